@@ -55,7 +55,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         office = Office(None, OfficeDatabase(Path(folder) / "office.db"))
         app = make_app(site, office)
-        office.buckets.rate = 0
+        office.rate_limiter.rate = 0
         began = time.perf_counter()
         asked = itertools.islice(fuzz.requests(options.seed), options.requests)
         statuses, faults = asyncio.run(sent(app, asked, secret_counts))

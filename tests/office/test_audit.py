@@ -12,9 +12,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import create_engine, insert, inspect, select, text, update
 
 from discreet.errors import DataError, MissingDependencyError, ParameterError
 from discreet.serve.office.audit import (
@@ -27,7 +25,7 @@ from discreet.serve.office.audit import (
     now,
     usage,
 )
-from discreet.serve.office.database import AUDIT, METADATA, DatabaseError, OfficeDatabase
+from discreet.serve.office.database import AUDIT, DatabaseError, OfficeDatabase
 
 ENTRY = AuditEntry(
     time=datetime(2026, 3, 1, 12, tzinfo=UTC),
@@ -57,10 +55,87 @@ def rows(store):
 # The database
 
 
-def test_the_migrations_make_the_tables_that_the_code_works_with(store):
+_MADE_BY_0_2 = """
+CREATE TABLE alembic_version (
+    version_num VARCHAR(32) NOT NULL, CONSTRAINT alembic_version_pkc PRIMARY KEY (version_num));
+INSERT INTO alembic_version VALUES('v1');
+CREATE TABLE audit (
+    id BIGSERIAL NOT NULL, time TIMESTAMP NOT NULL, visitor VARCHAR(80) NOT NULL,
+    dataset VARCHAR(80) NOT NULL, edition VARCHAR(80) NOT NULL, address TEXT NOT NULL,
+    kind VARCHAR(20) NOT NULL, outcome VARCHAR(40) NOT NULL, cells INTEGER NOT NULL,
+    milliseconds FLOAT NOT NULL, PRIMARY KEY (id));
+CREATE TABLE reloads (
+    id BIGSERIAL NOT NULL, time TIMESTAMP NOT NULL, visitor VARCHAR(80) NOT NULL, PRIMARY KEY (id));
+CREATE TABLE secrets (
+    name VARCHAR(20) NOT NULL, day DATE NOT NULL, value BYTEA NOT NULL, PRIMARY KEY (name));
+CREATE TABLE switches (
+    dataset VARCHAR(80) NOT NULL, is_closed BOOLEAN NOT NULL, time TIMESTAMP NOT NULL,
+    visitor VARCHAR(80) NOT NULL, PRIMARY KEY (dataset));
+CREATE TABLE tokens (
+    id VARCHAR(16) NOT NULL, name VARCHAR(80) NOT NULL, role VARCHAR(20) NOT NULL,
+    digest BYTEA NOT NULL, time TIMESTAMP NOT NULL, revoked TIMESTAMP, PRIMARY KEY (id),
+    UNIQUE (name));
+CREATE INDEX audit_by_time ON audit (time);
+INSERT INTO audit (
+    time, visitor, dataset, edition, address, kind, outcome, cells, milliseconds) VALUES (
+    '2026-03-01 12:00:00.000000', 'ann', 'census', '2026', 'rows=sex', 'table', 'ok', 3, 1.5);
+"""
+_IN_SQLITE = {"BIGSERIAL": "INTEGER", "TIMESTAMP": "DATETIME", "BYTEA": "BLOB"}
+
+
+def make_as_0_2(address):
+    """A database with one entry, as version 0.2 made it."""
+    is_file = "://" not in address
+    script = _MADE_BY_0_2
+    for name, other in _IN_SQLITE.items() if is_file else ():
+        script = script.replace(name, other)
+    url = f"sqlite:///{address}" if is_file else address.replace("://", "+psycopg://", 1)
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        for statement in filter(str.strip, script.split(";")):
+            connection.execute(text(statement))
+        made = described(connection)
+    engine.dispose()
+    if is_file:
+        os.chmod(address, 0o600)
+    return made
+
+
+def described(connection):
+    """Every table with its columns and indexes."""
+    found = inspect(connection)
+    return {
+        name: (
+            [(c["name"], str(c["type"]), c["nullable"]) for c in found.get_columns(name)],
+            found.get_pk_constraint(name)["constrained_columns"],
+            [(i["name"], i["column_names"]) for i in found.get_indexes(name)],
+            [u["column_names"] for u in found.get_unique_constraints(name)],
+        )
+        for name in found.get_table_names()
+    }
+
+
+def test_a_database_of_version_0_2_opens_and_goes_on(address):
+    before = make_as_0_2(address)
+    store = OfficeDatabase(address)
+    log = AuditLog(store)
+    log.record(ENTRY)
+    log.close()
     with store.reading() as connection:
-        context = MigrationContext.configure(connection)
-        assert compare_metadata(context, METADATA) == []
+        assert described(connection) == before
+    assert [row[2] for row in rows(store)] == ["ann", "ann"]
+    store.close()
+
+
+def test_a_new_database_has_the_form_of_version_0_2(store, address):
+    with store.reading() as connection:
+        made = described(connection)
+        assert connection.execute(text("SELECT * FROM alembic_version")).all() == [("v1",)]
+    with store.writing() as connection:
+        for name in made:
+            connection.execute(text(f"DROP TABLE {name}"))
+    store.close()
+    assert made == make_as_0_2(address)
 
 
 def test_a_database_is_brought_up_to_date_once_and_then_left_alone(log, address):
@@ -71,7 +146,9 @@ def test_a_database_is_brought_up_to_date_once_and_then_left_alone(log, address)
 
 
 def test_several_processes_may_open_a_new_database_at_the_same_time(address):
-    program = f"from discreet.serve.office.database import Store; Store({address!r}).close()"
+    program = (
+        f"from discreet.serve.office.database import OfficeDatabase as Db; Db({address!r}).close()"
+    )
     started = [
         subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE) for _ in range(3)
     ]
@@ -159,7 +236,7 @@ def test_entries_of_many_threads_and_coroutines_share_transactions(log, store):
         thread.start()
 
     async def many():
-        await asyncio.gather(*(log.recorded(ENTRY) for _ in range(300)))
+        await asyncio.gather(*(log.record_async(ENTRY) for _ in range(300)))
 
     asyncio.run(many())
     for thread in threads:
@@ -193,17 +270,17 @@ def test_a_visitor_who_goes_away_stops_nobody(log, store, is_broken):
     store.writing = slow
 
     async def visits():
-        first = asyncio.create_task(log.recorded(ENTRY))
+        first = asyncio.create_task(log.record_async(ENTRY))
         while not writing.is_set():
             await asyncio.sleep(0.01)
-        second = asyncio.create_task(log.recorded(ENTRY))
+        second = asyncio.create_task(log.record_async(ENTRY))
         await asyncio.sleep(0.01)
         first.cancel()
         second.cancel()
         await asyncio.gather(first, second, return_exceptions=True)
         go_on.set()
         store.writing = plain
-        await asyncio.wait_for(log.recorded(ENTRY), 10)
+        await asyncio.wait_for(log.record_async(ENTRY), 10)
 
     asyncio.run(visits())
     assert len(rows(store)) in ((1, 2) if is_broken else (3,))
@@ -211,21 +288,20 @@ def test_a_visitor_who_goes_away_stops_nobody(log, store, is_broken):
 
 def test_without_an_audit_log_nothing_is_kept():
     NullAuditLog().record(ENTRY)
-    asyncio.run(NullAuditLog().recorded(ENTRY))
+    asyncio.run(NullAuditLog().record_async(ENTRY))
 
 
 _WRITER = """
 import sys, threading
 from datetime import datetime
-from discreet.serve.office.audit import Entry
-from discreet.serve.office.audit import AuditLog
-from discreet.serve.office.database import Store
-log = AuditLog(Store(sys.argv[1]))
+from discreet.serve.office.audit import AuditEntry, AuditLog
+from discreet.serve.office.database import OfficeDatabase
+log = AuditLog(OfficeDatabase(sys.argv[1]))
 lock = threading.Lock()
 def write(thread):
     for k in range(10**9):
         name = f"{thread}-{k}"
-        log.record(Entry(datetime(2026, 1, 1), name, "d", "1", "", "table", "ok", 1, 1.0))
+        log.record(AuditEntry(datetime(2026, 1, 1), name, "d", "1", "", "table", "ok", 1, 1.0))
         with lock:
             sys.stdout.write(name + "\\n")
             sys.stdout.flush()

@@ -45,7 +45,7 @@ def test_odd_requests_break_nothing_and_learn_nothing(file_store, caplog):
     assert len(secret_counts) > 30
     office = Office(None, file_store)
     app = make_app(site, office)
-    office.buckets.rate = 0
+    office.rate_limiter.rate = 0
     with caplog.at_level(logging.DEBUG, "discreet"):
         found = sent(app, itertools.islice(fuzz.requests(1), REQUESTS), secret_counts)
     office.close()

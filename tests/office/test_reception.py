@@ -19,11 +19,11 @@ from discreet.serve.office.config import (
 from discreet.serve.office.credentials import (
     Pseudonyms,
     Signer,
+    _shared_secret,
     add_token,
     all_tokens,
     find_token,
     revoke_token,
-    salt_of,
     signing_key,
 )
 from discreet.serve.office.database import AUDIT, TOKENS
@@ -142,10 +142,10 @@ def test_a_visitor_without_an_account_has_a_name_for_the_day_and_no_address(clie
 def test_pseudonyms_are_shared_by_processes_and_end_with_the_day(store):
     one, other = Pseudonyms(store), Pseudonyms(store)
     assert one.of("10.0.0.1") == other.of("10.0.0.1") != one.of("10.0.0.2")
-    today = salt_of(store, one._day)
-    assert salt_of(store, one._day) == today
+    today = _shared_secret(store, "pseudonyms", one._day)
+    assert _shared_secret(store, "pseudonyms", one._day) == today
     tomorrow = one._day.replace(year=one._day.year + 1)
-    assert salt_of(store, tomorrow) != today
+    assert _shared_secret(store, "pseudonyms", tomorrow) != today
     assert signing_key(store) == signing_key(store)
 
 
@@ -259,11 +259,11 @@ def test_a_wrong_section_on_the_audit_log_is_a_clear_error(given):
 
 def test_signed_texts_end_and_cannot_be_changed_or_used_elsewhere():
     signer = Signer(b"k" * 32, "session")
-    signed = signer.signed("ann.a", 60)
+    signed = signer.sign("ann.a", 60)
     assert signer.read(signed) == "ann.a"
     assert Signer(b"k" * 32, "form").read(signed) is None
     assert Signer(b"l" * 32, "session").read(signed) is None
-    assert signer.read(signer.signed("ann", -1)) is None
+    assert signer.read(signer.sign("ann", -1)) is None
     for k in range(len(signed)):
         changed = signed[:k] + ("A" if signed[k] != "A" else "B") + signed[k + 1 :]
         assert signer.read(changed) is None

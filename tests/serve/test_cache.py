@@ -70,7 +70,7 @@ def test_no_more_than_so_many_connections_are_opened():
     pool = ConnectionPool(lambda: opened.append(1) or len(opened), 2)
 
     def work():
-        with pool.lent():
+        with pool.connection():
             with lock:
                 now[0] += 1
                 most[0] = max(most[0], now[0])
@@ -91,10 +91,10 @@ def crowded(places):
 
 
 def test_too_many_who_make_something_are_told_so_at_once():
-    kept, release = MemoryCache(10, seats=WorkLimits(2, 5)), threading.Event()
+    kept, release = MemoryCache(10, limits=WorkLimits(2, 5)), threading.Event()
     kept.get("quick", lambda: "at hand")
     threads = [in_threads(1, lambda k=k: kept.get(k, release.wait))[0] for k in ("a", "b")]
-    crowded(kept._seats._making)
+    crowded(kept._limits._making)
     with pytest.raises(Refusal) as caught:
         kept.get("other", lambda: "made")
     assert (caught.value.code, caught.value.status) == ("busy", 503)
@@ -107,9 +107,9 @@ def test_too_many_who_make_something_are_told_so_at_once():
 
 def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
     """Threads are few, so the crowd has an end as well."""
-    kept, release = MemoryCache(10, seats=WorkLimits(2, 3)), threading.Event()
+    kept, release = MemoryCache(10, limits=WorkLimits(2, 3)), threading.Event()
     threads = in_threads(4, lambda: kept.get("slow", release.wait))
-    crowded(kept._seats._waiting)
+    crowded(kept._limits._waiting)
     with pytest.raises(Refusal, match="Many new tables"):
         kept.get("slow", lambda: pytest.fail("made twice"))
     assert kept.get("other", lambda: "made") == "made"
@@ -120,7 +120,7 @@ def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
 
 def test_everybody_who_waits_gets_a_refusal_of_their_own():
     """Tables that would be answered are written on it, and they differ from visitor to visitor."""
-    kept, release, found = MemoryCache(10, seats=WorkLimits(1, 3)), threading.Event(), []
+    kept, release, found = MemoryCache(10, limits=WorkLimits(1, 3)), threading.Event(), []
 
     def make():
         release.wait()
@@ -132,7 +132,7 @@ def test_everybody_who_waits_gets_a_refusal_of_their_own():
         found.append(caught.value)
 
     threads = in_threads(4, ask)
-    crowded(kept._seats._waiting)
+    crowded(kept._limits._waiting)
     release.set()
     for thread in threads:
         thread.join()
@@ -144,16 +144,16 @@ def test_everybody_who_waits_gets_a_refusal_of_their_own():
 
 def test_a_connection_that_never_becomes_free_is_a_refusal():
     pool = ConnectionPool(object, 1, patience=0.01)
-    with pool.lent(), pytest.raises(Refusal) as caught, pool.lent():
+    with pool.connection(), pytest.raises(Refusal) as caught, pool.connection():
         pass
     assert caught.value.code == "busy"
 
 
 def test_a_connection_that_failed_a_question_is_used_again():
     pool = ConnectionPool(object, 1)
-    with pytest.raises(ValueError, match="no"), pool.lent() as first:
+    with pytest.raises(ValueError, match="no"), pool.connection() as first:
         raise ValueError("no")
-    with pool.lent() as second:
+    with pool.connection() as second:
         assert second is first
 
 

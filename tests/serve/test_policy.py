@@ -57,7 +57,7 @@ class Plain:
 
 def judged(values, **policy):
     cube = cube_of(values)
-    return Policy(**policy).judged(Plain(), cube, lambda details: cube)
+    return Policy(**policy).judge(Plain(), cube, lambda details: cube)
 
 
 def test_the_finest_cells_and_the_total_of_a_cube():
@@ -265,5 +265,5 @@ def test_a_policy_speaks_of_variables_on_offer():
 
 def test_hiding_takes_the_value_away():
     cube = cube_of([[2, 3]])
-    found = JudgedTable(replace(cube, values=cube.values * 1.5)).hiding(cube.values == 3)
+    found = JudgedTable(replace(cube, values=cube.values * 1.5)).with_hidden(cube.values == 3)
     assert found.cube.values[1, 2] == 0.0

@@ -56,14 +56,6 @@ def test_labels_are_those_of_the_site():
     assert InnerSource(inner_table(), ["age"]).variables[0].label == "Age"
 
 
-def test_a_margin_from_a_wider_one_is_the_same():
-    table = inner_table()
-    source = InnerSource(table)
-    source.cube(("region", "age", "sex"), "count")
-    for names in (("age", "sex"), ("region", "sex"), ("sex",)):
-        np.testing.assert_array_equal(source._margin(names), table.margin(names))
-
-
 def test_a_table_is_summed_in_pieces(monkeypatch):
     whole = inner_table().margin(["region"])
     monkeypatch.setattr(inner, "_CHUNK", 5)
@@ -219,13 +211,13 @@ def test_found_codes_are_refused():
 
 def test_the_engine_is_asked_once_for_what_is_on_a_shelf(tmp_path):
     records = small_country()
-    source = LiveSource(RECIPE, records, shelf=DiskCache(tmp_path, "a"))
+    source = LiveSource(RECIPE, records, disk_cache=DiskCache(tmp_path, "a"))
     first = source.cube(("age", "sex"), "count")
     asked = len(records.asked)
-    other = LiveSource(RECIPE, small_country(seed=2), shelf=DiskCache(tmp_path, "a"))
+    other = LiveSource(RECIPE, small_country(seed=2), disk_cache=DiskCache(tmp_path, "a"))
     np.testing.assert_array_equal(other.cube(("age", "sex"), "count").values, first.values)
     assert len(records.asked) == asked
-    another = LiveSource(RECIPE, small_country(seed=2), shelf=DiskCache(tmp_path, "b"))
+    another = LiveSource(RECIPE, small_country(seed=2), disk_cache=DiskCache(tmp_path, "b"))
     assert (another.cube(("age", "sex"), "count").values != first.values).any()
 
 
@@ -296,7 +288,7 @@ def test_what_is_said_of_a_private_table_is_known_before_it_is_drawn(recipe, tmp
     source = PrivateSource(RecipeTables(recipe, data), DiskCache(tmp_path / "shelf", "a"))
     before = source.statement.to_json()
     assert source.budget.spent == 0
-    assert source._drawn(source.universe[0]).statement.to_json() == before
+    assert source._draw(source.universe[0]).statement.to_json() == before
     assert source.budget.spent == 0.5
 
 

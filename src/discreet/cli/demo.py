@@ -43,7 +43,7 @@ def demo(
 
     Example: discreet demo --persons 1000000 --port 8080
     """
-    from discreet.serve.run import require_web  # start-up time
+    from discreet.serve import require_web  # start-up time
     from discreet.serve.site.start import load_site  # start-up time
 
     require_web()

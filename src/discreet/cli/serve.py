@@ -64,7 +64,7 @@ def serve(
     Example: discreet serve survey.csv --by "region*sex" --codes codes.toml --id person_id
     --secret keys.secret --weight w --grid 100
     """
-    from discreet.serve.run import require_web  # start-up time
+    from discreet.serve import require_web  # start-up time
     from discreet.serve.site.start import load_site  # start-up time
 
     require_web()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
 
-_KEPT_APART = ("ledger", "epsilon", "delta")  # a larger budget draws no table again
+_NOT_DECIDING = ("ledger", "epsilon", "delta")  # a larger budget draws no table again
 _BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
 _BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
 _BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
@@ -80,11 +81,12 @@ def origin_of(dataset: DatasetConfig, folder: Path) -> str:
         return digest(_to_json(recipe.to_dict()), _read_all(lists)).hex()
     if records.codes is not None:
         lists += CodeLists.files(folder / records.codes)
-    said = {f.name: getattr(records, f.name) for f in fields(records) if f.name not in _KEPT_APART}
-    made = digest(_to_json([recipe.to_dict(), said]), _read_all(lists)).hex()
+    names = [f.name for f in fields(records) if f.name not in _NOT_DECIDING]
+    said = {name: getattr(records, name) for name in names}
+    origin = digest(_to_json([recipe.to_dict(), said]), _read_all(lists)).hex()
     if records.secret is None or not os.access(folder / records.secret, os.R_OK):
-        return made
-    return f"{made}.{Secret.from_file(folder / records.secret).mark}"
+        return origin
+    return f"{origin}.{Secret.from_file(folder / records.secret).mark}"
 
 
 def _read_all(paths: Sequence[Path]) -> list[bytes]:
@@ -173,11 +175,12 @@ def datasets_to_build(
         if name not in known:
             raise UnknownNameError("data set that is released once", name, known)
     chosen = [d for name, d in known.items() if not only or name in only]
-    if not stale:
-        return chosen
-    return [
-        d for d in chosen if not is_built(config.cache_folder / d.name, origin_of(d, config.folder))
-    ]
+
+    def is_stale(dataset: DatasetConfig) -> bool:
+        folder = config.cache_folder / dataset.name
+        return not is_built(folder, origin_of(dataset, config.folder))
+
+    return [d for d in chosen if not stale or is_stale(d)]
 
 
 def open_records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
@@ -188,6 +191,4 @@ def open_records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
 
 
 def _to_json(value: Any) -> str:
-    import json
-
     return json.dumps(value, sort_keys=True, default=str)

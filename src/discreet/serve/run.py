@@ -11,36 +11,25 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import uvicorn
+from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.supervisors import Multiprocess
 
-from discreet.errors import DataError, MissingDependencyError, ParameterError
+from discreet.errors import DataError, ParameterError
+from discreet.serve.app import make_app
+from discreet.serve.office.office import Office
+from discreet.serve.site.start import SiteWatcher, load_site
 
-if TYPE_CHECKING:
-    import uvicorn
-    from fastapi import FastAPI
-
-
-_START_SECONDS = 20.0
+SITE_VARIABLE = "DISCREET_SITE"
+"""The environment variable that names the site's file to the processes that answer for it."""
 _STOP_SECONDS = 10
 _CONNECTIONS = 2_000
 _IDLE_SECONDS = 5
-_LONGEST_HEAD = 32_768
+_LONGEST_HEAD = 32_768  # bytes; the guard's longest query takes a quarter of them
 _WORKER_SECONDS = 40  # until a worker that gives no sign of life is replaced
-
-
-def require_web() -> None:
-    """Say what to install when the web packages are missing."""
-    try:
-        import alembic  # noqa: F401
-        import fastapi  # noqa: F401
-        import jinja2  # noqa: F401
-        import sqlalchemy  # noqa: F401
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        packages = "fastapi, uvicorn, jinja2, sqlalchemy and alembic"
-        raise MissingDependencyError("the table builder", packages, "serve") from error
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -73,20 +62,20 @@ def address_of(listening: socket.socket) -> str:
 def serve_until_stopped(app: FastAPI, listening: socket.socket, root_path: str = "/") -> None:
     """Answer until Ctrl-C."""
     with suppress(KeyboardInterrupt), listening:
-        _make_server(app, root_path).run(sockets=[listening])
+        uvicorn.Server(_config(app, root_path)).run(sockets=[listening])
 
 
 @contextmanager
 def serving(app: FastAPI) -> Iterator[str]:
     """Answer on a free local port within the block; gives the address."""
-    server, listening = _make_server(app), listen("127.0.0.1", 0)
+    server, listening = uvicorn.Server(_config(app, "/")), listen("127.0.0.1", 0)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
         yield address_of(listening)
     finally:
         server.should_exit = True
-        thread.join(_START_SECONDS)
+        thread.join(2 * _STOP_SECONDS)
         listening.close()
 
 
@@ -97,57 +86,15 @@ def serve_by_workers(
 
     A signal SIGHUP replaces the processes one by one, so that they read the file again.
     """
-    from uvicorn.supervisors import Multiprocess
-
     os.environ[SITE_VARIABLE] = str(Path(path).resolve())
     options = {"workers": workers, "timeout_worker_healthcheck": _WORKER_SECONDS}
-    config = _config(f"{app_of_site.__module__}:{app_of_site.__name__}", root_path, options)
+    config = _config(f"{__name__}:{app_of_site.__name__}", root_path, **options)
     with listening:
         Multiprocess(config, sockets=[listening]).run()
 
 
-def _make_server(app: FastAPI, root_path: str = "/") -> uvicorn.Server:
-    import uvicorn
-
-    return uvicorn.Server(_config(app, root_path, {}))
-
-
-def _config(app: FastAPI | str, root_path: str, more: dict[str, Any]) -> uvicorn.Config:
-    """What holds for every server: limits on connections, and nothing believed of strangers."""
-    import uvicorn
-
-    return uvicorn.Config(
-        app,
-        factory=isinstance(app, str),
-        http=TimeoutProtocol,
-        ws="none",
-        log_level="warning",
-        access_log=False,  # the audit log knows what was asked
-        server_header=False,
-        proxy_headers=False,  # the office knows which proxies to believe
-        root_path=root_path.rstrip("/"),
-        limit_concurrency=_CONNECTIONS,
-        h11_max_incomplete_event_size=_LONGEST_HEAD,
-        timeout_keep_alive=_IDLE_SECONDS,
-        timeout_graceful_shutdown=_STOP_SECONDS,
-        **more,
-    )
-
-
-_PARENT_SECONDS = 1.0
-SITE_VARIABLE = "DISCREET_SITE"
-"""The environment variable that names the site's file."""
-
-
 def app_of_site() -> FastAPI:
-    """The application of the site that the environment names."""
-    from discreet.serve.app import make_app  # start-up time: the parent needs none
-    from discreet.serve.office.office import Office  # start-up time: the parent needs none
-    from discreet.serve.site.start import (
-        SiteWatcher,  # start-up time: the parent needs none
-        load_site,  # start-up time: the parent needs none
-    )
-
+    """The application of the site that the environment names, in one of several processes."""
     path = os.environ.get(SITE_VARIABLE)
     if not path:
         raise ParameterError(f"environment variable {SITE_VARIABLE} must name a site.toml.")
@@ -157,32 +104,19 @@ def app_of_site() -> FastAPI:
     return make_app(holder, Office.open(holder.current.config))
 
 
-def _stop_with_parent(parent: int) -> None:
-    """Stop when the process that started this one is gone, however it ended."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_PARENT_SECONDS)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True, name="parent watch").start()
-
-
-REQUEST_SECONDS = 15.0
-"""For a whole request, from the first byte to the last one of its body."""
-ANSWER_SECONDS = 60.0
-"""For the next piece of an answer to be taken."""
-
-
 class TimeoutProtocol(H11Protocol):
     """HTTP for clients that make progress; others are cut off.
 
     A client that sends its request byte by byte, or never reads its answer, would hold a
-    connection for ever.
+    connection for ever: uvicorn has a timeout for idle connections alone.
+
+    Attributes:
+      request_seconds: For a whole request, from the first byte to the last one of its body.
+      answer_seconds: For the next piece of an answer to be taken.
     """
 
-    request_seconds = REQUEST_SECONDS
-    answer_seconds = ANSWER_SECONDS
+    request_seconds = 15.0
+    answer_seconds = 60.0
 
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
@@ -247,3 +181,34 @@ class _Timer:
         if self._handle is not None:
             self._handle.cancel()
             self._handle = None
+
+
+def _config(app: FastAPI | str, root_path: str, **more: Any) -> uvicorn.Config:
+    """What holds for every server: limits on connections, and nothing believed of strangers."""
+    return uvicorn.Config(
+        app,
+        factory=isinstance(app, str),
+        http=TimeoutProtocol,
+        ws="none",
+        log_level="warning",
+        access_log=False,  # the audit log knows what was asked
+        server_header=False,
+        proxy_headers=False,  # the office knows which proxies to believe
+        root_path=root_path.rstrip("/"),
+        limit_concurrency=_CONNECTIONS,
+        h11_max_incomplete_event_size=_LONGEST_HEAD,
+        timeout_keep_alive=_IDLE_SECONDS,
+        timeout_graceful_shutdown=_STOP_SECONDS,
+        **more,
+    )
+
+
+def _stop_with_parent(parent: int) -> None:
+    """Stop when the process that started this one is gone, however it ended."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True, name="parent watch").start()

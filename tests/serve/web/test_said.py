@@ -51,7 +51,7 @@ def refusals(tree):
             if name == "unknown":  # unknown("variable", name, known, "Variables")
                 yield f"There is no {sample(call.args[0])} 7. 7"
                 yield f"{sample(call.args[3])}: 7."
-            places = {"Refusal": (1, 2), "refusal": (1, 2), "noting": (0,)}.get(name, ())
+            places = {"Refusal": (1, 2), "refusal": (1, 2), "with_note": (0,)}.get(name, ())
             for node in [call.args[k] for k in places if k < len(call.args)]:
                 found = named.get(node.id) if isinstance(node, ast.Name) else node
                 text = sample(found) if found is not None else None

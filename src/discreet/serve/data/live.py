@@ -1,4 +1,7 @@
-"""Tables on the fly: a recipe goes in, a protected cube comes out. It touches records."""
+"""Tables on the fly: a recipe goes in, a protected cube comes out. It touches records.
+
+Records are opened here for builds as well, and watched while tables are made of them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -26,31 +29,28 @@ from discreet.records.connection import split_table
 from discreet.records.secret import Secret
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import busy_refusal
-from discreet.serve.data.source import BudgetStatus, Mode, crossing, variables_on_offer
+from discreet.serve.data.source import (
+    BudgetStatus,
+    Mode,
+    OfferedVariable,
+    crossing,
+    variables_on_offer,
+)
 from discreet.serve.refusals import Refusal
 from discreet.tables.protected import COUNT
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
     from discreet.facade.release import Release
-    from discreet.facade.table import Table
     from discreet.recipe import Recipe
     from discreet.serve.data.cache import DiskCache
     from discreet.serve.site.config import RecordsConfig
     from discreet.tables.statement import Statement
 
-
-_PATHS = ("codes", "random_keys")
-_NOT_OPENED_WITH = (
-    "source",
-    "secret",
-    "recode",
-    "structural_zeros",
-    "keys",
-    "ledger",
-    "epsilon",
-    "delta",
-)
+T = TypeVar("T")
+FileStamps = dict[str, tuple[int, int, int, int]]
+_PATHS = ("codes", "random_keys")  # entries of a site's file that are paths and nothing else
+_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", "epsilon", "delta")
 
 
 class LiveSource:
@@ -66,7 +66,7 @@ class LiveSource:
       data: The records, or what opens them; opened again for every further connection.
       titles: Names of variables for readers.
       connections: Questions that the engine answers at a time; one for records that are open.
-      shelf: Where cubes are kept on the disk, if they are.
+      disk_cache: Where cubes are kept on the disk, if they are.
       files: The files of the records, as they were before.
     """
 
@@ -78,14 +78,14 @@ class LiveSource:
         recipe: Recipe,
         data: Microdata | Callable[[], Microdata],
         titles: Mapping[str, str] | None = None,
-        *,
         connections: int = 1,
-        shelf: DiskCache | None = None,
+        *,
+        disk_cache: DiskCache | None = None,
         files: GuardedFiles | None = None,
     ) -> None:
         require_keyed(recipe)
-        self._shelf, self._tables = shelf, RecipeTables(recipe, data, connections, files)
-        self.variables, self.edition = self._tables.offered(titles), self._tables.edition
+        self._disk_cache, self._tables = disk_cache, RecipeTables(recipe, data, connections, files)
+        self.variables, self.edition = self._tables.variables(titles), self._tables.edition
         # Missing keys are an error now, not for the first visitor.
         smallest = self._tables.release((self.variables[0].smallest.name,))
         self.statement, self.units = smallest.statement, (smallest.unit,)
@@ -94,9 +94,9 @@ class LiveSource:
         """The crossing of these details, protected cell by cell."""
         if unit not in self.units:
             raise ParameterError(f"unit {unit!r} is not published; the recipe says {self.units}.")
-        if self._shelf is None:
+        if self._disk_cache is None:
             return self._tables.cube(details)
-        return self._shelf.get((*details, unit), lambda: self._tables.cube(details))
+        return self._disk_cache.get((*details, unit), lambda: self._tables.cube(details))
 
 
 class RecipeTables:
@@ -132,7 +132,7 @@ class RecipeTables:
         Raises:
           Refusal: The records are not those that were opened.
         """
-        with self._pool.lent() as data:
+        with self._pool.connection() as data:
             self._files.check()
             release = self.recipe.of(crossing(details)).run(data)
         self._files.check()
@@ -141,10 +141,15 @@ class RecipeTables:
     def statement(self, details: Sequence[str]) -> Statement:
         """What will be said of the crossing, from a trial on no records: it costs no budget."""
         recipe = self.recipe.of(crossing(details))
-        with self._pool.lent() as data:
+        with self._pool.connection() as data:
             table = recipe.tabulate(data)
         method = method_of(recipe)
-        trial = recipe.fitted(_without_records(table).simulate(method, seed=0, unit=recipe.unit))
+        empty = replace(
+            table,
+            published=table.published.mapped(np.zeros_like, table.convention),
+            inner=table.inner and table.inner.mapped(np.zeros_like, table.convention),
+        )
+        trial = recipe.fitted(empty.simulate(method, seed=0, unit=recipe.unit))
         first = data_step(table, method, is_counted=self.ledger is not None, number=None)
         return replace(trial.statement.preceded(first), version=__version__)
 
@@ -157,18 +162,11 @@ class RecipeTables:
         """What is published."""
         return self.recipe.unit or str(getattr(method_of(self.recipe), "units", (COUNT,))[0])
 
-    def offered(self, titles: Mapping[str, str] | None) -> Any:
+    def variables(self, titles: Mapping[str, str] | None) -> tuple[OfferedVariable, ...]:
         """The variables that the recipe's margins name."""
-        with self._pool.lent() as data:
+        with self._pool.connection() as data:
             axes = {name: axis_named(self.recipe, name, data) for name in names_of(self.recipe)}
         return variables_on_offer(axes, list(axes), titles)
-
-
-def _without_records(table: Table) -> Table:
-    """The table as it would be if nobody had been counted."""
-    inner = table.inner and table.inner.mapped(np.zeros_like, table.convention)
-    published = table.published.mapped(np.zeros_like, table.convention)
-    return replace(table, published=published, inner=inner)
 
 
 def method_of(recipe: Recipe) -> Any:
@@ -216,7 +214,7 @@ def files_of(records: RecordsConfig, folder: Path) -> GuardedFiles:
 
 def open_records(records: RecordsConfig, folder: Path) -> Microdata:
     """The records that a site's file names; paths are relative to its folder."""
-    names = [f.name for f in fields(records) if f.name not in _NOT_OPENED_WITH]
+    names = [f.name for f in fields(records) if f.name not in _APART]
     given = {name: getattr(records, name) for name in names}
     given |= {name: folder / given[name] for name in _PATHS if given[name] is not None}
     if records.secret is not None:
@@ -239,9 +237,6 @@ def _resolve(source: str, folder: Path) -> str:
 
 def _is_file(source: str) -> bool:
     return "://" not in source and not source.startswith("::")
-
-
-FileStamps = dict[str, tuple[int, int, int, int]]
 
 
 class GuardedFiles:
@@ -305,10 +300,6 @@ def _expand(name: str) -> Iterator[str]:
     return glob.iglob(name, recursive=True)
 
 
-T = TypeVar("T")
-_PATIENCE = 60.0
-
-
 class ConnectionPool(Generic[T]):
     """Connections that are opened when they are needed and used again.
 
@@ -325,7 +316,7 @@ class ConnectionPool(Generic[T]):
         size: int,
         *,
         first: T | None = None,
-        patience: float = _PATIENCE,
+        patience: float = 60.0,
     ) -> None:
         self._make, self._free = make, queue.LifoQueue[T]()
         self._room, self._patience = threading.Semaphore(size), patience
@@ -333,7 +324,7 @@ class ConnectionPool(Generic[T]):
             self._free.put(first)
 
     @contextmanager
-    def lent(self) -> Iterator[T]:
+    def connection(self) -> Iterator[T]:
         """A connection for the block.
 
         Raises:
@@ -342,15 +333,13 @@ class ConnectionPool(Generic[T]):
         if not self._room.acquire(timeout=self._patience):
             raise busy_refusal()
         try:
-            connection = self._taken()
+            try:
+                connection = self._free.get_nowait()
+            except queue.Empty:
+                connection = self._make()
             try:
                 yield connection
             finally:
                 self._free.put(connection)
         finally:
             self._room.release()
-
-    def _taken(self) -> T:
-        with suppress(queue.Empty):
-            return self._free.get_nowait()
-        return self._make()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from discreet.design.formula import Term, parse
 from discreet.errors import BudgetError, ParameterError
@@ -34,24 +34,28 @@ class PrivateSource:
 
     Args:
       tables: Draws tables of a recipe whose margins are the universe.
-      shelf: Where drawn tables are kept.
+      disk_cache: Where drawn tables are kept.
       titles: Names of variables for readers.
     """
 
     mode: Mode = "on-the-fly"
 
     def __init__(
-        self, tables: RecipeTables, shelf: DiskCache, titles: Mapping[str, str] | None = None
+        self, tables: RecipeTables, disk_cache: DiskCache, titles: Mapping[str, str] | None = None
     ) -> None:
         if tables.ledger is None:
             raise ParameterError(
                 "private noise on the fly spends a budget, and nothing keeps it. Name the "
                 "custodian's ledger: ledger = 'ledger.db' beside the records."
             )
-        self._tables, self._shelf, self._ledger = tables, shelf, tables.ledger
-        self.variables: tuple[OfferedVariable, ...] = tables.offered(titles)
+        self._tables, self._disk_cache, self._ledger = tables, disk_cache, tables.ledger
+        self.variables: tuple[OfferedVariable, ...] = tables.variables(titles)
         self._asked = by_detail(self.variables)
-        self.universe = _in_public_order(_largest(parse(tables.recipe.margins)), self._asked)
+        terms = parse(tables.recipe.margins)
+        # A table that another one contains costs nothing: it is read from the larger one.
+        largest = [t for t in terms if t and not any({*t} < {*other} for other in terms)]
+        in_order = list(self._asked).index
+        self.universe: list[Term] = [tuple(sorted(term, key=in_order)) for term in largest]
         self.edition, self.units = tables.edition, (tables.unit,)
         self.statement: Statement = tables.statement(self.universe[0])
 
@@ -62,14 +66,13 @@ class PrivateSource:
         spent = self._ledger.spent(name)
         limit = self._ledger.budget_of(name) or self._ledger.budget  # kept with the first table
         delta = 0.0 if limit is None else limit.delta
-        drawn = sum(self._key(term) in self._shelf for term in self.universe)
+        drawn = sum(_key(term) in self._disk_cache for term in self.universe)
         limit = None if limit is None else limit.epsilon
         return BudgetStatus(spent.epsilon_at(delta), limit, delta, drawn, len(self.universe))
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, taken from a table of the universe."""
-        term = self._covering(details)
-        cube = self._drawn(term)
+        cube = self._draw(self._find_covering(details))
         wanted = {asked.name: asked for asked in map(self._asked.__getitem__, details)}
         for axis in cube.axes:
             if axis.name in wanted:
@@ -79,25 +82,27 @@ class PrivateSource:
                 cube = cube.at(axis.name, variable.axis.total)
         return cube
 
-    def _drawn(self, term: Term) -> Cube:
+    def _draw(self, term: Term) -> Cube:
+        """A table of the universe, drawn once and for all: a second draw would cost again."""
         try:
-            return self._shelf.get(self._key(term), lambda: self._tables.cube(term))
+            return self._disk_cache.get(_key(term), lambda: self._tables.cube(term))
         except BudgetError as error:
-            raise Refusal(
-                "budget_spent", error.public(), "Tables that were drawn before.", 403
-            ) from None
+            allowed = "Tables that were drawn before."
+            raise Refusal("budget_spent", error.public(), allowed, 403) from None
 
-    def _key(self, term: Term) -> tuple[str, ...]:
-        return ("drawn", *term)
-
-    def _covering(self, details: Sequence[str]) -> Term:
+    def _find_covering(self, details: Sequence[str]) -> Term:
         """The smallest table of the universe that has these details."""
-        fitting = [term for term in self.universe if self._covers(term, details)]
+        asked = self._asked
+        fitting = [
+            term
+            for term in self.universe
+            if all(d in term or asked[d].name in term for d in details)
+        ]
         if fitting:
-            return min(fitting, key=self._cells)
+            return min(fitting, key=lambda t: math.prod(asked[name].detail.cells for name in t))
         offers = [
             (
-                " by ".join(self._asked[name].label_inside for name in term),
+                " by ".join(asked[name].label_inside for name in term),
                 Query(rows=term[:1], columns=term[1:]),
             )
             for term in self.universe
@@ -107,21 +112,9 @@ class PrivateSource:
         allowed = f"Tables: {listed}; and parts of them."
         raise Refusal("not_planned", message, allowed, offers=offers)
 
-    def _covers(self, term: Term, details: Sequence[str]) -> bool:
-        return all(d in term or self._asked[d].name in term for d in details)
 
-    def _cells(self, term: Term) -> int:
-        return math.prod(self._asked[name].detail.cells for name in term)
-
-
-def _largest(terms: Sequence[Term]) -> list[Term]:
-    """The terms that no other contains."""
-    return [t for t in terms if t and not any(set(t) < set(other) for other in terms)]
-
-
-def _in_public_order(terms: Sequence[Term], known: Mapping[str, Any]) -> list[Term]:
-    place = {name: k for k, name in enumerate(known)}
-    return [tuple(sorted(term, key=lambda name: place[name])) for term in terms]
+def _key(term: Term) -> tuple[str, ...]:
+    return ("drawn", *term)
 
 
 def _at_detail(cube: Cube, asked: DetailedVariable) -> Cube:

@@ -102,12 +102,12 @@ class DetailedVariable:
     @property
     def label(self) -> str:
         """The variable and, where there is a choice, its detail."""
-        return self.variable.label + self._detail
+        return self.variable.label + self._detail_label
 
     @property
     def label_inside(self) -> str:
         """The same inside a sentence."""
-        return self.variable.label_inside + self._detail
+        return self.variable.label_inside + self._detail_label
 
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
@@ -134,7 +134,7 @@ class DetailedVariable:
         return len(levels) == 1 and bool((levels[0].group == OUTSIDE).any())
 
     @property
-    def _detail(self) -> str:
+    def _detail_label(self) -> str:
         return f" ({self.detail.label})" if self.detail.label else ""
 
 
@@ -248,14 +248,11 @@ def _details_of(axis: Axis, name: str) -> dict[str, Detail]:
         return {name: Detail(name, _level_label(axis, level), (level,))}
     if len(axis.levels) == 1:
         return {name: Detail(name, "", axis.levels)}
-    every = Detail(name, "every level", axis.levels)
-    single = [*axis.levels[:-1], axis.finest]  # branches may end above the deepest level
-    return {d.name: d for d in (every, *(_at_level(axis, level) for level in single))}
-
-
-def _at_level(axis: Axis, level: Level) -> Detail:
-    name = f"{axis.name}[{axis.short_name(level)}]"
-    return Detail(name, _level_label(axis, level), (level,))
+    found = {name: Detail(name, "every level", axis.levels)}
+    for level in (*axis.levels[:-1], axis.finest):  # branches may end above the deepest level
+        single = f"{axis.name}[{axis.short_name(level)}]"
+        found[single] = Detail(single, _level_label(axis, level), (level,))
+    return found
 
 
 def _level_label(axis: Axis, level: Level) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import astuple
+from typing import Any
+from urllib.parse import parse_qsl
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
@@ -13,34 +15,101 @@ from discreet.serve.office.audit import AuditEntry, export_log, now, usage
 from discreet.serve.office.config import Role
 from discreet.serve.office.credentials import find_token
 from discreet.serve.office.database import OfficeDatabase
-from discreet.serve.office.forms import form_page, read_form
 from discreet.serve.office.office import ask_for_reload, set_closed
 from discreet.serve.refusals import Refusal, refusal_of
 from discreet.serve.site.site import current_site
-from discreet.serve.web.frame import root_of, texts_for
-from discreet.serve.web.texts import Texts
+from discreet.serve.web.frame import page, root_of, texts_for
 
 router = APIRouter(include_in_schema=False)
-_sign_in_router = APIRouter(include_in_schema=False)
-router.include_router(_sign_in_router)
-DAYS = 30
+_DAYS = 30  # of use that the page shows
 _STEPS = ("closed_now", "opened_now", "reloaded")
+_FIELD = "form"  # of the proof that a form is ours
+_FORM_SECONDS = 8 * 3600.0
+_LARGEST_FORM = 10_000
+_TYPE = "application/x-www-form-urlencoded"
 
 
 @router.get("/admin")
 def admin(request: Request) -> Response:
     """What was asked, and the switches."""
-    return _page(request, _store(request), _last_step(request, texts_for(request)))
+    return _admin_page(request, _database(request), _last_step(request))
 
 
 @router.get("/admin/log.csv")
 def log(request: Request) -> Response:
     """The whole audit log."""
     headers = {"Content-Disposition": 'attachment; filename="audit.csv"'}
-    return StreamingResponse(export_log(_store(request)), media_type="text/csv", headers=headers)
+    return StreamingResponse(export_log(_database(request)), media_type="text/csv", headers=headers)
 
 
-def _store(request: Request) -> OfficeDatabase:
+@router.post("/admin/switch")
+async def switch(request: Request) -> Response:
+    """Close or open a data set."""
+    store, fields = _database(request), await _read_form(request)
+    dataset = current_site(request).dataset(fields.get("dataset", ""))
+    is_closed = fields.get("closed") == "1"
+    await run_in_threadpool(set_closed, store, dataset.name, is_closed, request.state.visitor.id)
+    outcome = "closed_now" if is_closed else "opened_now"
+    await _record_step(request, dataset.name, outcome)
+    return RedirectResponse(f"{root_of(request)}/admin?said={outcome}&of={dataset.name}", 303)
+
+
+@router.post("/admin/reload")
+async def reload(request: Request) -> Response:
+    """Read the site's file again, here first, so that a mistake in it is told at once."""
+    store, _ = _database(request), await _read_form(request)
+    try:
+        await run_in_threadpool(request.app.state.site.reload)
+    except Exception as error:  # whatever it is, the custodian is told and the site stays
+        await _record_step(request, "", "not_reloaded")
+        said = texts_for(request).admin.failed.format(refusal_of(error).public())
+        return await run_in_threadpool(_admin_page, request, store, said, 422)
+    await run_in_threadpool(ask_for_reload, store, request.state.visitor.id)
+    await _record_step(request, "", "reloaded")
+    return RedirectResponse(f"{root_of(request)}/admin?said=reloaded", 303)
+
+
+@router.get("/sign-in")
+def sign_in_page(request: Request) -> Response:
+    """The form that takes a token."""
+    _check_offered(request)
+    return _form_page(request, "sign_in.html", is_wrong=False)
+
+
+@router.post("/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Start a session for the holder of a token."""
+    _check_offered(request)
+    fields, office = await _read_form(request), request.state.office
+    state = await run_in_threadpool(office.refresh)
+    token = find_token(fields.get("token", "").strip(), state.tokens)
+    if token is None:
+        return _form_page(request, "sign_in.html", 401, is_wrong=True)
+    start = "/admin" if token.role is Role.custodian else "/"
+    response = RedirectResponse(f"{root_of(request)}{start}", 303)
+    seconds = office.config.accounts.session_hours * 3600
+    response.set_cookie(
+        SESSION,
+        office.sessions.sign(token.id, seconds),
+        max_age=int(seconds),
+        path=root_of(request) or "/",
+        secure=request.state.sender.is_secure,
+        httponly=True,
+        samesite="lax",
+    )
+    return response
+
+
+@router.post("/sign-out")
+async def sign_out(request: Request) -> Response:
+    """End the session."""
+    await _read_form(request)
+    response = RedirectResponse(f"{root_of(request)}/", 303)
+    response.delete_cookie(SESSION, path=root_of(request) or "/")
+    return response
+
+
+def _database(request: Request) -> OfficeDatabase:
     """The office's database, for custodians."""
     office, visitor = request.state.office, request.state.visitor
     if office.store is None:
@@ -56,59 +125,25 @@ async def _record_step(request: Request, dataset: str, outcome: str) -> None:
     """Write a step of the custodian down, and let it take effect here at once."""
     office = request.state.office
     entry = AuditEntry(now(), request.state.visitor.id, dataset, "", "", "admin", outcome, 0, 0.0)
-    await office.audit.recorded(entry)
+    await office.audit.record_async(entry)
     await run_in_threadpool(office.refresh)
     office.carry_out(request.app.state.site.current)
 
 
-@router.post("/admin/switch")
-async def switch(request: Request) -> Response:
-    """Close or open a data set."""
-    store, fields = _store(request), await read_form(request)
-    dataset = current_site(request).dataset(fields.get("dataset", ""))
-    is_closed = fields.get("closed") == "1"
-    await run_in_threadpool(set_closed, store, dataset.name, is_closed, request.state.visitor.id)
-    outcome = "closed_now" if is_closed else "opened_now"
-    await _record_step(request, dataset.name, outcome)
-    return RedirectResponse(f"{root_of(request)}/admin?said={outcome}&of={dataset.name}", 303)
-
-
-@router.post("/admin/reload")
-async def reload(request: Request) -> Response:
-    """Read the site's file again, here first, so that a mistake in it is told at once."""
-    store, _ = _store(request), await read_form(request)
-    try:
-        await run_in_threadpool(request.app.state.site.reload)
-    except Exception as error:  # whatever it is, the custodian is told and the site stays
-        await _record_step(request, "", "not_reloaded")
-        said = texts_for(request).admin.failed.format(refusal_of(error).public())
-        return await run_in_threadpool(_page, request, store, said, 422)
-    await run_in_threadpool(ask_for_reload, store, request.state.visitor.id)
-    await _record_step(request, "", "reloaded")
-    return RedirectResponse(f"{root_of(request)}/admin?said=reloaded", 303)
-
-
-def _page(request: Request, store: OfficeDatabase, said: str, status: int = 200) -> Response:
-    found = usage(store, DAYS)
+def _admin_page(request: Request, store: OfficeDatabase, said: str, status: int = 200) -> Response:
+    found = usage(store, _DAYS)
     days = [astuple(day) for day in reversed(found.days)]
-    return form_page(request, "admin.html", status, usage=found, days=days, n=DAYS, said=said)
+    return _form_page(request, "admin.html", status, usage=found, days=days, n=_DAYS, said=said)
 
 
-def _last_step(request: Request, texts: Texts) -> str:
+def _last_step(request: Request) -> str:
     """What was done a moment ago; only sentences of our own are shown."""
     said = request.query_params.get("said", "")
     if said not in _STEPS:
         return ""
     found = current_site(request).datasets.get(request.query_params.get("of", ""))
-    sentence: str = getattr(texts.admin, said)
+    sentence: str = getattr(texts_for(request).admin, said)
     return sentence.format("" if found is None else found.title)
-
-
-@_sign_in_router.get("/sign-in")
-def sign_in_page(request: Request) -> Response:
-    """The form that takes a token."""
-    _check_offered(request)
-    return form_page(request, "sign_in.html", is_wrong=False)
 
 
 def _check_offered(request: Request) -> None:
@@ -118,34 +153,30 @@ def _check_offered(request: Request) -> None:
         raise Refusal("not_found", message, "The catalogue is at /.", 404)
 
 
-@_sign_in_router.post("/sign-in")
-async def sign_in(request: Request) -> Response:
-    """Start a session for the holder of a token."""
-    _check_offered(request)
-    fields, office = await read_form(request), request.state.office
-    state = await run_in_threadpool(office.refresh)
-    token = find_token(fields.get("token", "").strip(), state.tokens)
-    if token is None:
-        return form_page(request, "sign_in.html", 401, is_wrong=True)
-    start = "/admin" if token.role is Role.custodian else "/"
-    response = RedirectResponse(f"{root_of(request)}{start}", 303)
-    seconds = office.config.accounts.session_hours * 3600
-    response.set_cookie(
-        SESSION,
-        office.sessions.signed(token.id, seconds),
-        max_age=int(seconds),
-        path=root_of(request) or "/",
-        secure=request.state.sender.is_secure,
-        httponly=True,
-        samesite="lax",
-    )
+def _form_page(request: Request, template: str, status: int = 200, **parts: Any) -> Response:
+    """A page with forms for this visitor alone, which nobody keeps."""
+    office, visitor = request.state.office, request.state.visitor
+    mark = office.forms.sign(visitor.id, _FORM_SECONDS)  # proves that the form was made for them
+    response = page(request, template, status, mark=mark, **parts)
+    response.headers["Cache-Control"] = "no-store"
     return response
 
 
-@_sign_in_router.post("/sign-out")
-async def sign_out(request: Request) -> Response:
-    """End the session."""
-    await read_form(request)
-    response = RedirectResponse(f"{root_of(request)}/", 303)
-    response.delete_cookie(SESSION, path=root_of(request) or "/")
-    return response
+async def _read_form(request: Request) -> dict[str, str]:
+    """The fields of a form; a form of another site is refused."""
+    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise _foreign_form()
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
+        raise Refusal("unreadable", "The form cannot be read.", f"Content of type {_TYPE}.", 415)
+    content = await request.body()  # the guard has its own limit
+    if len(content) > _LARGEST_FORM:
+        raise Refusal("too_long", "The form is too long.", f"At most {_LARGEST_FORM:,} bytes.", 413)
+    found = dict(parse_qsl(content.decode("utf-8", "replace")))
+    if request.state.office.forms.read(found.pop(_FIELD, "")) != request.state.visitor.id:
+        raise _foreign_form()
+    return found
+
+
+def _foreign_form() -> Refusal:
+    message = "The form did not come from this site, or it is too old."
+    return Refusal("foreign_form", message, "Open the page again and repeat the step.", 403)

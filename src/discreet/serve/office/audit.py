@@ -20,8 +20,20 @@ from discreet.serve.office.database import AUDIT, DatabaseError, OfficeDatabase
 
 Kind = Literal["table", "download", "api", "admin"]
 OK = "ok"
-_LONGEST = {"visitor": 80, "dataset": 80, "edition": 80, "address": 2_000, "kind": 20}
-_LONGEST["outcome"] = 40
+_LONGEST = {
+    "visitor": 80,
+    "dataset": 80,
+    "edition": 80,
+    "address": 2_000,
+    "kind": 20,
+    "outcome": 40,
+}
+_MOST_AT_ONCE = 1_000  # entries that one transaction writes, or that one page of an export reads
+_FORGET_EVERY = timedelta(hours=1)
+_STOP_SECONDS = 30.0
+_Waiting = tuple["AuditEntry", "Future[None]"]
+_C = AUDIT.c
+_IS_QUESTION = _C.kind != "admin"
 
 
 @dataclass(frozen=True)
@@ -60,12 +72,12 @@ class AuditEntry:
 
 
 class NullAuditLog:
-    """An audit log that keeps nothing; others are kinds of it."""
+    """An audit log that keeps nothing, for sites without a database."""
 
     def record(self, entry: AuditEntry) -> None:
         """Return when the entry is on the disk."""
 
-    async def recorded(self, entry: AuditEntry) -> None:
+    async def record_async(self, entry: AuditEntry) -> None:
         """The same for coroutines."""
 
     def close(self) -> None:
@@ -91,12 +103,6 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in made)
 
 
-_MOST_AT_ONCE = 1_000
-_FORGET_EVERY = timedelta(hours=1)
-_STOP_SECONDS = 30.0
-_Waiting = tuple[AuditEntry, "Future[None]"]
-
-
 class AuditLog(NullAuditLog):
     """Entries in the office's database.
 
@@ -118,11 +124,11 @@ class AuditLog(NullAuditLog):
 
     def record(self, entry: AuditEntry) -> None:
         """Return when the entry is on the disk."""
-        self._put(entry).result()
+        self._enqueue(entry).result()
 
-    async def recorded(self, entry: AuditEntry) -> None:
+    async def record_async(self, entry: AuditEntry) -> None:
         """Return when the entry is on the disk; others are served meanwhile."""
-        await asyncio.wrap_future(self._put(entry))
+        await asyncio.wrap_future(self._enqueue(entry))
 
     def close(self) -> None:
         """Write what waits, and stop the thread that writes."""
@@ -131,18 +137,14 @@ class AuditLog(NullAuditLog):
             self._thread.join(_STOP_SECONDS)
             self._thread = None
 
-    def _put(self, entry: AuditEntry) -> Future[None]:
+    def _enqueue(self, entry: AuditEntry) -> Future[None]:
         done: Future[None] = Future()
         self._waiting.put((entry, done))
-        self._start()
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._write, daemon=True, name="audit")
+                self._thread.start()
         return done
-
-    def _start(self) -> None:
-        if self._thread is None:
-            with self._starting:
-                if self._thread is None:
-                    self._thread = threading.Thread(target=self._write, daemon=True, name="audit")
-                    self._thread.start()
 
     def _write(self) -> None:
         while (first := self._waiting.get()) is not None:
@@ -172,9 +174,10 @@ class AuditLog(NullAuditLog):
             with self.store.writing() as connection:
                 connection.execute(insert(AUDIT), [entry.row for entry, _ in batch])
         except Exception as error:  # whoever waits must learn of it, whatever it is
-            failed = error if isinstance(error, DatabaseError) else _lost(error)
+            text = f"an entry of the audit log could not be written: {type(error).__name__}."
             for done in waiting:
-                done.set_exception(failed)
+                is_told = isinstance(error, DatabaseError)
+                done.set_exception(error if is_told else DatabaseError(text))
             return
         for done in waiting:
             done.set_result(None)
@@ -195,16 +198,6 @@ def forget_entries(store: OfficeDatabase, keep_days: int) -> int:
     oldest = now() - timedelta(days=keep_days)
     with store.writing() as connection:
         return connection.execute(delete(AUDIT).where(AUDIT.c.time < oldest)).rowcount
-
-
-def _lost(error: Exception) -> DatabaseError:
-    return DatabaseError(f"an entry of the audit log could not be written: {type(error).__name__}.")
-
-
-_ROWS_AT_ONCE = 1_000
-_C = AUDIT.c
-_IS_QUESTION = _C.kind != "admin"
-_IS_OK = case((_C.outcome == OK, 1), else_=0)
 
 
 @dataclass(frozen=True)
@@ -256,21 +249,21 @@ def usage(store: OfficeDatabase, days: int = 30, most: int = 10) -> Usage:
     with store.reading() as connection:
         return Usage(
             since,
-            tuple(_day(row) for row in connection.execute(_by_day(since))),
+            tuple(_day_of_row(row) for row in connection.execute(_by_day(since))),
             *(tuple(map(tuple, connection.execute(asked).all())) for asked in ranked),
         )
 
 
 def _by_day(since: datetime) -> Select[Any]:
-    day = func.date(_C.time)
-    refused = func.count() - func.sum(_IS_OK)
-    figures = (func.count(), refused, func.count(distinct(_C.visitor)), func.avg(_C.milliseconds))
+    day, n = func.date(_C.time), func.count()
+    refused = n - func.sum(case((_C.outcome == OK, 1), else_=0))
+    figures = (n, refused, func.count(distinct(_C.visitor)), func.avg(_C.milliseconds))
     return select(day, *figures).where(_C.time >= since, _IS_QUESTION).group_by(day).order_by(day)
 
 
-def _day(row: Any) -> DayUsage:
+def _day_of_row(row: Any) -> DayUsage:
     day, questions, refused, visitors, milliseconds = row
-    found = date.fromisoformat(day) if isinstance(day, str) else day
+    found = date.fromisoformat(day) if isinstance(day, str) else day  # SQLite has dates as texts
     return DayUsage(found, int(questions), int(refused), int(visitors), float(milliseconds))
 
 
@@ -287,7 +280,7 @@ def export_log(store: OfficeDatabase, since: datetime | None = None) -> Iterator
     if since is not None:
         asked = asked.where(_C.time >= since, _IS_QUESTION)
     with store.reading() as connection:
-        for row in connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(asked):
+        for row in connection.execution_options(yield_per=_MOST_AT_ONCE).execute(asked):
             yield _line([row[0].isoformat(timespec="milliseconds") + "Z", *row[1:]])
 
 

@@ -12,101 +12,9 @@ from typing import Literal
 from discreet.errors import ParameterError
 from discreet.serve.site.sections import setting
 
-
-class Role(StrEnum):
-    """What a visitor may do; each role may do what those before it may.
-
-    A viewer asks for tables of open data sets, an analyst also for those that are meant for
-    analysts, a custodian sees the admin page.
-    """
-
-    viewer = "viewer"
-    analyst = "analyst"
-    custodian = "custodian"
-
-    def covers(self, needed: Role) -> bool:
-        """Whether this role may do what the other may."""
-        ranks = list(Role)
-        return ranks.index(self) >= ranks.index(needed)
-
-
-@dataclass(frozen=True)
-class Visitor:
-    """Who asks.
-
-    Attributes:
-      id: The name of the account, or a pseudonym for the day.
-      role: What the visitor may do.
-      is_known: Whether there is an account behind the id.
-    """
-
-    id: str
-    role: Role = Role.viewer
-    is_known: bool = False
-
-
-ANYBODY = Visitor("anybody")
-Network = ipaddress.IPv4Network | ipaddress.IPv6Network
-UNKNOWN = "unknown"
-
-
-class Proxies:
-    """The proxies in front of a site.
-
-    Args:
-      trusted: Addresses or networks, such as `127.0.0.1` or `10.0.0.0/8`. What any other machine
-        says about itself in headers is not believed.
-    """
-
-    def __init__(self, trusted: Iterable[str] = ()) -> None:
-        self._networks = tuple(_network(text) for text in trusted)
-
-    def trust(self, address: str) -> bool:
-        """Whether an address is that of a trusted proxy."""
-        try:
-            found = ipaddress.ip_address(address)
-        except ValueError:
-            return False
-        return any(found in network for network in self._networks)
-
-    def client(self, peer: str, headers: Mapping[str, str]) -> str:
-        """The address a request comes from: the last one that no trusted proxy has."""
-        if not self.trust(peer):
-            return peer
-        chain = [part.strip() for part in headers.get("x-forwarded-for", "").split(",")]
-        for address in reversed([part for part in chain if part]):
-            if not self.trust(address):
-                return _plain_address(address)
-        return peer
-
-
-def subscriber_network(address: str) -> str:
-    """What limits are set on: one address, or the network that a subscriber has in IPv6."""
-    try:
-        found = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    return address if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
-
-
-def _network(text: str) -> Network:
-    try:
-        return ipaddress.ip_network(text, strict=False)
-    except ValueError:
-        raise ParameterError(
-            f"trusted_proxies must be addresses or networks such as 127.0.0.1 or 10.0.0.0/8, "
-            f"got {text!r}."
-        ) from None
-
-
-def _plain_address(address: str) -> str:
-    try:
-        return str(ipaddress.ip_address(address))
-    except ValueError:
-        return UNKNOWN
-
-
 Who = Literal["open", "tokens", "proxy"]
+UNKNOWN = "unknown"
+"""The address of a client that cannot be told."""
 
 
 @dataclass(frozen=True)
@@ -159,3 +67,88 @@ class AuditConfig:
     def address(self, folder: Path) -> str:
         """The database; a file is relative to the folder of the site."""
         return self.store if "://" in self.store else str(folder / self.store)
+
+
+class Role(StrEnum):
+    """What a visitor may do; each role may do what those before it may.
+
+    A viewer asks for tables of open data sets, an analyst also for those that are meant for
+    analysts, a custodian sees the admin page.
+    """
+
+    viewer = "viewer"
+    analyst = "analyst"
+    custodian = "custodian"
+
+    def covers(self, needed: Role) -> bool:
+        """Whether this role may do what the other may."""
+        ranks = list(Role)
+        return ranks.index(self) >= ranks.index(needed)
+
+
+@dataclass(frozen=True)
+class Visitor:
+    """Who asks.
+
+    Attributes:
+      id: The name of the account, or a pseudonym for the day.
+      role: What the visitor may do.
+      is_known: Whether there is an account behind the id.
+    """
+
+    id: str
+    role: Role = Role.viewer
+    is_known: bool = False
+
+
+ANYBODY = Visitor("anybody")
+
+
+class Proxies:
+    """The proxies in front of a site.
+
+    Args:
+      trusted: Addresses or networks, such as `127.0.0.1` or `10.0.0.0/8`. What any other machine
+        says about itself in headers is not believed.
+    """
+
+    def __init__(self, trusted: Iterable[str] = ()) -> None:
+        self._networks = []
+        for text in trusted:
+            try:
+                self._networks.append(ipaddress.ip_network(text, strict=False))
+            except ValueError:
+                raise ParameterError(
+                    f"trusted_proxies must be addresses or networks such as 127.0.0.1 or "
+                    f"10.0.0.0/8, got {text!r}."
+                ) from None
+
+    def trust(self, address: str) -> bool:
+        """Whether an address is that of a trusted proxy."""
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return False
+        return any(found in network for network in self._networks)
+
+    def client(self, peer: str, headers: Mapping[str, str]) -> str:
+        """The address a request comes from: the last one that no trusted proxy has."""
+        if not self.trust(peer):
+            return peer
+        chain = [part.strip() for part in headers.get("x-forwarded-for", "").split(",")]
+        for address in reversed([part for part in chain if part]):
+            if not self.trust(address):
+                try:
+                    return str(ipaddress.ip_address(address))
+                except ValueError:  # a client may write whatever it likes into the header
+                    return UNKNOWN
+        return peer
+
+
+def subscriber_network(address: str) -> str:
+    """What limits are set on: one address, or the network that a subscriber has in IPv6."""
+    try:
+        found = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    return address if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))

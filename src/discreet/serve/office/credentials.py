@@ -12,7 +12,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
 
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -26,6 +25,7 @@ _PREFIX = "discreet"
 _ID_BYTES = 6
 _SECRET_BYTES = 32
 _LONGEST_NAME = 60
+_SEPARATOR = "."
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,12 @@ def all_tokens(store: OfficeDatabase) -> dict[str, Token]:
     """The tokens that are in force, by their ids."""
     asked = select(TOKENS).where(TOKENS.c.revoked.is_(None)).order_by(TOKENS.c.name)
     with store.reading() as connection:
-        return {row.id: _token_of_row(row) for row in connection.execute(asked)}
+        return {
+            row.id: Token(
+                row.id, row.name, Role(row.role), bytes(row.digest), row.time, row.revoked
+            )
+            for row in connection.execute(asked)
+        }
 
 
 def find_token(text: str, tokens: Mapping[str, Token]) -> Token | None:
@@ -97,22 +102,9 @@ def _digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _token_of_row(row: Any) -> Token:
-    return Token(row.id, row.name, Role(row.role), bytes(row.digest), row.time, row.revoked)
-
-
-_KEY_BYTES = 32
-SIGNING, PSEUDONYMS = "signing", "pseudonyms"
-
-
 def signing_key(store: OfficeDatabase) -> bytes:
     """The key that signs sessions and forms; made once."""
-    return _shared_secret(store, SIGNING, None)
-
-
-def salt_of(store: OfficeDatabase, day: date) -> bytes:
-    """The salt of one day's pseudonyms; it is lost with the day."""
-    return _shared_secret(store, PSEUDONYMS, day)
+    return _shared_secret(store, "signing", None)
 
 
 def _shared_secret(store: OfficeDatabase, name: str, day: date | None) -> bytes:
@@ -121,20 +113,18 @@ def _shared_secret(store: OfficeDatabase, name: str, day: date | None) -> bytes:
         found = connection.execute(select(SECRETS).where(SECRETS.c.name == name)).first()
     if found is not None and (day is None or found.day >= day):
         return bytes(found.value)
+    # Another process may make it meanwhile, so it is looked up again behind the lock.
     with store.writing() as connection:
         present = connection.execute(
             select(SECRETS).where(SECRETS.c.name == name).with_for_update()
         ).first()
         if present is not None and (day is None or present.day >= day):
             return bytes(present.value)
-        value = secrets.token_bytes(_KEY_BYTES)
+        value = secrets.token_bytes(_SECRET_BYTES)
         connection.execute(delete(SECRETS).where(SECRETS.c.name == name))
         row = {"name": name, "day": day or now().date(), "value": value}
         connection.execute(insert(SECRETS).values(row))
         return value
-
-
-_SEPARATOR = "."
 
 
 class Signer:
@@ -148,7 +138,7 @@ class Signer:
     def __init__(self, key: bytes, purpose: str) -> None:
         self._key = hmac.new(key, purpose.encode(), hashlib.sha256).digest()
 
-    def signed(self, text: str, seconds: float) -> str:
+    def sign(self, text: str, seconds: float) -> str:
         """The text with its end and its signature, in letters that a cookie can hold."""
         body = _encode(f"{int(time.time() + seconds)}{_SEPARATOR}{text}".encode())
         return f"{body}{_SEPARATOR}{self._signature(body)}"
@@ -176,9 +166,6 @@ def _decode(text: str) -> str:
         return ""
 
 
-_NAME_BYTES = 6
-
-
 class Pseudonyms:
     """Pseudonyms of network addresses.
 
@@ -199,7 +186,9 @@ class Pseudonyms:
         """The name of an address."""
         today = now().date()
         if today != self._day:
-            self._salt = os.urandom(32) if self._store is None else salt_of(self._store, today)
+            self._salt = os.urandom(_SECRET_BYTES)
+            if self._store is not None:
+                self._salt = _shared_secret(self._store, "pseudonyms", today)
             self._day = today
-        keyed = hashlib.blake2b(address.encode(), key=self._salt, digest_size=_NAME_BYTES)
+        keyed = hashlib.blake2b(address.encode(), key=self._salt, digest_size=6)
         return f"visitor-{keyed.hexdigest()}"

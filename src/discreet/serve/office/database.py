@@ -6,14 +6,9 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from alembic import command
-from alembic.config import Config
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import (
     URL,
     BigInteger,
@@ -33,7 +28,9 @@ from sqlalchemy import (
     Text,
     create_engine,
     event,
+    insert,
     make_url,
+    select,
     text,
 )
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
@@ -42,25 +39,75 @@ from discreet.errors import DataError, DiscreetError, MissingDependencyError, Pa
 from discreet.files import OWNER_ONLY
 
 _POSTGRES = ("postgresql", "postgres")
+_ADDRESSES = "Give the path of an SQLite file, or postgresql://user:password@host/database."
+_LOCK_SECONDS = 30.0  # how long one writer of an SQLite file waits for another
+_SCHEMA = "v1"  # the form of the tables below; a change of them needs a new name and a step
+_UPGRADE_LOCK = 0x64697363  # any number that all versions agree on
 
 
-def url_of(address: str | Path) -> URL:
-    """The database at a path, or at an address that begins with `postgresql://`."""
-    if "://" not in str(address):
-        return URL.create("sqlite", database=str(Path(address).absolute()))
-    try:
-        found = make_url(str(address))
-    except (ArgumentError, ValueError):  # the cause would quote the password
-        raise ParameterError(f"the address of the audit log cannot be read. {_LOOKS}") from None
-    scheme = found.drivername.partition("+")[0]
-    if scheme not in _POSTGRES:
-        raise ParameterError(f"the audit log cannot be kept in {scheme!r}. {_LOOKS}")
-    return found.set(drivername="postgresql+psycopg")
+class DatabaseError(DiscreetError):
+    """The office's database cannot be used; visitors may come back later."""
+
+    status = 503
 
 
-_LOOKS = "Give the path of an SQLite file, or postgresql://user:password@host/database."
+class OfficeDatabase:
+    """The office's database.
+
+    Promise: what was written within `writing` is on the disk when the block ends, or none of it
+    is, also when the program is killed or the power fails. Several processes may use one database.
+
+    Args:
+      address: The path of an SQLite file, made when it is not there, or `postgresql://…`.
+    """
+
+    def __init__(self, address: str | Path) -> None:
+        url = _url_of(address)
+        self.shown = url.render_as_string(hide_password=True)
+        self.is_file = url.get_backend_name() == "sqlite"
+        if self.is_file:
+            _check_file(Path(str(url.database)))
+        self._engine = _make_engine(url, self.is_file)
+        try:
+            with self.writing() as connection:
+                _make_tables(connection, self.shown)
+        except BaseException:
+            self.close()
+            raise
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """One consistent view of the database."""
+        with self._with_advice(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction of its own; writers of an SQLite file wait for each other."""
+        with self._with_advice(), self._engine.connect() as plain:
+            connection = plain.execution_options(writes=True)
+            with connection.begin():
+                yield connection
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _with_advice(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            cause = getattr(error, "orig", None) or error
+            raise DatabaseError(
+                f"cannot use the audit log {self.shown}: {cause}. It must be a database made by "
+                "discreet, on a disk of this machine or on a PostgreSQL server that answers."
+            ) from error
+
+
 METADATA = MetaData()
 _NUMBER = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up plain integers alone
+
 AUDIT = Table(
     "audit",
     METADATA,
@@ -108,126 +155,53 @@ RELOADS = Table(
     Column("time", DateTime, nullable=False),
     Column("visitor", String(80), nullable=False),
 )
-_FOLDER = Path(__file__).parent / "migrations"
-_LOCK = 0x64697363  # any number that all versions agree on
+# Version 0.2 kept the schema's version in a table of this name, so databases of both are one form.
+_VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
 
 
-def upgrade_schema(connection: Connection, shown: str) -> None:
-    """Run the steps that the database lacks, within the caller's transaction."""
-    if connection.dialect.name == "postgresql":
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-    present = MigrationContext.configure(connection).get_current_revision()
-    if present == newest():
-        return
-    if present is not None and present not in _known():
+def _make_tables(connection: Connection, shown: str) -> None:
+    """Make the tables of a new database within the caller's transaction; processes take turns."""
+    if connection.dialect.name == "postgresql":  # SQLite's writers take turns anyway
+        connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
+    _VERSION.create(connection, checkfirst=True)
+    present = connection.execute(select(_VERSION.c.version_num)).scalar()
+    if present is None:
+        # Tables of somebody else's database are not taken for ours: a name in use is an error.
+        METADATA.create_all(connection, checkfirst=False)
+        connection.execute(insert(_VERSION).values(version_num=_SCHEMA))
+    elif present != _SCHEMA:
         raise DataError(
             f"the audit log {shown} was written by a newer version of discreet (step {present!r}). "
             "Update discreet, or name another audit log."
         )
-    config = _config()
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
 
 
-@cache
-def newest() -> str | None:
-    """The name of the last step."""
-    return ScriptDirectory.from_config(_config()).get_current_head()
-
-
-def _known() -> set[str]:
-    return {step.revision for step in ScriptDirectory.from_config(_config()).walk_revisions()}
-
-
-def _config() -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
-    return config
-
-
-_PATIENCE = 30.0
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-
-
-class DatabaseError(DiscreetError):
-    """The office's database cannot be used; visitors may come back later."""
-
-    status = 503
-
-
-class OfficeDatabase:
-    """The office's database.
-
-    Promise: what was written within `writing` is on the disk when the block ends, or none of it
-    is, also when the program is killed or the power fails. Several processes may use one database.
-
-    Args:
-      address: The path of an SQLite file, made when it is not there, or `postgresql://…`.
-    """
-
-    def __init__(self, address: str | Path) -> None:
-        url = url_of(address)
-        self.shown = url.render_as_string(hide_password=True)
-        self.is_file = url.get_backend_name() == "sqlite"
-        if self.is_file:
-            _check_file(Path(str(url.database)))
-        self._engine = _make_engine(url, self.is_file)
-        try:
-            self.upgrade()
-        except BaseException:
-            self.close()
-            raise
-
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """One consistent view of the database."""
-        with self._explained(), self._engine.connect() as connection:
-            yield connection
-
-    @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """A transaction of its own; writers of an SQLite file wait for each other."""
-        with self._explained(), self._engine.connect() as plain:
-            connection = plain.execution_options(writes=True)
-            with connection.begin():
-                yield connection
-
-    def upgrade(self) -> None:
-        """Bring the tables to the form this version works with; processes take turns."""
-        with self.writing() as connection:
-            upgrade_schema(connection, self.shown)
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._engine.dispose()
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except SQLAlchemyError as error:
-            cause = getattr(error, "orig", None) or error
-            raise DatabaseError(
-                f"cannot use the audit log {self.shown}: {cause}. It must be a database made by "
-                "discreet, on a disk of this machine or on a PostgreSQL server that answers."
-            ) from error
-
-
-def _make_engine(url: Any, is_file: bool) -> Engine:
-    if not is_file:
-        _require_psycopg()
-        return create_engine(url, pool_pre_ping=True, pool_size=2, max_overflow=8)
-    engine = create_engine(url, connect_args={"timeout": _PATIENCE}, pool_size=2, max_overflow=8)
-    event.listen(engine, "connect", _prepare_connection)
-    event.listen(engine, "begin", _begin)
-    return engine
-
-
-def _require_psycopg() -> None:
+def _url_of(address: str | Path) -> URL:
+    """The database at a path, or at an address that begins with `postgresql://`."""
+    if "://" not in str(address):
+        return URL.create("sqlite", database=str(Path(address).absolute()))
     try:
-        import psycopg  # noqa: F401
+        found = make_url(str(address))
+    except (ArgumentError, ValueError):  # the cause would quote the password
+        raise ParameterError(f"the address of the audit log cannot be read. {_ADDRESSES}") from None
+    scheme = found.drivername.partition("+")[0]
+    if scheme not in _POSTGRES:
+        raise ParameterError(f"the audit log cannot be kept in {scheme!r}. {_ADDRESSES}")
+    return found.set(drivername="postgresql+psycopg")
+
+
+def _make_engine(url: URL, is_file: bool) -> Engine:
+    pool: dict[str, Any] = {"pool_size": 2, "max_overflow": 8}
+    if is_file:
+        engine = create_engine(url, connect_args={"timeout": _LOCK_SECONDS}, **pool)
+        event.listen(engine, "connect", _prepare_connection)
+        event.listen(engine, "begin", _begin)
+        return engine
+    try:
+        import psycopg  # noqa: F401 -- an optional package
     except ImportError as error:
         raise MissingDependencyError("an audit log in PostgreSQL", "psycopg", "postgres") from error
+    return create_engine(url, pool_pre_ping=True, **pool)
 
 
 def _prepare_connection(connection: Any, record: object) -> None:
@@ -237,6 +211,8 @@ def _prepare_connection(connection: Any, record: object) -> None:
 
 
 def _begin(connection: Connection) -> None:
+    # A transaction that reads first and then writes fails at once where another one wrote in
+    # between, whatever the timeout; one that is to write takes the lock when it begins.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -248,7 +224,7 @@ def _check_file(path: Path) -> None:
         mode = path.stat().st_mode
     except OSError as error:
         raise DatabaseError(f"cannot open the audit log {path}: {error.strerror}.") from error
-    if mode & _OTHERS:
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise DatabaseError(
             f"the audit log {path} has permissions {stat.S_IMODE(mode):o}: others can reach it. "
             f"Change them with `chmod 600 {path}`."

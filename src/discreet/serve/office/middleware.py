@@ -20,9 +20,9 @@ from discreet.serve.refusals import Refusal, refusal_of
 if TYPE_CHECKING:
     from discreet.serve.office.office import Office
 
-
 _FREE = ("/static/", "/health", "/robots.txt", "/favicon.ico")
 _WITHOUT_ACCOUNT = ("/sign-in",)
+_LONGEST_USER = 60
 
 
 class OfficeMiddleware:
@@ -47,15 +47,20 @@ class OfficeMiddleware:
             await self.app(scope, receive, send)
             return
         state["office"], state["sender"] = self.office, Sender(scope, self.office)
-        visitor = self._admitted(state["sender"], state["path"])
+        visitor = self._admit(state["sender"], state["path"])
         if visitor is None:
-            await self._sent_to_sign_in(scope)(scope, receive, send)
+            if state["path"].startswith("/api/") or self.office.config.accounts.who == "proxy":
+                message = "This site answers visitors with an account."
+                allowed = "Requests with a token, or through the proxy of the office."
+                raise Refusal("not_signed_in", message, allowed, 401)
+            sign_in = RedirectResponse(f"{scope.get('root_path', '')}/sign-in", 303)
+            await sign_in(scope, receive, send)
             return
         state["visitor"] = visitor
         with noting(visitor.role) as note:
             await _AuditedRequest(self, scope, note, visitor)(receive, send)
 
-    def _admitted(self, sender: Sender, path: str) -> Visitor | None:
+    def _admit(self, sender: Sender, path: str) -> Visitor | None:
         """Who asks, within the limits on how often; nobody where an account is needed."""
         outsider = stranger(sender, self.office)
         try:
@@ -66,15 +71,8 @@ class OfficeMiddleware:
         self._limit(found or outsider)
         return outsider if found is None and path in _WITHOUT_ACCOUNT else found
 
-    def _sent_to_sign_in(self, scope: Scope) -> ASGIApp:
-        """Where a browser goes that shows no account; programs are told what is missing."""
-        is_program = scope["state"]["path"].startswith("/api/")
-        if is_program or self.office.config.accounts.who == "proxy":
-            raise needs_account()
-        return RedirectResponse(f"{scope.get('root_path', '')}/sign-in", 303)
-
     def _limit(self, visitor: Visitor) -> None:
-        wait = self.office.buckets.wait(visitor.id)
+        wait = self.office.rate_limiter.wait(visitor.id)
         if wait:
             rate = self.office.config.accounts.rate
             message = "Too many requests came from you in a short time."
@@ -88,29 +86,29 @@ class _Unrecorded(Exception):
 class _AuditedRequest:
     """One request whose end is written down before its answer leaves."""
 
-    def __init__(self, desk: OfficeMiddleware, scope: Scope, note: Note, visitor: Visitor) -> None:
-        self.desk, self.scope, self.note, self.visitor = desk, scope, note, visitor
+    def __init__(
+        self, middleware: OfficeMiddleware, scope: Scope, note: Note, visitor: Visitor
+    ) -> None:
+        self.app, self.audit = middleware.app, middleware.office.audit
+        self.scope, self.note, self.visitor = scope, note, visitor
         self.began = time.perf_counter()
         self.is_recorded = False
 
     async def __call__(self, receive: Receive, send: Send) -> None:
-        async def recorded(message: Message) -> None:
+        async def record_first(message: Message) -> None:
             if message["type"] == "http.response.start":
                 await self._record(self.note.outcome or self.scope["state"].get("outcome", OK))
             await send(message)
 
         try:
-            await self.desk.app(self.scope, receive, recorded)
-        except _Unrecorded:
-            raise unavailable() from None
-        except Exception as error:
-            if not self.is_recorded:
-                await self._record_failure(refusal_of(error).code)
-            raise
-
-    async def _record_failure(self, outcome: str) -> None:
-        try:
-            await self._record(outcome)
+            try:
+                await self.app(self.scope, receive, record_first)
+            except _Unrecorded:
+                raise
+            except Exception as error:
+                if not self.is_recorded:
+                    await self._record(refusal_of(error).code)
+                raise
         except _Unrecorded:
             raise unavailable() from None
 
@@ -119,7 +117,7 @@ class _AuditedRequest:
         if entry is None:
             return
         try:
-            await self.desk.office.audit.recorded(entry)
+            await self.audit.record_async(entry)
         except Exception as error:
             raise _Unrecorded from error
         self.is_recorded = True
@@ -129,27 +127,21 @@ class _AuditedRequest:
         note, named = self.note, self.scope.get("path_params", {}).get("dataset", "")
         if not note.dataset and (outcome == OK or not named):
             return None
+        path: str = self.scope["state"]["path"]
+        kind: Kind = "download" if "/table." in path else "table"
+        if path.startswith("/api/"):
+            kind = "api"
         return AuditEntry(
             now(),
             self.visitor.id,
             note.dataset or str(named),
             note.edition,
             note.address or self.scope["query_string"].decode("latin-1"),
-            _kind(self.scope),
+            kind,
             outcome,
             note.cells if outcome == OK else 0,
             round(1000 * (time.perf_counter() - self.began), 3),
         )
-
-
-def _kind(scope: Any) -> Kind:
-    path: str = scope["state"]["path"]
-    if path.startswith("/api/"):
-        return "api"
-    return "download" if "/table." in path else "table"
-
-
-_LONGEST_USER = 60
 
 
 class Sender:
@@ -214,11 +206,3 @@ def _proxy_visitor(sender: Sender, office: Office) -> Visitor | None:
     if not user or len(user) > _LONGEST_USER or not user.isprintable():
         return None
     return Visitor(user, accounts.role_of(user), is_known=True)
-
-
-def needs_account() -> Refusal:
-    """What a visitor without an account is told where one is needed."""
-    message = "This site answers visitors with an account."
-    return Refusal(
-        "not_signed_in", message, "Requests with a token, or through the proxy of the office.", 401
-    )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import delete, func, insert, select
 
-from discreet.serve.office.audit import NullAuditLog, now
+from discreet.serve.office.audit import AuditLog, NullAuditLog, now
 from discreet.serve.office.config import Proxies
 from discreet.serve.office.credentials import Pseudonyms, Signer, Token, all_tokens, signing_key
 from discreet.serve.office.database import RELOADS, SWITCHES, OfficeDatabase
@@ -24,9 +24,9 @@ from discreet.serve.site.config import SiteConfig, read_site
 if TYPE_CHECKING:
     from discreet.serve.site.site import Site, SiteHolder
 
-
 _EVERY = 1.0  # seconds between two looks at the decisions of the office
 _TOO_OLD = 30.0  # seconds after which decisions that cannot be read again are not relied on
+_MOST_VISITORS = 50_000
 _log = logging.getLogger("discreet.serve")
 
 
@@ -48,19 +48,19 @@ class Office:
         key = secrets.token_bytes(32) if store is None else signing_key(store)
         self.sessions, self.forms = Signer(key, "session"), Signer(key, "form")
         self.pseudonyms = Pseudonyms(store)
-        self.audit = _audit_log(self.config, store)
-        self._state = OfficeState() if store is None else read_state(store)
+        self.audit, self._state = NullAuditLog(), OfficeState()
+        if store is not None:
+            self.audit = AuditLog(store, self.config.audit.keep_days or None)
+            self._state = read_state(store)
         self._read = time.monotonic()
         self._stop = threading.Event()
         self._watcher: threading.Thread | None = None
-        self.buckets = RateLimiter(self.config.accounts.rate, self.config.accounts.burst)
+        self.rate_limiter = RateLimiter(self.config.accounts.rate, self.config.accounts.burst)
         self.adopt(self.config)
 
     @classmethod
     def open(cls, site: SiteConfig) -> Office:
         """The office of a site, with its database brought up to date."""
-        from discreet.serve.office.database import OfficeDatabase  # start-up time: SQLAlchemy
-
         return cls(site, OfficeDatabase(site.audit.address(site.folder)))
 
     @property
@@ -75,8 +75,8 @@ class Office:
         accounts = config.accounts
         self.config = config
         self.proxies = Proxies(accounts.trusted_proxies)
-        if (accounts.rate, accounts.burst) != (self.buckets.rate, self.buckets.burst):
-            self.buckets = RateLimiter(accounts.rate, accounts.burst)
+        if (accounts.rate, accounts.burst) != (self.rate_limiter.rate, self.rate_limiter.burst):
+            self.rate_limiter = RateLimiter(accounts.rate, accounts.burst)
 
     def refresh(self) -> OfficeState:
         """Read the decisions again."""
@@ -88,7 +88,13 @@ class Office:
     def watch(self, holder: SiteHolder) -> None:
         """Carry decisions out in this process, now and whenever they change."""
         self.refresh()
-        holder.prepare_by(self._prepare)
+
+        def prepare(site: Site) -> None:
+            if self.store is not None:  # a site without a file says nothing about accounts
+                self.adopt(site.config)
+            self.carry_out(site)
+
+        holder.prepare_by(prepare)
         if self.store is not None and self._watcher is None:
             self._watcher = threading.Thread(
                 target=self._watch, args=(holder,), daemon=True, name="office"
@@ -101,12 +107,6 @@ class Office:
         for name, dataset in site.datasets.items():
             dataset.switch.is_closed = name in self._state.closed
             dataset.switch.for_analysts = name in only
-
-    def _prepare(self, site: Site) -> None:
-        """Go by what the site's file says now; a site without a file says nothing."""
-        if self.store is not None:
-            self.adopt(site.config)
-        self.carry_out(site)
 
     def close(self) -> None:
         """Write what waits and let the database go."""
@@ -122,6 +122,7 @@ class Office:
             reloads = self._state.reloads
             try:
                 if self.refresh().reloads != reloads:
+                    # It may take long, and decisions are carried out meanwhile.
                     threading.Thread(target=_reload, args=(holder,), daemon=True).start()
                 self.carry_out(holder.current)
             except Exception as error:  # without a watcher nobody would be answered
@@ -129,7 +130,6 @@ class Office:
 
 
 def _reload(holder: SiteHolder) -> None:
-    """Read the site again; it may take long, and decisions are carried out meanwhile."""
     try:
         holder.reload()
     except Exception as error:  # whatever it is, the site stays as it was
@@ -138,8 +138,6 @@ def _reload(holder: SiteHolder) -> None:
 
 def open_database(path: Path) -> OfficeDatabase:
     """The office's database of a site, without its data sets."""
-    from discreet.serve.office.database import OfficeDatabase  # start-up time: SQLAlchemy
-
     site = read_site(path)
     return OfficeDatabase(site.audit.address(site.folder))
 
@@ -148,14 +146,6 @@ def unavailable() -> Refusal:
     """What visitors are told when questions cannot be written down."""
     message = "The table builder cannot answer at the moment. Nothing was published."
     return Refusal("unavailable", message, "The same request, a little later.", 503, wait=5)
-
-
-def _audit_log(config: SiteConfig, store: OfficeDatabase | None) -> NullAuditLog:
-    if store is None:
-        return NullAuditLog()
-    from discreet.serve.office.audit import AuditLog  # start-up time: SQLAlchemy
-
-    return AuditLog(store, config.audit.keep_days or None)
 
 
 @dataclass(frozen=True)
@@ -197,11 +187,8 @@ def ask_for_reload(store: OfficeDatabase, visitor: str) -> None:
         connection.execute(insert(RELOADS).values(time=now(), visitor=visitor))
 
 
-_MOST_VISITORS = 50_000
-
-
 class RateLimiter:
-    """A bucket for each visitor.
+    """How often a visitor may ask: a bucket of tokens for each, which fills at a steady rate.
 
     A visitor may ask `burst` times at once and `rate` times a second in the long run.
 

@@ -1,1 +1,1 @@
-"""What a data set lets visitors ask: one rule, one file."""
+"""What a data set lets visitors ask: one rule, one function."""

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, get_args
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
-from discreet.serve.policy.populations import (
-    KAnonymityRule,
-    LDiversityRule,
-    MinDifferenceRule,
-    MinMeanCellRule,
-    MinPopulationRule,
-    SparsityRule,
-    TClosenessRule,
-)
-from discreet.serve.policy.rules import (
-    Figures,
-    ForbiddenRule,
-    GroupingRule,
-    Groups,
-    JudgedTable,
-    MaxCellsRule,
-    MaxVariablesRule,
-    PolicyRule,
-    ThresholdRule,
-)
+from discreet.serve.policy import rules
+from discreet.serve.policy.rules import Figures, Groups, JudgedTable
 from discreet.serve.question import Question
+from discreet.serve.refusals import Refusal
 from discreet.serve.site.sections import setting
 from discreet.tables.statement import Sentence, Statement, Step
 
 EVERYTHING = "*"
-_CONFIDENTIAL = ("public_parameters",)
+# Rules on figures by the entry that puts them into force, in the order in which they are asked.
+_FIGURE_RULES = {
+    "min_population": rules.judge_population,
+    "min_mean_cell": rules.judge_mean_cell,
+    "k_anonymity": rules.judge_anonymity,
+    "l_diversity": rules.judge_diversity,
+    "t_closeness": rules.judge_closeness,
+    "min_difference": rules.judge_difference,
+    "max_sparsity": rules.judge_sparsity,
+    "threshold": rules.judge_threshold,
+}
 
 
 @dataclass(frozen=True)
@@ -78,26 +71,38 @@ class Policy:
             raise ParameterError("l_diversity and t_closeness need the sensitive variables.")
 
     @cached_property
-    def rules(self) -> tuple[PolicyRule, ...]:
-        """The rules, those on public sizes first."""
-        return tuple(self._rules())
-
-    @cached_property
     def judges(self) -> bool:
         """Whether some rule looks at protected figures."""
-        return any(type(rule).judge is not PolicyRule.judge for rule in self.rules)
+        return bool(self._rules_in_force)
+
+    @cached_property
+    def _rules_in_force(self) -> list[str]:
+        off = {f.name: f.default for f in fields(self)}  # every default forbids nothing
+        return [name for name in _FIGURE_RULES if getattr(self, name) != off[name]]
 
     def check(self, question: Question) -> None:
-        """Refuse what public sizes forbid."""
-        for rule in self.rules:
-            rule.check(question)
+        """Refuse what public names and sizes forbid."""
+        rules.check_size(self, question)
+        rules.check_combinations(self, question)
+        rules.check_groups(self, question)
 
-    def judged(self, question: Question, cube: Cube, figures: Figures) -> JudgedTable:
+    def judge(self, question: Question, cube: Cube, figures: Figures) -> JudgedTable:
         """The cube as far as its protected values allow it to be shown."""
-        found = JudgedTable(cube)
-        for rule in self.rules:
-            found = rule.judge(question, found, figures)
+        case, found = rules.Case(self, question, figures), JudgedTable(cube)
+        for name in self._rules_in_force:
+            found = _FIGURE_RULES[name](case, found)
         return found
+
+    def refusal(self, code: str, message: str, allowed: str, entry: str) -> Refusal:
+        """A refusal by the limit that an entry sets."""
+        return Refusal(code, message, self.with_limit(allowed, entry))
+
+    def with_limit(self, text: str, entry: str) -> str:
+        """A text with the limit that an entry sets in place of `{}`, where the public sees it."""
+        if not self.tells(entry):
+            return text.format("a certain number of")
+        limit = getattr(self, entry)
+        return text.format(f"{limit:,g}" if limit % 1 else f"{int(limit):,}")
 
     def tells(self, name: str) -> bool:
         """Whether the public sees a parameter."""
@@ -105,8 +110,8 @@ class Policy:
 
     def public(self) -> dict[str, Any]:
         """The settings that the public sees, as plain data."""
-        shown = [f.name for f in fields(self) if f.name not in _CONFIDENTIAL and self.tells(f.name)]
-        return {name: getattr(self, name) for name in shown}
+        names = [f.name for f in fields(self) if f.name != "public_parameters"]
+        return {name: getattr(self, name) for name in names if self.tells(name)}
 
     def check_names(self, known: Mapping[str, Any]) -> None:
         """Refuse a policy that speaks of variables which are not on offer."""
@@ -121,32 +126,6 @@ class Policy:
                         f"{entry} of the policy names {name!r}, which is not on offer: {listed}."
                     )
 
-    def _rules(self) -> Iterator[PolicyRule]:
-        yield self._limit(MaxVariablesRule, "max_variables")
-        yield self._limit(MaxCellsRule, "max_cells")
-        if self.forbidden:
-            yield ForbiddenRule(self.forbidden)
-        yield GroupingRule(self.groups, self.fixed_groups)
-        if self.min_population:
-            yield self._limit(MinPopulationRule, "min_population")
-        if self.min_mean_cell:
-            yield self._limit(MinMeanCellRule, "min_mean_cell")
-        if self.k_anonymity:
-            yield self._limit(KAnonymityRule, "k_anonymity")
-        if self.l_diversity:
-            yield self._limit(LDiversityRule, "l_diversity", self.sensitive)
-        if self.t_closeness < 1:
-            yield self._limit(TClosenessRule, "t_closeness", self.sensitive)
-        if self.min_difference:
-            yield self._limit(MinDifferenceRule, "min_difference", self.max_cells)
-        if self.max_sparsity < 1:
-            yield SparsityRule(self.area, self.max_sparsity, self.sparse_below)
-        if self.threshold:
-            yield self._limit(ThresholdRule, "threshold")
-
-    def _limit(self, rule: Callable[..., PolicyRule], name: str, *more: Any) -> PolicyRule:
-        return rule(getattr(self, name), self.tells(name), *more)
-
 
 def public_statement(statement: Statement, policy: Policy) -> Statement:
     """The statement with the parameters that the policy makes public.
@@ -159,20 +138,17 @@ def public_statement(statement: Statement, policy: Policy) -> Statement:
 
 
 def _public_step(step: Step, policy: Policy) -> Step:
-    kept = {name: value for name, value in step.parameters.items() if policy.tells(name)}
-    if len(kept) == len(step.parameters):
+    public = {name: value for name, value in step.parameters.items() if policy.tells(name)}
+    if len(public) == len(step.parameters):
         return step
-    said = tuple(s for s in map(_without_figures, step.sentences) if s is not None)
-    return Step(step.name, kept, said)
+    sentences = tuple(s for s in map(_without_figures, step.sentences) if s is not None)
+    return Step(step.name, public, sentences)
 
 
 def _without_figures(sentence: Sentence) -> Sentence | None:
-    text = "" if _has_figure(sentence.text) else sentence.text
-    plain = "" if _has_figure(sentence.plain) else sentence.plain
+    text, plain = (
+        "" if any(c.isdigit() for c in said) else said for said in (sentence.text, sentence.plain)
+    )
     if not text and not plain:
         return None
     return replace(sentence, text=text or plain, plain=plain)
-
-
-def _has_figure(text: str) -> bool:
-    return any(c.isdigit() for c in text)

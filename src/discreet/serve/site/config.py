@@ -18,6 +18,8 @@ from discreet.serve.policy.policy import Policy
 from discreet.serve.site.sections import section, setting
 from discreet.serve.web.texts import languages
 
+_DATASET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
 
 @dataclass(frozen=True)
 class ServerConfig:
@@ -147,14 +149,6 @@ class SiteConfig:
         return self.folder / self.cache
 
 
-_SECTIONS: dict[str, type[ServerConfig | AccountsConfig | AuditConfig]] = {
-    "server": ServerConfig,
-    "accounts": AccountsConfig,
-    "audit": AuditConfig,
-}
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-
-
 def read_site(path: str | Path) -> SiteConfig:
     """A site from its file; unknown entries are an error, never ignored."""
     file = Path(path)
@@ -174,36 +168,41 @@ def site_of(given: Mapping[str, Any], folder: Path) -> SiteConfig:
         raise ParameterError("the site has no data sets; describe one in [datasets.NAME].")
     policy = given.get("policy", {})
     read = [_read_dataset(name, part, policy, folder) for name, part in datasets.items()]
-    made: dict[str, Any] = {"datasets": tuple(read), "folder": folder}
-    for name, cls in _SECTIONS.items():
-        made[name] = section(cls, given.get(name, {}), f"[{name}]")
+    made = {
+        "datasets": tuple(read),
+        "folder": folder,
+        "server": section(ServerConfig, given.get("server", {}), "[server]"),
+        "accounts": section(AccountsConfig, given.get("accounts", {}), "[accounts]"),
+        "audit": section(AuditConfig, given.get("audit", {}), "[audit]"),
+    }
     plain = {k: v for k, v in given.items() if k not in (*made, "policy")}
     return section(SiteConfig, plain, "the site", **made)
 
 
 def _read_dataset(name: str, given: Any, policy: Mapping[str, Any], folder: Path) -> DatasetConfig:
     where = f"[datasets.{name}]"
-    if not _NAME.fullmatch(name):
+    if not _DATASET_NAME.fullmatch(name):
         raise ParameterError(
             f"the name of a data set is part of addresses: small letters, digits, - and _; got "
             f"{name!r}."
         )
     if not isinstance(given, Mapping):
         raise ParameterError(f"{where} must be a section of entries, got {given!r}.")
-    told, own = ([f.name for f in fields(cls)] for cls in (DatasetInfo, DatasetConfig))
+    about = [f.name for f in fields(DatasetInfo)]
+    known = [*about, *(f.name for f in fields(DatasetConfig) if f.name not in ("name", "about"))]
     for entry in given:
-        if entry not in (*told, *own[2:]):
-            raise UnknownNameError(f"entry of {where}", entry, [*told, *own[2:]])
+        if entry not in known:
+            raise UnknownNameError(f"entry of {where}", entry, known)
     made = {
         "name": name,
-        "about": section(DatasetInfo, {k: v for k, v in given.items() if k in told}, where),
+        "about": section(DatasetInfo, {k: v for k, v in given.items() if k in about}, where),
         "records": _read_records(given.get("records"), name),
         "recipe": _read_recipe(given.get("recipe"), where, folder),
         "policy": section(
             Policy, {**policy, **given.get("policy", {})}, f"[datasets.{name}.policy]"
         ),
     }
-    rest = {k: v for k, v in given.items() if k not in (*told, *made)}
+    rest = {k: v for k, v in given.items() if k not in (*about, *made)}
     return section(DatasetConfig, rest, where, **made)
 
 

@@ -34,6 +34,8 @@ from discreet.serve.site.site import Site, SiteHolder
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
 
+_log = logging.getLogger("discreet.serve")
+
 
 def start_site(config: SiteConfig) -> Site:
     """A site with all its data sets ready to answer."""
@@ -43,16 +45,16 @@ def start_site(config: SiteConfig) -> Site:
 def load_site(path: str | Path) -> SiteHolder:
     """A site from its file, with a way to make it anew when the file changes."""
     maker = _SiteMaker()
-    return SiteHolder(maker.site(read_site(path)), lambda _: maker.site(_read_again(path)))
 
+    def remake(_: Site) -> Site:
+        try:
+            config = read_site(path)
+        except DiscreetError as error:
+            error.is_public = True  # it speaks of the file alone, so it may be shown
+            raise
+        return maker.site(config)
 
-def _read_again(path: str | Path) -> SiteConfig:
-    """What the file says now; an error in it speaks of the file alone, so it may be shown."""
-    try:
-        return read_site(path)
-    except DiscreetError as error:
-        error.is_public = True
-        raise
+    return SiteHolder(maker.site(read_site(path)), remake)
 
 
 class _SiteMaker:
@@ -68,8 +70,9 @@ class _SiteMaker:
         return Site(config, {name: dataset for name, (_, dataset) in made.items()})
 
     def _dataset(self, config: SiteConfig, wanted: DatasetConfig) -> tuple[object, Dataset]:
-        build = current_build(config.cache_folder / wanted.name)
+        # What readers are told and what they may ask changes without opening the records again.
         behind = replace(wanted, about=DatasetInfo(), policy=Policy())
+        build = current_build(config.cache_folder / wanted.name)
         files = _files_behind(config, wanted).now  # other records are opened anew
         stamp = (behind, origin_of(wanted, config.folder), build, config.folder, files)
         seen, before = self._made.get(wanted.name, (None, None))
@@ -98,17 +101,18 @@ def _open_source(config: SiteConfig, dataset: DatasetConfig) -> Source:
     if dataset.variables:
         recipe = recipe.of([(name,) for name in dataset.variables])
 
-    def opened() -> Microdata:
+    def open_again() -> Microdata:
         return open_records_of(config, dataset)
 
+    connections = dataset.connections
     if is_private(recipe):
-        tables = RecipeTables(recipe, opened, dataset.connections, files)
+        tables = RecipeTables(recipe, open_again, connections, files)
         return PrivateSource(tables, DiskCache(folder / "private", origin), dataset.labels)
-    kept = (
-        DiskCache(folder / "cubes", digest(origin, files.now).hex()) if dataset.keep_cubes else None
-    )
+    cubes = None
+    if dataset.keep_cubes:
+        cubes = DiskCache(folder / "cubes", digest(origin, files.now).hex())
     return LiveSource(
-        recipe, opened, dataset.labels, connections=dataset.connections, shelf=kept, files=files
+        recipe, open_again, dataset.labels, connections, disk_cache=cubes, files=files
     )
 
 
@@ -117,10 +121,6 @@ def _files_behind(config: SiteConfig, dataset: DatasetConfig) -> GuardedFiles:
     if dataset.mode == "release-once" or dataset.records is None:
         return GuardedFiles()
     return files_of(dataset.records, config.folder)
-
-
-WATCH_SECONDS = 2.0
-_log = logging.getLogger("discreet.serve")
 
 
 class SiteWatcher:
@@ -135,9 +135,7 @@ class SiteWatcher:
       seconds: How often the files are looked at.
     """
 
-    def __init__(
-        self, holder: SiteHolder, path: str | Path, seconds: float = WATCH_SECONDS
-    ) -> None:
+    def __init__(self, holder: SiteHolder, path: str | Path, seconds: float = 2.0) -> None:
         self._holder, self._path, self._seconds = holder, Path(path), seconds
         self._seen = self._stamp()
         self._asked, self._stop = threading.Event(), threading.Event()
