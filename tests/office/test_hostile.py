@@ -11,9 +11,9 @@ import httpx
 import pytest
 
 from discreet.serve.app import make_app
-from discreet.serve.cookies import with_own_cookies
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
 from discreet.serve.office.office import Office
+from discreet.serve.request import with_own_cookies
 from discreet.serve.run import TimeoutProtocol, serving
 from tests.office import fuzz
 from tests.serve.client import Client

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
-from discreet.serve.kept_answers import ROOM
 from discreet.serve.office.config import AccountsConfig, AuditConfig
+from discreet.serve.response_cache import MOST_BYTES
 from discreet.serve.run import TimeoutProtocol
 from discreet.serve.site.config import ServerConfig
 from discreet.serve.site.sections import section
@@ -41,7 +41,7 @@ def test_limits_are_as_the_page_says():
     assert f"{TimeoutProtocol.answer_seconds:g} seconds to take" in PAGE
     assert f"bodies of more than {LARGEST_BODY // 1000} kB" in PAGE
     assert f"addresses of more than {LONGEST_QUERY:,} characters" in PAGE
-    assert f"memory, {ROOM // 1_000_000} MB for each process" in PAGE
+    assert f"memory, {MOST_BYTES // 1_000_000} MB for each process" in PAGE
 
 
 def test_the_container_runs_as_an_ordinary_user_on_a_slim_base():

@@ -8,8 +8,8 @@ import pytest
 
 from discreet.serve.app import make_app
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.kept_answers import KeptAnswers
 from discreet.serve.policy.policy import Policy
+from discreet.serve.response_cache import ResponseCache
 from discreet.serve.site.site import SiteHolder
 from tests.serve.client import Client
 from tests.serve.sites import small_site
@@ -135,7 +135,7 @@ def test_headers_that_decide_nothing_make_no_further_answers(asked):
 
 
 def test_memory_is_bounded_by_all_that_is_kept():
-    kept = KeptAnswers(None, room=10_000)
+    kept = ResponseCache(None, room=10_000)
     for k in range(100):
         kept.keep(bytes([k]), _answer(b"x" * 300), None)
     assert list(kept._kept) == [bytes([k]) for k in range(96, 100)]
@@ -143,24 +143,24 @@ def test_memory_is_bounded_by_all_that_is_kept():
 
 
 def test_what_a_visitor_sends_is_kept_as_a_digest(monkeypatch):
-    sizes, plain = [], KeptAnswers.keep
+    sizes, plain = [], ResponseCache.keep
 
     def keep(self, key, *given):
         sizes.append(len(key))
         plain(self, key, *given)
 
-    monkeypatch.setattr(KeptAnswers, "keep", keep)
+    monkeypatch.setattr(ResponseCache, "keep", keep)
     client = Client(make_app(small_site()))
     client.get(TABLE, headers={"Accept": "x" * 20_000, "Host": "y" * 5_000})
     assert sizes == [16]
 
 
 def _answer(body):
-    from discreet.serve.kept_answers import Kept
-    from discreet.serve.noted import Note
+    from discreet.serve.request import RequestNote
+    from discreet.serve.response_cache import CachedResponse
 
     headers = ((b"x-long", b"x" * 501),)
-    return Kept(headers, body, '"t"', Note(address="a" * 600))
+    return CachedResponse(headers, body, '"t"', RequestNote(address="a" * 600))
 
 
 def test_kept_answers_do_not_wait_for_slow_ones(monkeypatch):

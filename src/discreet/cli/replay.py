@@ -42,8 +42,11 @@ def replay(
     """
     from discreet.files import written_whole  # start-up time
     from discreet.release.formats.write import files_of, writer_named  # start-up time
-    from discreet.serve.api.replay import from_site, from_url  # start-up time
-    from discreet.serve.api.saved import SavedQuery  # start-up time
+    from discreet.serve.api.saved import (  # start-up time
+        SavedQuery,  # start-up time
+        replay_by_site,
+        replay_by_url,
+    )
     from discreet.serve.site.start import load_site  # start-up time
 
     if site is not None and url is not None:
@@ -53,8 +56,8 @@ def replay(
 
     def content(writer: Writer) -> bytes:
         if made is None:
-            return from_url(saved, url or saved.url, writer, token)
-        return from_site(saved, made, writer, "" if out is None else out.name)
+            return replay_by_url(saved, url or saved.url, writer, token)
+        return replay_by_site(saved, made, writer, "" if out is None else out.name)
 
     if out is None:
         sys.stdout.write(content(writer_named("csv")).decode("utf-8"))

@@ -1,19 +1,223 @@
-"""A table that was asked for: the protected cube as the query wants it."""
+"""A query checked against what a data set offers, and the table that answers it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from discreet.errors import suggest
 from discreet.release.cube import Cube, Entry
-from discreet.serve.data.source import DetailedVariable
+from discreet.serve.data.source import (
+    DetailedVariable,
+    OfferedVariable,
+    Source,
+    by_detail,
+    coarsest,
+)
 from discreet.serve.query import Query
-from discreet.serve.question import Question
+from discreet.serve.refusals import Refusal, no_such
 
 if TYPE_CHECKING:
     from discreet.serve.data.dataset import Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A query that can be answered, but for the policy of the data set.
+
+    Attributes:
+      query: What was asked.
+      on_offer: The variables on offer, in public order.
+      rows: Variables in rows.
+      columns: Variables in columns.
+      layers: Variables in layers.
+      filters: Variables that are not shown and restrict the population.
+      unit: What is counted.
+    """
+
+    query: Query
+    on_offer: tuple[OfferedVariable, ...]
+    rows: tuple[DetailedVariable, ...]
+    columns: tuple[DetailedVariable, ...]
+    layers: tuple[DetailedVariable, ...]
+    filters: tuple[DetailedVariable, ...]
+    unit: str
+
+    @classmethod
+    def checked(cls, source: Source, query: Query) -> Question:
+        """The question, or a refusal that says what is on offer."""
+        named = by_detail(source.variables)
+        rows, columns, layers = (
+            tuple(_find_detail(named, name) for name in names)
+            for names in (query.rows, query.columns, query.layers)
+        )
+        shown = [*rows, *columns, *layers]
+        _check_once(shown)
+        _check_shares(query)
+        filters = _filters(source.variables, query, {a.name for a in shown})
+        unit = _unit(source.units, query.unit)
+        question = cls(query, source.variables, rows, columns, layers, filters, unit)
+        _check_codes(question)
+        return question
+
+    @property
+    def shown(self) -> tuple[DetailedVariable, ...]:
+        """The variables that are shown: rows, columns, layers."""
+        return (*self.rows, *self.columns, *self.layers)
+
+    @cached_property
+    def in_public_order(self) -> tuple[DetailedVariable, ...]:
+        """All variables that are needed, filters included, in public order."""
+        order = {v.name: place for place, v in enumerate(self.on_offer)}
+        return tuple(sorted((*self.shown, *self.filters), key=lambda a: order[a.name]))
+
+    @property
+    def details(self) -> tuple[str, ...]:
+        """The crossing that the source is asked for."""
+        return tuple(asked.detail.name for asked in self.in_public_order)
+
+    @property
+    def cells(self) -> int:
+        """Cells of the full crossing of the public code lists, totals included."""
+        return math.prod(asked.detail.cells for asked in self.in_public_order)
+
+    def asked(self, name: str) -> DetailedVariable:
+        """The variable of this name."""
+        return next(a for a in self.in_public_order if a.name == name)
+
+
+def _find_detail(named: Mapping[str, DetailedVariable], name: str) -> DetailedVariable:
+    if name not in named:
+        raise no_such("variable or level", name, named, "Variables and levels")
+    return named[name]
+
+
+def _check_once(asked: Sequence[DetailedVariable]) -> None:
+    if not asked:
+        allowed = "At least one variable in rows, columns or layers."
+        raise Refusal("no_variables", "No variable was chosen.", allowed)
+    names = [a.name for a in asked]
+    for name in names:
+        if names.count(name) > 1:
+            message = f"Variable {name!r} was chosen more than once."
+            raise Refusal("repeated_variable", message, "Each variable at most once in a table.")
+
+
+def _check_shares(query: Query) -> None:
+    """Shares of rows in a table without columns would all be 100 per cent."""
+    show = query.view.show
+    if show not in query.shows:
+        message = f"This table has no {show} percentages: they would all be 100."
+        allowed = f"One of {', '.join(query.shows)}."
+        offers = [("without percentages", query.changed(show="count"))]
+        raise Refusal("no_shares", message, allowed, offers=offers)
+
+
+def _unit(units: Sequence[str], unit: str) -> str:
+    if unit and unit not in units:
+        message = f"This data set does not publish unit {unit!r}."
+        raise Refusal("unknown_unit", message, f"Units: {', '.join(units)}.")
+    return unit or units[0]
+
+
+def _filters(
+    variables: Sequence[OfferedVariable], query: Query, shown: set[str]
+) -> tuple[DetailedVariable, ...]:
+    """Variables that restrict the population without being shown, as coarse as their codes."""
+    by_name = {v.name: v for v in variables}
+    found = []
+    for name, codes in query.where.items():
+        if name not in by_name:
+            raise _unknown_variable(name, by_name)
+        if name not in shown:
+            found.append(coarsest(by_name[name], codes))
+    return tuple(found)
+
+
+def _check_codes(question: Question) -> None:
+    """Every code that is named must be one of the detail that was chosen."""
+    query = question.query
+    used = {asked.name: asked for asked in question.in_public_order}
+    shown = {asked.name: asked for asked in question.shown}
+    for name, codes in query.where.items():
+        _check_known(used[name], codes)
+        _check_apart(used[name], codes)
+    for name, groups in query.groups.items():
+        _require_shown(name, shown)
+        _check_number(shown[name], len(groups))
+        for codes in groups.values():
+            _check_known(shown[name], codes)
+            _check_apart(shown[name], codes)
+        _check_labels(shown[name], groups)
+    for name, codes in query.picked.items():
+        _require_shown(name, shown)
+        if name not in query.groups:
+            _check_known(shown[name], codes)
+        elif unknown := [c for c in codes if c not in query.groups[name]]:
+            allowed = f"Groups: {', '.join(query.groups[name])}."
+            raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
+
+
+def _check_number(asked: DetailedVariable, groups: int) -> None:
+    """A table with groups has no more cells than one with the categories themselves."""
+    most = asked.detail.cells - 1
+    if groups > most:
+        message = f"{groups} groups of {asked.label_inside} are more than it has categories."
+        raise Refusal("too_many_groups", message, f"At most {most} groups.")
+
+
+def _check_labels(asked: DetailedVariable, groups: Mapping[str, Sequence[str]]) -> None:
+    """A group must not pass for the total, nor for a category that it is not."""
+    axis, total = asked.variable.axis, asked.entries[0]
+    names_of_total = {_as_read(name) for name in (*axis.total_codes, total.code, total.label)}
+    groups_by_name = {_as_read(label): codes for label, codes in groups.items()}
+    if names_of_total & {*groups_by_name}:
+        message = f"A group of {asked.label_inside} is named like its total."
+        raise Refusal("unreadable_group", message, "Another name for the group.")
+    for code in {*axis.leaf_position, *axis.node_leaves} - {*axis.total_codes}:
+        for name in (_as_read(code), _as_read(axis.labels.get(code) or code)):
+            codes = groups_by_name.get(name)
+            if codes is not None and asked.leaves(codes) != asked.leaves([code]):
+                message = f"A group of {asked.label_inside} is named like another category."
+                raise Refusal("unreadable_group", message, "Another name for the group.")
+
+
+def _as_read(name: str) -> str:
+    """A name as readers tell it from others: without case, invisible signs and width of spaces."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(c for c in plain if unicodedata.category(c) != "Cf")
+    return " ".join(seen.split())
+
+
+def _require_shown(name: str, shown: Mapping[str, DetailedVariable]) -> None:
+    if name not in shown:
+        raise _unknown_variable(name, shown)
+
+
+def _unknown_variable(name: str, known: Iterable[str]) -> Refusal:
+    listed = list(known)
+    message = f"Variable {name!r} is not in this table. {suggest(name, listed)}"
+    return Refusal("unknown_name", message, f"Variables: {', '.join(listed)}.")
+
+
+def _check_known(asked: DetailedVariable, codes: Sequence[str]) -> None:
+    known = [e.code for e in asked.entries]
+    for code in codes:
+        if code not in known:
+            message = f"{asked.label} has no code {code!r}. {suggest(code, known)}"
+            some = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+            raise Refusal("unknown_code", message, f"Codes: {some}.")
+
+
+def _check_apart(asked: DetailedVariable, codes: Sequence[str]) -> None:
+    """Codes that are summed must not overlap: their records would be counted twice."""
+    if sum(len(asked.leaves([code])) for code in codes) != len(asked.leaves(codes)):
+        message = f"Codes of {asked.label} that are added up overlap."
+        raise Refusal("overlapping_codes", message, "Codes of one level, or of branches apart.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,23 +273,23 @@ class Answer:
         return self.cube if self.query.view.show == "count" else self.cube.shares(over)
 
 
-def arranged(cube: Cube, question: Question) -> Cube:
+def arrange(cube: Cube, question: Question) -> Cube:
     """The crossing filtered, grouped, picked and put in order: sums and choices of its cells."""
     query = question.query
     for asked in question.filters:
         cube = cube.summed(asked.name, query.where[asked.name])
     for asked in question.shown:
         if asked.name in query.where:
-            cube = _restricted(cube, asked, query.where[asked.name])
+            cube = _restrict(cube, asked, query.where[asked.name])
         if asked.name in query.groups:
             cube = cube.grouped(asked.name, query.groups[asked.name])
         if asked.name in query.picked:
-            cube = _picked(cube, asked.name, query.picked[asked.name])
+            cube = _pick(cube, asked.name, query.picked[asked.name])
     shown = cube.arranged([asked.name for asked in question.shown])
     return shown.with_labels([asked.label for asked in question.shown])
 
 
-def _restricted(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube:
+def _restrict(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube:
     """A variable with the codes within a population; its total is their sum."""
     entries, within = cube.axis(asked.name).entries, asked.leaves(codes)
     kept = [e.code for e in entries if not e.is_total and within >= asked.leaves([e.code])]
@@ -94,7 +298,7 @@ def _restricted(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cu
     return inside.with_slice(asked.name, 0, first, total)
 
 
-def _picked(cube: Cube, name: str, codes: Sequence[str]) -> Cube:
+def _pick(cube: Cube, name: str, codes: Sequence[str]) -> Cube:
     """The chosen codes with the total, which shares need."""
     axis = cube.axis(name)
     total = [] if axis.total is None else [axis.entries[axis.total].code]

@@ -1,21 +1,30 @@
-"""The application: routers of pages, of interfaces for programs and of the office."""
+"""The application: pages, interfaces for programs, the office, and the OpenAPI document."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter, FastAPI
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import APIRouter, FastAPI, Request
+from fastapi.openapi.utils import get_openapi
+from fastapi.responses import Response
 
 from discreet import __version__
-from discreet.serve.api import files, openapi, pxweb, v1
+from discreet.serve.api import files, pxweb, v1
+from discreet.serve.api.reply import base_of, json_reply
 from discreet.serve.guard import guard
-from discreet.serve.kept_answers import KeptAnswers
 from discreet.serve.office import admin
 from discreet.serve.office.middleware import OfficeMiddleware
 from discreet.serve.office.office import Office
-from discreet.serve.site.site import Site, SiteHolder, as_holder
+from discreet.serve.response_cache import ResponseCache
+from discreet.serve.site.site import Site, SiteHolder, as_holder, current_site
 from discreet.serve.web import pages
+from discreet.serve.web.frame import page
 
 _router = APIRouter()
-_PROGRAMS = (v1.router, pxweb.router, openapi.router)
+_api_router = APIRouter()
+_PROGRAMS = (v1.router, pxweb.router, _api_router)
 
 
 def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
@@ -39,7 +48,7 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     pages.mount(app)
     for router in (_router, files.router, pages.router, *_PROGRAMS, admin.router):
         app.include_router(router)
-    app.add_middleware(KeptAnswers)
+    app.add_middleware(ResponseCache)
     app.add_middleware(OfficeMiddleware, office=office)
     guard(app)
     return app
@@ -49,3 +58,46 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
 def health() -> dict[str, str]:
     """Whether the table builder answers."""
     return {"status": "ok", "version": __version__}
+
+
+_API_DESCRIPTION = (
+    "Protected tables for programs. Tables are asked for by the same parameters as in the address "
+    "of a table's page. Every error has one shape; its offers are tables that would be answered."
+)
+
+
+@_api_router.get("/api/openapi.json", include_in_schema=False)
+def openapi(request: Request) -> Response:
+    """The OpenAPI document."""
+    title = current_site(request).title
+    return json_reply(
+        request, {**openapi_document(title), "servers": [{"url": base_of(request) or "/"}]}
+    )
+
+
+@_api_router.get("/api/", include_in_schema=False)
+def reference(request: Request) -> Response:
+    """A page for people, drawn from the document."""
+    found = openapi_document(current_site(request).title)
+    return page(request, "reference.html", document=found, groups=_operations_by_tag(found))
+
+
+@functools.lru_cache(maxsize=8)
+def openapi_document(title: str) -> dict[str, Any]:
+    """The document of a site, but for its address."""
+    routes = [*v1.router.routes, *pxweb.router.routes]
+    return get_openapi(
+        title=title, version=__version__, description=_API_DESCRIPTION, routes=routes
+    )
+
+
+def _operations_by_tag(
+    found: Mapping[str, Any],
+) -> dict[str, list[tuple[str, str, Mapping[str, Any]]]]:
+    """The operations by their tag, each with its path and method."""
+    groups: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
+    for path, methods in found["paths"].items():
+        for method, operation in methods.items():
+            tag = operation.get("tags", ["Other"])[0]
+            groups.setdefault(tag, []).append((path, method.upper(), operation))
+    return groups

@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
-from discreet.serve.cookies import with_own_cookies
-from discreet.serve.refusals import Refusal, as_json, refusal_of, unreadable
+from discreet.serve.refusals import Refusal, as_json, malformed, refusal_of
+from discreet.serve.request import with_own_cookies
 from discreet.serve.web import pages
 
 LONGEST_QUERY = 8_000
@@ -36,7 +36,7 @@ _log = logging.getLogger("discreet.serve")
 def guard(app: FastAPI) -> None:
     """Put headers on every answer and turn every error into the one shape."""
     for kind in (DiscreetError, HTTPException, RequestValidationError):
-        app.add_exception_handler(kind, refused)
+        app.add_exception_handler(kind, refuse)
     app.add_middleware(Guard)
 
 
@@ -69,14 +69,14 @@ class Guard:
 
         try:
             _check_length(scope)
-            await self.app(scope, _bounded(receive), with_headers)
+            await self.app(scope, _limit_body(receive), with_headers)
         except Exception as error:  # whatever it is, the visitor learns nothing from it
             if started:
                 raise
-            await refused(Request(scope), error)(scope, receive, with_headers)
+            await refuse(Request(scope), error)(scope, receive, with_headers)
 
 
-def refused(request: Request, error: Exception) -> Response:
+def refuse(request: Request, error: Exception) -> Response:
     """The answer to a request that failed: a page, or JSON for programs."""
     refusal = _as_refusal(error)
     path: str = request.scope["state"]["path"]
@@ -111,7 +111,7 @@ def _without_body(send: Send) -> Send:
     return head_alone
 
 
-def _bounded(receive: Receive) -> Receive:
+def _limit_body(receive: Receive) -> Receive:
     """What a request sends, up to a limit, whatever its head says."""
     taken = 0
 
@@ -135,7 +135,7 @@ def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, HTTPException):
         return _http_refusal(error.status_code)
     if isinstance(error, RequestValidationError):
-        return unreadable(error.errors(), 422)
+        return malformed(error.errors(), 422)
     refusal = refusal_of(error)
     if refusal.status >= 500 and not isinstance(error, Refusal):
         _log.error("%s at %s", type(error).__name__, _where(error))

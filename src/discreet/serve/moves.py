@@ -39,20 +39,20 @@ def placed(query: Query, variables: Iterable[OfferedVariable]) -> list[Placed]:
 def added(query: Query, place: Place, variable: OfferedVariable, detail: Detail) -> Query:
     """One more variable in a place; a filter keeps the codes that its detail has."""
     known = {entry.code for entry in variable.entries(detail)}
-    where = _kept(query.where, variable.name, known)
-    return _relaid(query.changed(where=where), {place: (*getattr(query, place), detail.name)})
+    where = _keep_codes(query.where, variable.name, known)
+    return _relay(query.changed(where=where), {place: (*getattr(query, place), detail.name)})
 
 
 def removed(query: Query, one: Placed) -> Query:
     """The table without a variable; what was chosen of it is gone, but not a filter."""
-    return _without_choices(_relaid(query, _taken_out(query, one)), one.name)
+    return _without_choices(_relay(query, _take_out(query, one)), one.name)
 
 
 def moved(query: Query, one: Placed, place: Place) -> Query:
     """A variable in another place."""
-    lists = _taken_out(query, one)
+    lists = _take_out(query, one)
     lists[place] = (*lists[place], one.detail.name)
-    return _relaid(query, lists)
+    return _relay(query, lists)
 
 
 def raised(query: Query, one: Placed) -> Query:
@@ -60,14 +60,14 @@ def raised(query: Query, one: Placed) -> Query:
     names = list(getattr(query, one.place))
     k = names.index(one.detail.name)
     names[k - 1], names[k] = names[k], names[k - 1]
-    return _relaid(query, {one.place: tuple(names)})
+    return _relay(query, {one.place: tuple(names)})
 
 
 def swapped(query: Query) -> Query:
     """Rows and columns exchanged; percentages turn with them."""
     turned: Mapping[str, Any] = {"row": "column", "column": "row"}
     show = turned.get(query.view.show, query.view.show)
-    return _relaid(query.changed(show=show), {"rows": query.columns, "columns": query.rows})
+    return _relay(query.changed(show=show), {"rows": query.columns, "columns": query.rows})
 
 
 def at_level(query: Query, one: Placed, detail: Detail) -> Query:
@@ -76,9 +76,9 @@ def at_level(query: Query, one: Placed, detail: Detail) -> Query:
     there = tuple(detail.name if n == one.detail.name else n for n in names)
     known = {entry.code for entry in one.variable.entries(detail)}
     changes = {
-        "picked": _kept(query.picked, one.name, known),
-        "where": _kept(query.where, one.name, known),
-        "folded": _kept(query.view.folded, one.name, known),
+        "picked": _keep_codes(query.picked, one.name, known),
+        "where": _keep_codes(query.where, one.name, known),
+        "folded": _keep_codes(query.view.folded, one.name, known),
         "layer": {v: c for v, c in query.view.layer.items() if v != one.name or c in known},
         "groups": {
             v: groups
@@ -86,7 +86,7 @@ def at_level(query: Query, one: Placed, detail: Detail) -> Query:
             if v != one.name or all(known.issuperset(codes) for codes in groups.values())
         },
     }
-    return _relaid(query.changed(**changes), {one.place: there})
+    return _relay(query.changed(**changes), {one.place: there})
 
 
 def picking(query: Query, variable: str, codes: Iterable[str]) -> Query:
@@ -131,7 +131,7 @@ def next_sort(query: Query, column: str) -> Query:
     return query.changed(sort=steps.get(query.view.sort, f"-{column}"))
 
 
-def _relaid(query: Query, lists: Mapping[str, Codes]) -> Query:
+def _relay(query: Query, lists: Mapping[str, Codes]) -> Query:
     """Other lists; a layer, a sort or shares that these leave without a meaning are dropped."""
     changed = query.changed(**lists)
     in_layers = {name.partition("[")[0] for name in changed.layers}
@@ -141,7 +141,7 @@ def _relaid(query: Query, lists: Mapping[str, Codes]) -> Query:
     return changed.changed(layer=layer, sort=sort, show=show)
 
 
-def _taken_out(query: Query, one: Placed) -> dict[str, Codes]:
+def _take_out(query: Query, one: Placed) -> dict[str, Codes]:
     return {
         place: tuple(n for n in getattr(query, place) if n != one.detail.name) for place in PLACES
     }
@@ -155,7 +155,7 @@ def _without_choices(query: Query, variable: str) -> Query:
     )
 
 
-def _kept(chosen: Mapping[str, Codes], variable: str, known: set[str]) -> dict[str, Codes]:
+def _keep_codes(chosen: Mapping[str, Codes], variable: str, known: set[str]) -> dict[str, Codes]:
     codes = tuple(code for code in chosen.get(variable, ()) if code in known)
     return _with(chosen, variable, codes)
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Literal, get_args
 from urllib.parse import parse_qsl, urlencode
 
-from discreet.serve.refusals import Refusal, one_of, unknown
+from discreet.serve.refusals import Refusal, no_such, one_of
 
 Show = Literal["count", "row", "column", "total"]
 """Figures as they are, or per cent of the row, the column or the whole table."""
@@ -139,7 +139,7 @@ class _Found:
             self.single[name] = value
         else:
             known = [*LISTS, *SINGLE, *(f"{kind}.VARIABLE" for kind in BY_VARIABLE)]
-            raise unknown("parameter", name, known, "Parameters", code="unknown_parameter")
+            raise no_such("parameter", name, known, "Parameters", code="unknown_parameter")
 
     def query(self) -> Query:
         return Query(

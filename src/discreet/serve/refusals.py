@@ -64,7 +64,7 @@ def one_of(name: str, value: str, allowed: Sequence[T]) -> T:
     raise Refusal("unknown_value", f"{name} cannot be {value!r}.", f"One of {shown}.")
 
 
-def unknown(
+def no_such(
     what: str,
     name: str,
     known: Iterable[str],
@@ -90,7 +90,7 @@ def unknown(
     return Refusal(code, message, allowed or f"{of}: {', '.join(listed)}.", status)
 
 
-def unreadable(errors: Iterable[Any], status: int) -> Refusal:
+def malformed(errors: Iterable[Any], status: int) -> Refusal:
     """A request of the wrong form, as pydantic describes it."""
     names = sorted({str(e["loc"][-1]) for e in errors if e.get("loc")})
     message = f"The request cannot be read: {', '.join(names)}."

@@ -8,8 +8,7 @@ import pytest
 
 from discreet.cli import main
 from discreet.release.formats.write import writer_named
-from discreet.serve.api.replay import from_site
-from discreet.serve.api.saved import SavedQuery
+from discreet.serve.api.saved import SavedQuery, replay_by_site
 from discreet.serve.app import make_app
 from discreet.serve.query import Query
 from discreet.serve.run import serving
@@ -105,7 +104,7 @@ def test_a_site_in_this_process_makes_the_same_file(client, site):
     saved = SavedQuery("http://here", "once", "2026", "", Query.parse(QUERIES[0]))
     for name in ("csv", "px", "xlsx", "json-stat"):
         asked = client.get(f"{ROOT}/table?{QUERIES[0]}&format={name}").content
-        assert from_site(saved, site, writer_named(name)) == asked
+        assert replay_by_site(saved, site, writer_named(name)) == asked
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from discreet.serve.query import View
-from discreet.serve.web.charts import palette, svg
-from discreet.serve.web.charts.choice import CHARTS, drawn
+from discreet.serve.web import drawing as palette
+from discreet.serve.web import drawing as svg
+from discreet.serve.web.charts import CHARTS, draw_chart
 from discreet.serve.web.charts.heat import SHADES, shade_of
-from discreet.serve.web.charts.picture import picture_of
-from discreet.serve.web.colours import contrast
-from discreet.serve.web.sheet import sheet_of
+from discreet.serve.web.drawing import chart_data, contrast
+from discreet.serve.web.grid import sheet_of
 from discreet.serve.web.texts import texts
 from discreet.tables.protected import CellStatus
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
@@ -24,11 +24,11 @@ VALUES = np.array([[100, 60, 40], [60, 40, 20], [40, 30, 10], [20, 10, 10], [40,
 def picture(cube, n_rows=1, n_columns=1, view=None, **changes):
     sheet = sheet_of(cube, n_rows, n_columns, view or View())
     given = {"title": "Region by sex", "is_share": False, **changes}
-    return picture_of(sheet, texts("en").numbers, **given)
+    return chart_data(sheet, texts("en").numbers, **given)
 
 
 def chart(name, made):
-    found = drawn(name, made, texts("en"))
+    found = draw_chart(name, made, texts("en"))
     return (ET.fromstring(str(found.svg)) if found.svg else None), found.note
 
 
@@ -126,7 +126,7 @@ def test_no_chart_tells_a_value_that_the_table_hides(name, status):
     values = VALUES.copy()
     values[3, 1] = 987654
     cube = hidden_at(cube_of(REGION, SEX, values=values), 3, 1, status=status)
-    found = drawn(name, picture(cube), texts("en"))
+    found = draw_chart(name, picture(cube), texts("en"))
     assert "987" not in str(found.svg).replace(",", "")
 
 
@@ -154,7 +154,7 @@ def test_a_chart_says_what_it_leaves_out(regions):
 def test_labels_are_escaped(regions):
     made = replace(regions, categories=("<script>alert(1)</script>", "&", "'\""))
     for name in CHARTS:
-        assert "<script>" not in str(drawn(name, made, texts("en")).svg)
+        assert "<script>" not in str(draw_chart(name, made, texts("en")).svg)
 
 
 def test_series_differ_from_paper_and_have_patterns():

@@ -3,8 +3,7 @@
 import numpy as np
 
 from discreet.serve.query import View
-from discreet.serve.web.grid import HIDDEN, IMPOSSIBLE, UNDEFINED, laid_out
-from discreet.serve.web.sheet import sheet_of
+from discreet.serve.web.grid import HIDDEN, IMPOSSIBLE, UNDEFINED, lay_out, sheet_of
 from discreet.serve.web.texts import texts
 from discreet.tables.protected import CellStatus
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
@@ -14,7 +13,7 @@ NUMBERS = texts("en").numbers
 
 def grid_of(cube, n_rows, n_columns, view=None):
     view = view or View()
-    return laid_out(sheet_of(cube, n_rows, n_columns, view), view, NUMBERS)
+    return lay_out(sheet_of(cube, n_rows, n_columns, view), view, NUMBERS)
 
 
 def test_a_group_is_led_by_its_own_total():

@@ -8,7 +8,7 @@ import pytest
 from discreet.release.cube import parents
 from discreet.serve.query import View
 from discreet.serve.refusals import Refusal
-from discreet.serve.web.sheet import leaves, sheet_of
+from discreet.serve.web.grid import leaves, sheet_of
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
 
 VIEWS = {

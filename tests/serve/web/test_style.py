@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import discreet.serve.web
-from discreet.serve.web.colours import contrast, mixed, readable, style_of
+from discreet.serve.web.drawing import contrast, mix, readable, style_of
 
 STATIC = Path(discreet.serve.web.__file__).parent / "static"
 STYLE = (STATIC / "style.css").read_text(encoding="utf-8")
@@ -50,7 +50,7 @@ def test_every_accent_that_an_office_chooses_can_be_read(accent):
 
 def test_a_dark_accent_stays_as_it_is():
     assert readable("#1f5f99") == "#1f5f99"
-    assert mixed("#000000", "#ffffff", 0.5) == "#808080"
+    assert mix("#000000", "#ffffff", 0.5) == "#808080"
 
 
 def test_nothing_is_fetched_from_elsewhere_and_scripts_are_small():

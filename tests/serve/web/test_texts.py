@@ -10,8 +10,7 @@ import pytest
 import discreet.serve
 from discreet.errors import UnknownNameError
 from discreet.release.formats.columns import decimals_of
-from discreet.serve.web.numbers import nice_ticks
-from discreet.serve.web.texts import languages, preferred, read, texts
+from discreet.serve.web.texts import languages, nice_ticks, preferred_language, read_texts, texts
 
 
 def flattened(content, before=""):
@@ -30,10 +29,10 @@ def fields(text):
 
 
 def test_every_language_has_the_same_entries():
-    english = dict(flattened(read("en")))
+    english = dict(flattened(read_texts("en")))
     assert languages() == ("en", "nb")
     for language in languages():
-        found = dict(flattened(read(language)))
+        found = dict(flattened(read_texts(language)))
         assert found.keys() == english.keys()
         for place, text in english.items():
             assert fields(text) == fields(found[place]), place
@@ -53,14 +52,14 @@ def test_every_entry_is_said_somewhere():
     folder = Path(discreet.serve.__file__).parent
     files = [f for ending in ("html", "py") for f in folder.rglob(f"*.{ending}")]
     source = "".join(f.read_text(encoding="utf-8") for f in files)
-    for place in dict(flattened(read("en"))):
+    for place in dict(flattened(read_texts("en"))):
         if not CHOSEN_BY_NAME.fullmatch(place):
             name = place.rpartition(".")[2]
             assert re.search(rf"\b(texts\.{place}|{place}|said\.{name})\b", source), place
 
 
 def test_translations_keep_what_differs_from_one_time_to_the_next():
-    for english, norwegian in read("nb")["said"].items():
+    for english, norwegian in read_texts("nb")["said"].items():
         assert english.count("{}") == norwegian.count("{}"), english
 
 
@@ -114,7 +113,7 @@ def test_a_sentence_without_a_translation_stays_what_it_is_and_says_so():
     ],
 )
 def test_a_browser_gets_the_language_it_prefers(header, language):
-    assert preferred(header, ("en", "nb")) == language
+    assert preferred_language(header, ("en", "nb")) == language
 
 
 def test_a_language_without_texts_is_named():

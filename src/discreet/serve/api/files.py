@@ -1,21 +1,104 @@
-"""Tables as files, in every format there is a writer for."""
+"""Tables as files, in every format there is a writer for, with the metadata that go into them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 
 from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
-from discreet.release.formats.write import LABELS, LAYOUTS, Writer, writers
+from discreet.release.cube import Cube
+from discreet.release.formats.write import (
+    LABELS,
+    LAYOUTS,
+    About,
+    Labels,
+    Layout,
+    Options,
+    Writer,
+    writers,
+)
 from discreet.serve.answer import Answer
-from discreet.serve.api.reply import reply
-from discreet.serve.api.told import Teller, written_cube
+from discreet.serve.api.reply import base_of, reply, texts_of
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal, T, one_of
-from discreet.serve.site.site import current_site
+from discreet.serve.site.site import Site, current_site
+from discreet.serve.web.frame import Addresses
+from discreet.serve.web.texts import Texts
+from discreet.serve.web.wording import caption_of, citation_of, notes_of, populations_of
+
+_SHARES = {"row": "row_percent", "column": "column_percent", "total": "total_percent"}
+
+
+@dataclass(frozen=True, eq=False)
+class TableDescriber:
+    """Who tells: a site, at an address, in a language.
+
+    Attributes:
+      site: The site.
+      base: Its address, without a slash at its end.
+      texts: The texts of the language.
+    """
+
+    site: Site
+    base: str
+    texts: Texts
+
+    @classmethod
+    def of(cls, request: Request) -> TableDescriber:
+        """Who answers a request."""
+        return cls(current_site(request), base_of(request), texts_of(request))
+
+    def options(
+        self, answer: Answer, layout: Layout | None = None, labels: Labels | None = None
+    ) -> Options:
+        """How an answer is written to a file."""
+        measure = _SHARES.get(answer.query.view.show, "")
+        return Options(layout, labels, answer.columns, measure, about=self.about(answer))
+
+    def about(self, answer: Answer) -> About:
+        """What readers are told of a table beside its figures."""
+        dataset = answer.dataset
+        footnotes = self.texts.notes.footnotes
+        notes = [n for n in notes_of(answer, self.texts) if n.title != footnotes]
+        return About(
+            title=", ".join([caption_of(answer, self.texts), *populations_of(answer)]),
+            name=dataset.name,
+            source=dataset.about.source or self.site.title,
+            licence=dataset.about.licence,
+            contact=dataset.about.contact or self.site.config.contact,
+            edition=dataset.edition,
+            updated=dataset.about.day,
+            address=self.address(answer),
+            citation=self.citation(answer),
+            notes=tuple(said.text for note in notes for said in note.sentences),
+            footnotes=dataset.about.footnotes,
+            language=self.texts.code,
+        )
+
+    def address(self, answer: Answer) -> str:
+        """The page of a table."""
+        return Addresses(self.base, answer.dataset.name).table(answer.query)
+
+    def citation(self, answer: Answer) -> str:
+        """How a table is cited today."""
+        day = datetime.now(UTC).date()
+        return citation_of(answer, self.site.title, self.address(answer), day, self.texts)
+
+
+def file_cube(answer: Answer) -> Cube:
+    """The figures that a file holds: as the view shows them, with every category of layers."""
+    cube = answer.shown.with_labels([asked.variable.label for asked in answer.question.shown])
+    if answer.query.view.totals:
+        return cube
+    for name in (*answer.rows, *answer.columns):
+        codes = [entry.code for entry in cube.axis(name).entries if not entry.is_total]
+        cube = cube.picked(name, codes) if codes else cube
+    return cube
+
 
 router = APIRouter()
 _NOT_OF_THE_QUERY = ("layout", "labels", "lang", "format", "page", "page_size")
@@ -41,8 +124,8 @@ def file_reply(
 ) -> Response:
     """An answer in a format, as a file of this name or address."""
     layout, labels = _wish(request, "layout", LAYOUTS), _wish(request, "labels", LABELS)
-    options = replace(Teller.of(request).options(answer, layout, labels), file=file)
-    return reply(request, writer.write(written_cube(answer), options), writer.media_type, headers)
+    options = replace(TableDescriber.of(request).options(answer, layout, labels), file=file)
+    return reply(request, writer.write(file_cube(answer), options), writer.media_type, headers)
 
 
 def query_of(request: Request) -> Query:

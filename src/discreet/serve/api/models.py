@@ -1,4 +1,4 @@
-"""The shapes of answers to programs, for the OpenAPI document and those who read it."""
+"""The shapes of questions and answers of programs, for the OpenAPI document and its readers."""
 
 from __future__ import annotations
 
@@ -6,23 +6,26 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from discreet.release.formats.write import LABELS, LAYOUTS
+from discreet.serve.query import BY_VARIABLE, CHARTS, SHOWS
+
 Figure = int | float | None
 
 
-class Model(BaseModel):
+class ClosedModel(BaseModel):
     """A shape with these entries and no others."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Offer(Model):
+class Offer(ClosedModel):
     """A table near to one that was refused, which would be answered."""
 
     label: str
     address: str = Field(description="The query string of the table.")
 
 
-class Refused(Model):
+class Refused(ClosedModel):
     """Why a request was not answered."""
 
     code: str = Field(description="A short name of the reason, for programs.")
@@ -31,13 +34,13 @@ class Refused(Model):
     offers: list[Offer]
 
 
-class ErrorModel(Model):
+class ErrorModel(ClosedModel):
     """The one shape of an error."""
 
     error: Refused
 
 
-class Links(Model):
+class Links(ClosedModel):
     """Addresses that belong to an answer; those that lead nowhere are null."""
 
     self: str
@@ -48,7 +51,7 @@ class Links(Model):
     page: str | None = Field(None, description="The page for people.")
 
 
-class PageModel(Model):
+class PageModel(ClosedModel):
     """Where a part of a longer list stands."""
 
     number: int = Field(description="The number of this page; the first is 1.")
@@ -57,7 +60,7 @@ class PageModel(Model):
     items: int = Field(description="Items on all pages together.")
 
 
-class SentenceModel(Model):
+class SentenceModel(ClosedModel):
     """One thing that a statement says."""
 
     kind: str
@@ -66,7 +69,7 @@ class SentenceModel(Model):
     plain: str
 
 
-class StepModel(Model):
+class StepModel(ClosedModel):
     """One step between the records and the figures."""
 
     name: str
@@ -74,7 +77,7 @@ class StepModel(Model):
     sentences: list[SentenceModel]
 
 
-class StatementModel(Model):
+class StatementModel(ClosedModel):
     """What was done to the figures, and what it promises and does not."""
 
     text: str
@@ -84,7 +87,7 @@ class StatementModel(Model):
     version: str
 
 
-class CodeModel(Model):
+class CodeModel(ClosedModel):
     """A category."""
 
     code: str
@@ -92,7 +95,7 @@ class CodeModel(Model):
     depth: int = Field(description="How deep it stands; the total has depth 0.")
 
 
-class CodedVariable(Model):
+class CodedVariable(ClosedModel):
     """A variable of a table with its categories."""
 
     name: str
@@ -100,7 +103,7 @@ class CodedVariable(Model):
     codes: list[CodeModel]
 
 
-class DetailModel(Model):
+class DetailModel(ClosedModel):
     """A variable in the detail that a table shows."""
 
     name: str = Field(description="What rows, columns and layers name: region or region[province].")
@@ -108,7 +111,7 @@ class DetailModel(Model):
     cells: int = Field(description="Categories, the total included.")
 
 
-class VariableModel(Model):
+class VariableModel(ClosedModel):
     """A variable on offer."""
 
     name: str
@@ -117,7 +120,7 @@ class VariableModel(Model):
     codes: str = Field(description="The address of its categories.")
 
 
-class VariableCodes(Model):
+class VariableCodes(ClosedModel):
     """The categories of a variable in one detail."""
 
     name: str
@@ -128,7 +131,7 @@ class VariableCodes(Model):
     links: Links
 
 
-class DatasetSummary(Model):
+class DatasetSummary(ClosedModel):
     """A data set in the catalogue."""
 
     name: str
@@ -143,7 +146,7 @@ class DatasetSummary(Model):
     links: Links
 
 
-class DatasetList(Model):
+class DatasetList(ClosedModel):
     """The data sets of a site."""
 
     datasets: list[DatasetSummary]
@@ -163,7 +166,7 @@ class DatasetModel(DatasetSummary):
     statement: StatementModel
 
 
-class TableModel(Model):
+class TableModel(ClosedModel):
     """A table; `cells` has a row for each cell, as `columns` names them."""
 
     title: str
@@ -188,7 +191,7 @@ class TableModel(Model):
     links: Links
 
 
-class Category(Model):
+class Category(ClosedModel):
     """The values of a dimension."""
 
     index: dict[str, int]
@@ -197,7 +200,7 @@ class Category(Model):
     unit: dict[str, dict[str, Any]] | None = None
 
 
-class Dimension(Model):
+class Dimension(ClosedModel):
     """A variable with its values."""
 
     label: str
@@ -205,7 +208,7 @@ class Dimension(Model):
     extension: dict[str, Any] | None = None
 
 
-class JsonStat(Model):
+class JsonStat(ClosedModel):
     """A table as a JSON-stat 2.0 data set."""
 
     model_config = ConfigDict(populate_by_name=True)
@@ -224,7 +227,7 @@ class JsonStat(Model):
     extension: dict[str, Any]
 
 
-class FormatModel(Model):
+class FormatModel(ClosedModel):
     """A file format."""
 
     name: str
@@ -233,7 +236,7 @@ class FormatModel(Model):
     media_type: str
 
 
-class FormatList(Model):
+class FormatList(ClosedModel):
     """The file formats of tables."""
 
     formats: list[FormatModel]
@@ -241,14 +244,14 @@ class FormatList(Model):
     labels: list[str]
 
 
-class RateModel(Model):
+class RateModel(ClosedModel):
     """How often a visitor may ask; 0 requests a second set no limit."""
 
     requests_per_second: float
     burst: int
 
 
-class DatasetLimits(Model):
+class DatasetLimits(ClosedModel):
     """What may be asked of a data set."""
 
     name: str
@@ -256,7 +259,7 @@ class DatasetLimits(Model):
     limits: dict[str, Any]
 
 
-class LimitsModel(Model):
+class LimitsModel(ClosedModel):
     """Everything that limits a program, and whom to ask and cite."""
 
     title: str
@@ -270,22 +273,65 @@ class LimitsModel(Model):
     datasets: list[DatasetLimits]
 
 
-class Snippet(Model):
+class Snippet(ClosedModel):
     """Program text that returns the table."""
 
     name: str
     text: str
 
 
-class SnippetList(Model):
+class SnippetList(ClosedModel):
     """The table of an address in several languages for programs."""
 
     snippets: list[Snippet]
 
 
-class IndexModel(Model):
+class IndexModel(ClosedModel):
     """Where to start."""
 
     title: str
     version: str
     links: dict[str, str]
+
+
+_MANY = {"type": "array", "items": {"type": "string"}}
+
+
+def _parameter(name: str, help: str, schema: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": help, "schema": schema}
+
+
+def _one_of(values: Any) -> dict[str, Any]:
+    return {"type": "string", "enum": list(values)}
+
+
+TABLE: list[dict[str, Any]] = [
+    _parameter("rows", "Variables or levels in rows: region or region[province].", _MANY),
+    _parameter("columns", "Variables or levels in columns.", _MANY),
+    _parameter("layers", "Variables or levels of which a page shows one category.", _MANY),
+    _parameter("unit", "What is counted.", _one_of(["count", "weight"])),
+    _parameter("show", "Figures, or per cent of what.", _one_of(SHOWS)),
+    _parameter("totals", "Whether totals are part of the table.", _one_of(["0", "1"])),
+    _parameter("sort", "The column by which a page sorts rows.", {"type": "string"}),
+    _parameter("chart", "The chart that a page draws.", _one_of(CHARTS)),
+    {
+        **_parameter(
+            "by variable",
+            "Parameters with a variable behind a dot: pick.V (categories that are shown), where.V "
+            "(categories that make the population), group.V=LABEL|CODE|CODE (a group of "
+            "categories), layer.V and fold.V (what a page shows). All but layer.V can be repeated.",
+            {
+                "type": "object",
+                "propertyNames": {"pattern": rf"^({'|'.join(BY_VARIABLE)})\..+$"},
+                "additionalProperties": _MANY,
+            },
+        ),
+        "style": "form",
+        "explode": True,
+    },
+]
+LANGUAGE = _parameter("lang", "The language of titles and notes.", {"type": "string"})
+FILE: list[dict[str, Any]] = [
+    _parameter("layout", "A row per cell, or rows and columns.", _one_of(LAYOUTS)),
+    _parameter("labels", "How categories stand in a file.", _one_of(LABELS)),
+]

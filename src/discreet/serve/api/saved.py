@@ -1,16 +1,25 @@
-"""A query as a small file that can be read, edited and replayed."""
+"""Ways to ask for a table again: a query as a small file, its replay, and program text."""
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
-from discreet.errors import DataError, UnknownNameError
+from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.release.formats.write import Writer
+from discreet.serve.answer import Question
+from discreet.serve.api.files import TableDescriber, file_cube
+from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import BY_VARIABLE, LISTS, Query
-from discreet.serve.web.links import Addresses
+from discreet.serve.site.site import Site
+from discreet.serve.web.frame import Addresses
+from discreet.serve.web.texts import texts
 
 VERSION = 1
 _ENTRIES = ("version", "url", "dataset", "edition", "title", "query")
@@ -42,7 +51,7 @@ class SavedQuery:
         head = {"version": VERSION, "url": self.url, "dataset": self.dataset}
         said = {"edition": self.edition, "title": self.title}
         comment = "# A table to be made again: discreet replay THIS-FILE --out table.xlsx\n"
-        return comment + tomli_w.dumps({**head, **said, "query": nested(self.query)})
+        return comment + tomli_w.dumps({**head, **said, "query": nest_parameters(self.query)})
 
     @classmethod
     def parse(cls, text: str, where: str = "the saved query") -> SavedQuery:
@@ -73,7 +82,7 @@ class SavedQuery:
         return Addresses(url.rstrip("/"), self.dataset).program(self.query, form)
 
 
-def nested(query: Query) -> dict[str, Any]:
+def nest_parameters(query: Query) -> dict[str, Any]:
     """The parameters of a query by their names; those of variables in sections of their own."""
     found: dict[str, Any] = {}
     for name, value in query.parameters:
@@ -104,3 +113,86 @@ def _texts(name: str, value: Any, where: str) -> Iterator[tuple[str, str]]:
         if not isinstance(one, str):
             raise DataError(f"{name} in [query] of {where} must hold texts, got {one!r}.")
         yield name, one
+
+
+_SECONDS = 120
+
+
+def replay_by_url(saved: SavedQuery, url: str, writer: Writer, token: str = "") -> bytes:
+    """The table in a format, as a site that answers gives it.
+
+    Args:
+      saved: The query.
+      url: The address of the site.
+      writer: The format.
+      token: What a site with accounts knows its visitor by.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ParameterError(
+            f"the address of a site begins with https:// or http://, got {url!r}. Name it with "
+            "--url, or a site's file with --site."
+        )
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    asked = Request(saved.address(url, writer.name), headers=headers)
+    try:
+        with urlopen(asked, timeout=_SECONDS) as answer:
+            content: bytes = answer.read()
+    except HTTPError as error:
+        raise DataError(f"{url} refused the query: {_reason(error)}") from error
+    except (URLError, OSError) as error:
+        raise DataError(f"{url} does not answer: {getattr(error, 'reason', error)}.") from error
+    return content
+
+
+def replay_by_site(saved: SavedQuery, site: Site, writer: Writer, file: str = "") -> bytes:
+    """The table in a format, for a file of this name, made by a site in this process."""
+    answer = site.dataset(saved.dataset).answer(saved.query)
+    base = site.config.address.rstrip("/") or saved.url
+    options = TableDescriber(site, base, texts(site.config.languages[0])).options(answer)
+    return writer.write(file_cube(answer), replace(options, file=file))
+
+
+def _reason(error: HTTPError) -> str:
+    try:
+        told = json.loads(error.read())["error"]
+        return f"{told['message']} {told['what_is_allowed']}"
+    except (ValueError, KeyError, TypeError):
+        return f"status {error.code}."
+
+
+def snippets_of(base: str, dataset: Dataset, query: Query) -> list[tuple[str, str]]:
+    """For each language its name and a text that returns the table of a query.
+
+    Args:
+      base: The address of the site, without a slash at its end.
+      dataset: The data set.
+      query: What is asked; it must be one that the data set answers.
+    """
+    address = Addresses(base, dataset.name).program(query, "csv")
+    names = [asked.name for asked in Question.checked(dataset.source, query).shown]
+    return [
+        ("Python", _python(address, names)),
+        ("R", _r(address, names)),
+        ("curl", f"curl --fail --silent --compressed --output table.csv '{address}'\n"),
+    ]
+
+
+def _python(address: str, names: list[str]) -> str:
+    codes = ", ".join(f"{json.dumps(name)}: str" for name in names)
+    return (
+        "import pandas as pd\n\n"
+        "# Codes are texts, also those that look like numbers or like a missing value.\n"
+        f"url = {json.dumps(address)}\n"
+        f"codes = {{{codes}}}\n"
+        'table = pd.read_csv(url, dtype=codes, keep_default_na=False, na_values=[""])\n'
+    )
+
+
+def _r(address: str, names: list[str]) -> str:
+    codes = ", ".join(f'{json.dumps(name)} = "character"' for name in names)
+    return (
+        "# Codes are texts, also those that look like numbers or like a missing value.\n"
+        f"url <- {json.dumps(address)}\n"
+        f'table <- read.csv(url, colClasses = c({codes}), na.strings = "",\n'
+        '                  check.names = FALSE, encoding = "UTF-8")\n'
+    )

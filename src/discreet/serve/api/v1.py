@@ -13,19 +13,27 @@ from discreet.release.formats.columns import present
 from discreet.release.formats.json import document
 from discreet.release.formats.write import LABELS, LAYOUTS, writers
 from discreet.serve.answer import Answer
-from discreet.serve.api import models, parameters
-from discreet.serve.api.described import dataset_json, limits_json, summary_json
-from discreet.serve.api.files import file_reply, format_named, query_of
-from discreet.serve.api.listed import PageNumber, PageSize, Part
-from discreet.serve.api.reply import base_of, json_reply, reply
-from discreet.serve.api.saved import SavedQuery
-from discreet.serve.api.snippets import snippets_of
-from discreet.serve.api.told import Teller, written_cube
-from discreet.serve.data.source import by_detail
+from discreet.serve.api import models
+from discreet.serve.api import models as parameters
+from discreet.serve.api.files import TableDescriber, file_cube, file_reply, format_named, query_of
+from discreet.serve.api.reply import (
+    LARGEST_PAGE,
+    ListPage,
+    PageNumber,
+    PageSize,
+    base_of,
+    json_reply,
+    reply,
+)
+from discreet.serve.api.saved import SavedQuery, snippets_of
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.data.source import OfferedVariable, by_detail
+from discreet.serve.guard import LONGEST_QUERY
 from discreet.serve.query import Query as Table
-from discreet.serve.refusals import unknown
-from discreet.serve.site.site import current_site
-from discreet.serve.web.links import Addresses
+from discreet.serve.refusals import no_such
+from discreet.serve.site.site import Site, current_site
+from discreet.serve.web.frame import Addresses
+from discreet.tables.statement import plain_data
 
 ROOT = "/api/v1"
 JSON = "json"
@@ -71,7 +79,7 @@ def datasets(
         for dataset in current_site(request).datasets.values()
         if all(w in f"{dataset.title} {dataset.about.description}".casefold() for w in words)
     ]
-    part = Part(page, page_size, len(found))
+    part = ListPage(page, page_size, len(found))
     base = base_of(request)
     listed = [summary_json(dataset, base) for dataset in part.of(found)]
     told = {"datasets": listed, "page": part.to_json(), "links": part.links(request)}
@@ -97,9 +105,9 @@ def variable(
     found = current_site(request).dataset(dataset)
     named = by_detail(found.variables)
     if detail not in named:
-        raise unknown("variable", detail, named, "Variables and levels", status=404)
+        raise no_such("variable", detail, named, "Variables and levels", status=404)
     asked = named[detail]
-    part = Part(page, page_size, len(asked.entries))
+    part = ListPage(page, page_size, len(asked.entries))
     codes = [{"code": e.code, "label": e.label, "depth": e.depth} for e in part.of(asked.entries)]
     told: dict[str, Any] = {"name": asked.name, "label": asked.variable.label, "detail": detail}
     told |= {"codes": codes, "page": part.to_json(), "links": part.links(request)}
@@ -145,10 +153,10 @@ def _in_format(request: Request, name: str) -> str:
 
 
 def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dict[str, Any]:
-    cube, teller = written_cube(answer), Teller.of(request)
+    cube, teller = file_cube(answer), TableDescriber.of(request)
     options = teller.options(answer)
     places = present(cube)
-    part = Part(page, page_size, len(places))
+    part = ListPage(page, page_size, len(places))
     links = part.links(request)
     links |= {
         "page": options.about.address,
@@ -168,7 +176,7 @@ def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dic
 def saved_query(request: Request, dataset: str) -> Response:
     """A small file that `discreet replay` makes the same table from."""
     found = current_site(request).dataset(dataset)
-    query = _checked(request, dataset)
+    query = _answerable_query(request, dataset)
     saved = SavedQuery(base_of(request), found.name, found.edition, found.title, query)
     headers = {"Content-Disposition": f'attachment; filename="{found.name}-query.toml"'}
     return reply(request, saved.text.encode(), "application/toml", headers)
@@ -182,13 +190,13 @@ def saved_query(request: Request, dataset: str) -> Response:
 )
 def snippets(request: Request, dataset: str) -> Response:
     """Python, R and curl that return the table."""
-    query = _checked(request, dataset)
+    query = _answerable_query(request, dataset)
     found = snippets_of(base_of(request), current_site(request).dataset(dataset), query)
     listed = [{"name": name, "text": text} for name, text in found]
     return json_reply(request, {"snippets": listed})
 
 
-def _checked(request: Request, dataset: str) -> Table:
+def _answerable_query(request: Request, dataset: str) -> Table:
     """The query of an address, if it can be answered."""
     return current_site(request).dataset(dataset).answer(query_of(request)).query
 
@@ -206,3 +214,64 @@ def formats(request: Request) -> Response:
     names = models.FormatModel.model_fields
     listed = [{name: getattr(writer, name) for name in names} for writer in writers()]
     return json_reply(request, {"formats": listed, "layout": LAYOUTS, "labels": LABELS})
+
+
+_ABOUT_FIELDS = ("description", "date", "source", "licence", "contact")
+
+
+def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:
+    """A data set as the catalogue shows it."""
+    at = Addresses(base, dataset.name)
+    return {
+        **{name: getattr(dataset, name) for name in ("name", "title", "edition", "closed")},
+        **{name: getattr(dataset.about, name) for name in _ABOUT_FIELDS},
+        "links": {
+            "self": at.programs,
+            "table": f"{at.programs}/table?{dataset.first.address}",
+            "page": at.start,
+        },
+    }
+
+
+def dataset_json(dataset: Dataset, base: str) -> dict[str, Any]:
+    """All that a program needs to ask for tables."""
+    address = Addresses(base, dataset.name).programs
+    return {
+        **summary_json(dataset, base),
+        "mode": dataset.source.mode,
+        "units": list(dataset.source.units),
+        "variables": [_variable_json(variable, address) for variable in dataset.variables],
+        "footnotes": list(dataset.about.footnotes),
+        "limits": plain_data(dataset.policy.public()),
+        "first_table": dataset.first.address,
+        "statement": dataset.statement.to_json(),
+    }
+
+
+def limits_json(site: Site, rate: float, burst: int) -> dict[str, Any]:
+    """Everything that limits a program, and whom to ask and cite."""
+    config = site.config
+    return {
+        "title": site.title,
+        "contact": config.contact,
+        "citation": f"{site.title}: TITLE OF THE TABLE. DATA SET, edition EDITION. Protected "
+        "figures, retrieved DATE from ADDRESS. Every table brings its own.",
+        "languages": list(config.languages),
+        "max_query_length": LONGEST_QUERY,
+        "max_page_size": LARGEST_PAGE,
+        "rate": {"requests_per_second": rate, "burst": burst},
+        "formats": [writer.name for writer in writers()],
+        "datasets": [
+            {"name": d.name, "closed": d.closed, "limits": plain_data(d.policy.public())}
+            for d in site.datasets.values()
+        ],
+    }
+
+
+def _variable_json(variable: OfferedVariable, address: str) -> dict[str, Any]:
+    return {
+        "name": variable.name,
+        "label": variable.label,
+        "details": [{"name": d.name, "label": d.label, "cells": d.cells} for d in variable.details],
+        "codes": f"{address}/variables/{variable.details[0].name}",
+    }

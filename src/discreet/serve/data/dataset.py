@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from discreet.release.cube import Cube
-from discreet.serve.answer import Answer, arranged
+from discreet.serve.answer import Answer, Question, arrange
 from discreet.serve.data.cache import ENGINE_LIMITS, MemoryCache
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, Source
 from discreet.serve.moves import at_level, counting_only, placed, removed
-from discreet.serve.noted import answering, role_of_visitor
 from discreet.serve.policy.policy import Policy, public_statement
 from discreet.serve.policy.rules import Figures, JudgedTable
 from discreet.serve.query import Query
-from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
+from discreet.serve.request import note_question, role_of_visitor
 from discreet.tables.statement import Statement
 
 _CUBE_BYTES = 256e6  # that a data set keeps in memory
@@ -131,7 +130,7 @@ class Dataset:
         Raises:
           Refusal: The table is not on offer; the refusal says why and what would be.
         """
-        with answering(self.name, self.edition, query.address) as note:
+        with note_question(self.name, self.edition, query.address) as note:
             self.switch.check(self.title)
             question = Question.checked(self.source, query)
             try:
@@ -146,7 +145,7 @@ class Dataset:
 
     def _judge(self, question: Question, figures: Figures) -> JudgedTable:
         """The table as far as protected figures allow it to be shown."""
-        cube = arranged(figures(question.details), question)
+        cube = arrange(figures(question.details), question)
         return self.policy.judge(question, cube, figures)
 
     def _is_allowed(self, query: Query, *, by_figures: bool = True) -> bool:

@@ -10,13 +10,13 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
-from discreet.serve.cookies import SESSION
 from discreet.serve.office.audit import AuditEntry, export_log, now, usage
 from discreet.serve.office.config import Role
 from discreet.serve.office.credentials import find_token
 from discreet.serve.office.database import OfficeDatabase
 from discreet.serve.office.office import ask_for_reload, set_closed
 from discreet.serve.refusals import Refusal, refusal_of
+from discreet.serve.request import SESSION
 from discreet.serve.site.site import current_site
 from discreet.serve.web.frame import page, root_of, texts_for
 

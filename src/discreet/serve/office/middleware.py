@@ -9,13 +9,12 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.serve.cookies import SESSION
-from discreet.serve.noted import Note, noting
 from discreet.serve.office.audit import OK, AuditEntry, Kind, now
 from discreet.serve.office.config import ANYBODY, UNKNOWN, Visitor, subscriber_network
 from discreet.serve.office.credentials import find_token
 from discreet.serve.office.office import unavailable
 from discreet.serve.refusals import Refusal, refusal_of
+from discreet.serve.request import SESSION, RequestNote, note_request
 
 if TYPE_CHECKING:
     from discreet.serve.office.office import Office
@@ -57,7 +56,7 @@ class OfficeMiddleware:
             await sign_in(scope, receive, send)
             return
         state["visitor"] = visitor
-        with noting(visitor.role) as note:
+        with note_request(visitor.role) as note:
             await _AuditedRequest(self, scope, note, visitor)(receive, send)
 
     def _admit(self, sender: Sender, path: str) -> Visitor | None:
@@ -87,7 +86,7 @@ class _AuditedRequest:
     """One request whose end is written down before its answer leaves."""
 
     def __init__(
-        self, middleware: OfficeMiddleware, scope: Scope, note: Note, visitor: Visitor
+        self, middleware: OfficeMiddleware, scope: Scope, note: RequestNote, visitor: Visitor
     ) -> None:
         self.app, self.audit = middleware.app, middleware.office.audit
         self.scope, self.note, self.visitor = scope, note, visitor

@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
+from discreet.serve.answer import Question
 from discreet.serve.policy import rules
 from discreet.serve.policy.rules import Figures, Groups, JudgedTable
-from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.sections import setting
 from discreet.tables.statement import Sentence, Statement, Step

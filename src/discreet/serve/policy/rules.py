@@ -16,9 +16,9 @@ import numpy as np
 
 from discreet.arrays import Mask, Real
 from discreet.release.cube import ABSENT, Cube, Entry
+from discreet.serve.answer import Question
 from discreet.serve.data.source import DetailedVariable
 from discreet.serve.query import Codes
-from discreet.serve.question import Question
 from discreet.serve.refusals import Refusal
 from discreet.tables.protected import CellStatus
 

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.refusals import unknown
+from discreet.serve.refusals import no_such
 from discreet.serve.site.config import SiteConfig
 
 
@@ -37,7 +37,7 @@ class Site:
         """The data set of this name."""
         if name not in self.datasets:
             known = self.datasets
-            raise unknown("data set", name, known, "Data sets", code="unknown_dataset", status=404)
+            raise no_such("data set", name, known, "Data sets", code="unknown_dataset", status=404)
         return self.datasets[name]
 
 

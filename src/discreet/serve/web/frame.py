@@ -1,20 +1,22 @@
-"""What all pages have in common: the language of the visitor, the frame, and how it is filled."""
+"""What all pages have in common: the visitor's language, the frame, and addresses to link to."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet import __version__
-from discreet.serve.cookies import LANGUAGE
+from discreet.serve.query import Query
+from discreet.serve.request import LANGUAGE
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import current_site
-from discreet.serve.web.texts import Texts, preferred, texts
+from discreet.serve.web.texts import Texts, preferred_language, texts
 from discreet.tables.statement import plain_data
 
 _A_YEAR = 365 * 24 * 3600
@@ -34,7 +36,7 @@ def templates() -> Environment:
     return found
 
 
-def rendered(request: Request, template: str, **parts: Any) -> str:
+def render(request: Request, template: str, **parts: Any) -> str:
     """A page in the visitor's language; templates know `site`, `texts`, `root` and `visitor`."""
     site = current_site(request)
     common = {
@@ -50,7 +52,7 @@ def rendered(request: Request, template: str, **parts: Any) -> str:
 
 def page(request: Request, template: str, status: int = 200, **parts: Any) -> HTMLResponse:
     """A page as the answer to a request; a language that was asked for is remembered."""
-    response = HTMLResponse(rendered(request, template, **parts), status)
+    response = HTMLResponse(render(request, template, **parts), status)
     response.headers["Vary"] = "Cookie, Accept-Language"
     remember_language(request, response)
     return response
@@ -72,7 +74,7 @@ def language_of(request: Request) -> str:
     for wish in (request.query_params.get(LANGUAGE), request.cookies.get(LANGUAGE)):
         if wish in offered:
             return str(wish)
-    return preferred(request.headers.get("accept-language", ""), offered)
+    return preferred_language(request.headers.get("accept-language", ""), offered)
 
 
 def texts_for(request: Request) -> Texts:
@@ -93,3 +95,66 @@ def _languages(request: Request, config: SiteConfig) -> list[tuple[str, str, str
         (code, texts(code).name, f"?{urlencode([*others, (LANGUAGE, code)])}")
         for code in config.languages
     ]
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The addresses of a data set's pages.
+
+    Attributes:
+      root: The path in front of all pages.
+      dataset: The data set's name.
+    """
+
+    root: str
+    dataset: str
+
+    @property
+    def start(self) -> str:
+        """The page with the first table."""
+        return f"{self.root}/d/{quote(self.dataset)}"
+
+    @property
+    def about(self) -> str:
+        """The page about the data set."""
+        return f"{self.start}/about"
+
+    @property
+    def table_path(self) -> str:
+        """The path that forms are sent to."""
+        return f"{self.start}/table"
+
+    def table(self, query: Query, edit: str = "") -> str:
+        """The page of a table, with a list of categories beside it where `edit` names one."""
+        return f"{self.table_path}?{page_address(query, edit)}"
+
+    def file(self, query: Query, ending: str) -> str:
+        """The table as a file."""
+        return f"{self.table_path}.{ending}?{query.address}"
+
+    @property
+    def programs(self) -> str:
+        """The data set for programs."""
+        return f"{self.root}/api/v1/datasets/{quote(self.dataset)}"
+
+    def saved(self, query: Query) -> str:
+        """The query as a file that the command line replays."""
+        return f"{self.programs}/query.toml?{query.address}"
+
+    def program(self, query: Query, form: str) -> str:
+        """The table for programs, in a format."""
+        return f"{self.programs}/table?{query.address}&format={form}"
+
+    def chart(self, query: Query) -> str:
+        """The chart of a table as a file."""
+        return f"{self.start}/chart.svg?{query.address}"
+
+
+def page_parameters(query: Query, edit: str = "") -> list[tuple[str, str]]:
+    """The parameters of a table's page in their one order."""
+    return [*query.parameters, *([("edit", edit)] if edit else [])]
+
+
+def page_address(query: Query, edit: str = "") -> str:
+    """The query string of a table's page."""
+    return urlencode(page_parameters(query, edit), safe="[]|")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,29 +11,41 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 
+from discreet.release.cube import parents
 from discreet.release.formats.write import Writer, writers
 from discreet.serve import moves
 from discreet.serve.answer import Answer
+from discreet.serve.api.files import TableDescriber
 from discreet.serve.api.reply import base_of
-from discreet.serve.api.snippets import snippets_of
-from discreet.serve.api.told import Teller
-from discreet.serve.cookies import LANGUAGE
+from discreet.serve.api.saved import snippets_of
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.query import CHARTS, Query
+from discreet.serve.query import CHARTS, Codes, Query
 from discreet.serve.refusals import Refusal
+from discreet.serve.request import LANGUAGE
 from discreet.serve.site.site import current_site
 from discreet.serve.web import panel
-from discreet.serve.web.colours import readable, style_of
-from discreet.serve.web.editor import NEW_CODE, NEW_LABEL, NEW_OF, editor_of, tidied
-from discreet.serve.web.frame import page, remember_language, rendered, root_of, texts_for
-from discreet.serve.web.grid import laid_out
-from discreet.serve.web.links import Addresses, address, parameters
-from discreet.serve.web.notes import budget_note, notes_of, statement_notes
-from discreet.serve.web.table import chart_of, sheet_for, tops_of
+from discreet.serve.web.charts import DrawnChart, draw_chart
+from discreet.serve.web.drawing import chart_data, readable, style_of
+from discreet.serve.web.frame import (
+    Addresses,
+    page,
+    page_address,
+    page_parameters,
+    remember_language,
+    render,
+    root_of,
+    texts_for,
+)
+from discreet.serve.web.grid import Sheet, lay_out, sheet_of
+from discreet.serve.web.panel import NEW_CODE, NEW_LABEL, NEW_OF, category_list, drop_full_choices
+from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import (
+    budget_note,
     caption_of,
     layers_of,
+    notes_of,
     populations_of,
+    statement_notes,
     title_of,
 )
 
@@ -76,7 +89,7 @@ def logo(request: Request) -> Response:
 
 def error_page(request: Request, refusal: Refusal) -> str:
     """What went wrong and what would be allowed."""
-    return rendered(request, "error.html", refusal=refusal)
+    return render(request, "error.html", refusal=refusal)
 
 
 @router.get("/")
@@ -123,10 +136,10 @@ def table(request: Request, dataset: str) -> Response:
     given = request.query_params.multi_items()
     own = {k: v for k, v in given if k in _OF_PAGES}
     asked = [(k, v) for k, v in given if k not in _OF_PAGES]
-    query = tidied(found, _with_new_group(Query.parse(asked), given))
+    query = drop_full_choices(found, _with_new_group(Query.parse(asked), given))
     edit = own.get(EDIT, "")
-    if parameters(query, edit) != [(k, v) for k, v in given if k != LANGUAGE]:
-        response = RedirectResponse(f"table?{address(query, edit)}", 303)
+    if page_parameters(query, edit) != [(k, v) for k, v in given if k != LANGUAGE]:
+        response = RedirectResponse(f"table?{page_address(query, edit)}", 303)
         remember_language(request, response)
         return response
     return _table_page(request, found, query, edit)
@@ -163,7 +176,7 @@ def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> 
         "moves": moves,
         "panel": panel,
         "placed": moves.placed(query, dataset.variables),
-        "editor": editor_of(dataset, query, edit),
+        "editor": category_list(dataset, query, edit),
     }
     try:
         answer = dataset.answer(query)
@@ -182,13 +195,13 @@ def _formats() -> list[Writer]:
 def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
     """What a page shows of an answer."""
     site, texts, sheet = current_site(request), texts_for(request), sheet_for(answer)
-    teller = Teller(site, base_of(request), texts)
+    teller = TableDescriber(site, base_of(request), texts)
     return {
         "title": title_of(answer, texts),
         "caption": caption_of(answer, texts),
         "layers": layers_of(answer, texts),
         "populations": populations_of(answer),
-        "grid": laid_out(sheet, answer.query.view, texts.numbers),
+        "grid": lay_out(sheet, answer.query.view, texts.numbers),
         "chart": chart_of(answer, sheet, texts, site.config.accent),
         "charts": CHARTS,
         "tops": tops_of(answer),
@@ -198,3 +211,31 @@ def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
         "citation": teller.citation(answer),
         "snippets": snippets_of(teller.base, answer.dataset, answer.query),
     }
+
+
+def sheet_for(answer: Answer) -> Sheet:
+    """The rows and columns of an answer that its view shows."""
+    n_rows, n_columns = len(answer.rows), len(answer.columns)
+    return sheet_of(answer.shown, n_rows, n_columns, answer.query.view)
+
+
+def chart_of(answer: Answer, sheet: Sheet, texts: Texts, accent: str) -> DrawnChart | None:
+    """The chart that is asked for, if any."""
+    view = answer.query.view
+    if view.chart == "none":
+        return None
+    said = [caption_of(answer, texts), *populations_of(answer), *layers_of(answer, texts)]
+    is_share = view.show != "count"
+    picture = chart_data(sheet, texts.numbers, title=", ".join(said), is_share=is_share)
+    return draw_chart(view.chart, replace(picture, accent=readable(accent)), texts)
+
+
+def tops_of(answer: Answer) -> dict[str, Codes]:
+    """For each variable in rows and columns the codes of its first level that have others below."""
+    found: dict[str, Codes] = {}
+    for name in (*answer.rows, *answer.columns):
+        entries = answer.cube.axis(name).entries
+        above = {k for k in parents(entries) if k is not None}
+        tops = tuple(sorted(entries[k].code for k in above if entries[k].depth == 1))
+        found |= {name: tops} if tops else {}
+    return found

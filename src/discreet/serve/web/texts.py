@@ -7,6 +7,7 @@ for whatever differs from one time to the next.
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from discreet.errors import UnknownNameError
-from discreet.serve.web.numbers import Numbers
 
 DEFAULT = "en"
 _NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
@@ -25,11 +25,47 @@ _REMEMBERED = 1_000
 
 
 @dataclass(frozen=True)
-class Said:
+class LanguageText:
     """A text and the language it is in."""
 
     text: str
     language: str
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The signs of a language.
+
+    Attributes:
+      thousands: Between groups of three digits.
+      decimal: Between whole numbers and decimals.
+      minus: In front of negative numbers.
+      percent: How a percentage is written, `{} %`.
+    """
+
+    thousands: str
+    decimal: str
+    minus: str
+    percent: str
+
+    @cached_property
+    def _signs(self) -> dict[int, str]:
+        return {ord(","): self.thousands, ord("."): self.decimal, ord("-"): self.minus}
+
+    def written(self, value: float, decimals: int = 0) -> str:
+        """A number with so many decimals."""
+        text = f"{value:,.{decimals}f}"
+        if text.startswith("-") and not text.strip("-0.,"):
+            text = text[1:]  # what rounds to zero has no sign
+        return self.signed(text)
+
+    def signed(self, english: str) -> str:
+        """A number in English with the signs of this language."""
+        return english.translate(self._signs)
+
+    def in_percent(self, value: float, decimals: int = 1) -> str:
+        """A percentage with its sign."""
+        return self.percent.format(self.written(value, decimals))
 
 
 class Texts(SimpleNamespace):
@@ -46,14 +82,14 @@ class Texts(SimpleNamespace):
         one, many = self.counted[what]
         return (one if n == 1 else many).format(self.numbers.written(n))
 
-    def translated(self, english: str) -> Said:
+    def translated(self, english: str) -> LanguageText:
         """A sentence of the library in this language, or as it is where there is none."""
         if self.code == DEFAULT or not english:
-            return Said(english, DEFAULT)
+            return LanguageText(english, DEFAULT)
         return self._found(english)
 
     @cached_property
-    def _found(self) -> Callable[[str], Said]:
+    def _found(self) -> Callable[[str], LanguageText]:
         return lru_cache(_REMEMBERED)(self._looked_up)
 
     @cached_property
@@ -62,13 +98,13 @@ class Texts(SimpleNamespace):
         order = sorted(self.said, key=lambda english: -len(english.replace("{}", "")))
         return [(_pattern(english), self.said[english]) for english in order]
 
-    def _looked_up(self, english: str) -> Said:
+    def _looked_up(self, english: str) -> LanguageText:
         for pattern, translation in self._patterns:
             found = pattern.fullmatch(english)
             if found:
                 parts = [self._localized(part) for part in found.groups()]
-                return Said(translation.format(*parts), self.code)
-        return Said(english, DEFAULT)
+                return LanguageText(translation.format(*parts), self.code)
+        return LanguageText(english, DEFAULT)
 
     def _localized(self, part: str) -> str:
         """A part of a sentence: a number as it is written here, a sentence translated."""
@@ -89,15 +125,15 @@ def texts(language: str) -> Texts:
     """The texts of a language."""
     if language not in languages():
         raise UnknownNameError("language", language, languages())
-    return made(language, read(language))
+    return make_texts(language, read_texts(language))
 
 
-def read(language: str) -> dict[str, Any]:
+def read_texts(language: str) -> dict[str, Any]:
     """A language file as it is."""
     return tomllib.loads(_folder().joinpath(f"{language}.toml").read_text(encoding="utf-8"))
 
 
-def made(language: str, content: Mapping[str, Any]) -> Texts:
+def make_texts(language: str, content: Mapping[str, Any]) -> Texts:
     """The texts of a file's content."""
     sections = {name: _section(value) for name, value in content.items()}
     sections |= {name: content[name] for name in ("counted", "said")}
@@ -105,7 +141,7 @@ def made(language: str, content: Mapping[str, Any]) -> Texts:
     return Texts(**sections)
 
 
-def preferred(header: str, offered: Sequence[str]) -> str:
+def preferred_language(header: str, offered: Sequence[str]) -> str:
     """The first offered language that an `Accept-Language` header asks for."""
     wishes = [_wish(part) for part in header.split(",") if part.strip()]
     for tag, _ in sorted(wishes, key=lambda wish: -wish[1]):
@@ -139,3 +175,15 @@ def _pattern(english: str) -> re.Pattern[str]:
 
 def _folder() -> Any:
     return files("discreet.serve.web") / "texts"
+
+
+def nice_ticks(largest: float, about: int = 4) -> list[float]:
+    """Round numbers from zero to just beyond the largest value."""
+    if not largest > 0:
+        return [0.0, 1.0]
+    rough = largest / about
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
+    if largest >= about and step < 1:
+        step = 1.0
+    return [step * k for k in range(math.ceil(largest / step - 1e-9) + 1)]

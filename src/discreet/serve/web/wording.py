@@ -1,24 +1,27 @@
-"""Titles, captions and citations of a table in a language."""
+"""A table in words: its title, caption and citation, and the notes under it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
 
 from discreet.serve.answer import Answer
-from discreet.serve.data.source import DetailedVariable
+from discreet.serve.data.source import BudgetStatus, DetailedVariable
+from discreet.serve.web.grid import layer_of
 from discreet.serve.web.panel import unit_label
-from discreet.serve.web.sheet import layer_of
-from discreet.serve.web.texts import Texts
+from discreet.serve.web.texts import LanguageText, Texts
+from discreet.tables.protected import COUNT
+from discreet.tables.statement import Sentence, Statement
 
 
 def title_of(answer: Answer, texts: Texts) -> str:
     """What the table shows: rows by columns, each with its level where there is a choice."""
     asked, said = answer.question, texts.table
-    sides = [_joined(side, texts) for side in (asked.rows, asked.columns) if side]
+    sides = [_join_labels(side, texts) for side in (asked.rows, asked.columns) if side]
     title = said.by.join(sides) or str(said.total)
     if asked.layers:
-        title = said.layered.format(title=title, layers=_joined(asked.layers, texts))
+        title = said.layered.format(title=title, layers=_join_labels(asked.layers, texts))
     return title[:1].upper() + title[1:]
 
 
@@ -72,7 +75,7 @@ def written_date(day: date, texts: Texts) -> str:
     return str(texts.site.date.format(day=day.day, month=months[day.month - 1], year=day.year))
 
 
-def _joined(asked: Sequence[DetailedVariable], texts: Texts) -> str:
+def _join_labels(asked: Sequence[DetailedVariable], texts: Texts) -> str:
     return str(texts.table.and_.join(_label(one, texts) for one in asked))
 
 
@@ -80,3 +83,88 @@ def _label(asked: DetailedVariable, texts: Texts) -> str:
     """A variable inside a sentence, with its level where there is a choice."""
     level = texts.translated(asked.detail.label).text
     return f"{asked.variable.label_inside} ({level})" if level else asked.variable.label_inside
+
+
+_OFF = ("moves-at-most", "mean-zero", "variance", "never-published", "threshold", "multiples")
+_SUMS = ("adds-up", "need-not-add-up")
+_OF_SINGLE_CELLS = ("moves-at-most", "never-published", "threshold", "multiples", "same-everywhere")
+"""What holds for a figure of the release, but not for sums of several of them."""
+
+
+@dataclass(frozen=True)
+class TableNote:
+    """A heading and sentences, each in its language."""
+
+    title: str
+    sentences: Sequence[LanguageText]
+
+
+def notes_of(answer: Answer, texts: Texts) -> list[TableNote]:
+    """What is said under a table, for every reader."""
+    statement, said = answer.cube.statement, texts.notes
+    found = [
+        *statement_notes(
+            statement, answer.dataset.source.mode, texts, is_summed=_is_summed(answer)
+        ),
+        TableNote(said.shown, _notes_on_groups(answer, texts)),
+        TableNote(said.unit, _units(answer, texts)),
+        TableNote(
+            said.footnotes, [LanguageText(note, "") for note in answer.dataset.about.footnotes]
+        ),
+    ]
+    return [note for note in found if note.sentences]
+
+
+def statement_notes(
+    statement: Statement, mode: str, texts: Texts, *, is_summed: bool = False
+) -> list[TableNote]:
+    """A statement in plain words, under the questions that readers have."""
+    said = texts.notes
+    kept = [s for s in statement.sentences if not (is_summed and s.kind in _OF_SINGLE_CELLS)]
+    off = _plain(kept, _OFF, texts)
+    if is_summed:
+        off.append(LanguageText(said.summed, texts.code))
+    elif not statement.says("moves-at-most"):
+        off.append(LanguageText(said.no_reach, texts.code))
+    how = said.once if mode == "release-once" else said.on_the_fly
+    others = [s for s in kept if s.kind not in (*_OFF, *_SUMS, "same-everywhere")]
+    done = [*_plain(others, None, texts), LanguageText(how, texts.code)]
+    found = [
+        TableNote(said.done, done),
+        TableNote(said.off, off),
+        TableNote(said.sums, _plain(kept, _SUMS, texts)),
+    ]
+    return [note for note in found if note.sentences]
+
+
+def budget_note(budget: BudgetStatus | None, texts: Texts) -> list[TableNote]:
+    """What private tables of a data set may cost and have cost."""
+    found = [] if budget is None else [texts.translated(budget.text)]
+    return [TableNote(texts.notes.budget, found)] if found else []
+
+
+def _notes_on_groups(answer: Answer, texts: Texts) -> list[LanguageText]:
+    """What rules say of the table, and what the visitor's groups add up."""
+    groups = [LanguageText(text, "") for text in answer.groups]
+    return [*groups, *(texts.translated(note) for note in answer.notes)]
+
+
+def _is_summed(answer: Answer) -> bool:
+    """Whether figures are sums of several protected ones."""
+    return answer.dataset.is_live and bool(answer.query.where or answer.query.groups)
+
+
+def _units(answer: Answer, texts: Texts) -> list[LanguageText]:
+    """What the figures are; percentages of counts need no word on counts."""
+    show = answer.query.view.show
+    of_unit = [] if show != "count" and answer.cube.unit == COUNT else [f"{answer.cube.unit}_note"]
+    of_share = [f"{show}_note"] if show != "count" else []
+    found = [getattr(texts.units, name, "") for name in (*of_unit, *of_share)]
+    return [LanguageText(text, texts.code) for text in found if text]
+
+
+def _plain(
+    sentences: Iterable[Sentence], kinds: Sequence[str] | None, texts: Texts
+) -> list[LanguageText]:
+    said = dict.fromkeys(s.plain for s in sentences if s.plain and (not kinds or s.kind in kinds))
+    return [texts.translated(text) for text in said]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.serve.api.pxweb.expressions import chosen, matches, split
+from discreet.serve.api.pxweb.selection import choose_codes, matches, split_expressions
 from discreet.serve.refusals import Refusal
 
 CODES = ["0", "01", "0114", "0192", "02", "a,b", "top(2)x"]
@@ -34,11 +34,11 @@ CODES = ["0", "01", "0114", "0192", "02", "a,b", "top(2)x"]
     ],
 )
 def test_an_expression_means_these_codes(expression, expected):
-    assert chosen("v", CODES, [expression]) == expected
+    assert choose_codes("v", CODES, [expression]) == expected
 
 
 def test_codes_come_in_the_order_of_the_list():
-    assert chosen("v", CODES, ["02", "top(1)", "02"]) == ["0", "02"]
+    assert choose_codes("v", CODES, ["02", "top(1)", "02"]) == ["0", "02"]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_codes_come_in_the_order_of_the_list():
 )
 def test_what_means_nothing_is_refused(expression):
     with pytest.raises(Refusal):
-        chosen("v", CODES, [expression])
+        choose_codes("v", CODES, [expression])
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_what_means_nothing_is_refused(expression):
     ],
 )
 def test_lists_are_split_at_their_commas(text, expected):
-    assert split(text) == expected
+    assert split_expressions(text) == expected
 
 
 @given(st.text("ab*?", max_size=6), st.text("ab", max_size=7))
@@ -76,11 +76,11 @@ def test_patterns_mean_what_regular_expressions_mean(pattern, text):
 def test_no_pattern_takes_long():
     began = time.perf_counter()
     assert not matches("a" * 60, "*a" * 40 + "b")
-    assert split("(," * 4_000)
+    assert split_expressions("(," * 4_000)
     assert time.perf_counter() - began < 1
 
 
 def test_a_program_cannot_send_thousands_of_patterns():
     with pytest.raises(Refusal, match="are no codes"):
-        chosen("v", CODES, [f"{k}*" for k in range(101)])
-    assert chosen("v", CODES, CODES * 500) == CODES
+        choose_codes("v", CODES, [f"{k}*" for k in range(101)])
+    assert choose_codes("v", CODES, CODES * 500) == CODES

@@ -261,7 +261,7 @@ def test_lists_come_page_by_page(client):
 
 
 def test_several_units_are_values_of_one_variable(site):
-    from discreet.serve.api.pxweb.contents import with_contents
+    from discreet.serve.api.pxweb.metadata import with_contents
     from discreet.serve.web.texts import texts
 
     cube = site.dataset("once").answer(Query.parse("rows=sex")).cube

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Annotated, Any, Final
 
 from fastapi import Query, Request
 from fastapi.responses import Response
 
+from discreet.release.cube import Cube
+from discreet.release.formats.json import dataset as json_stat
+from discreet.release.formats.json import json_bytes
+from discreet.release.formats.write import Labels, Options, writer_named
+from discreet.serve.answer import Answer
+from discreet.serve.api.files import TableDescriber
 from discreet.serve.api.pxweb import models
-from discreet.serve.api.pxweb.common import LISTS, VALUES, Lang, max_cells, named, router_of
-from discreet.serve.api.pxweb.expressions import split
-from discreet.serve.api.pxweb.output import JSON_STAT, data_reply
-from discreet.serve.api.pxweb.saved import name_of, query_named
-from discreet.serve.api.pxweb.selection import Selection, Wish
+from discreet.serve.api.pxweb.common import LISTS, VALUES, Lang, by_brackets, max_cells, router_of
+from discreet.serve.api.pxweb.metadata import CONTENTS, dimensions, extension_of, updated_of
+from discreet.serve.api.pxweb.models import name_of, query_named
+from discreet.serve.api.pxweb.selection import CellSelection, Wish, split_expressions
 from discreet.serve.api.reply import reply
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import Refusal, one_of
 from discreet.serve.site.site import current_site
+from discreet.serve.web.panel import unit_label
 
 _FILES: dict[str, dict[str, Any]] = {
     media: {}
@@ -39,6 +46,7 @@ Params = Annotated[
     list[str] | None, Query(description="How files are laid out; several with commas between.")
 ]
 Codes = Annotated[list[str] | None, Query(description="Variables, with commas between.")]
+JSON_STAT: Final = "json-stat2"
 
 
 @router.get(
@@ -58,10 +66,13 @@ def data(
 ) -> Response:
     """Selected cells of a table; nothing selected gives the default selection."""
     found = current_site(request).dataset(dataset)
-    lists = named(request, "codelist")
-    codes = {name: tuple(split(text)) for name, text in named(request, "valuecodes").items()}
+    lists = by_brackets(request, "codelist")
+    codes = {
+        name: tuple(split_expressions(text))
+        for name, text in by_brackets(request, "valuecodes").items()
+    }
     wishes = {name: Wish(codes.get(name, ("*",)), lists.get(name, "")) for name in codes | lists}
-    columns = [name for text in heading or [] for name in split(text)]
+    columns = [name for text in heading or [] for name in split_expressions(text)]
     return _data(request, found, wishes, columns, outputFormat, outputFormatParams or [])
 
 
@@ -81,7 +92,7 @@ def posted_data(
     """Selected cells of a table; nothing selected gives the default selection."""
     found = current_site(request).dataset(dataset)
     chosen = selection or models.VariablesSelection()
-    return _posted(request, found, chosen, outputFormat, outputFormatParams or [])
+    return _data_of_body(request, found, chosen, outputFormat, outputFormatParams or [])
 
 
 @router.post(
@@ -93,7 +104,7 @@ def posted_data(
 def save_query(request: Request, query: models.SavedQueryModel) -> Response:
     """A name for a query; the name holds the query, so it works for as long as the table does."""
     found = current_site(request).dataset(query.tableId)
-    Selection.of(found, _wishes(query.selection))
+    CellSelection.of(found, _wishes(query.selection))
     named = query.model_copy(update={"id": name_of(query)})
     content = named.model_dump_json().encode()
     return reply(request, content, "application/json", {"Cache-Control": "no-store"}, 201)
@@ -124,10 +135,10 @@ def saved_data(
     found = current_site(request).dataset(query.tableId)
     form = outputFormat or query.outputFormat
     params: Sequence[str] = outputFormatParams or query.outputFormatParams
-    return _posted(request, found, query.selection, form, params)
+    return _data_of_body(request, found, query.selection, form, params)
 
 
-def _posted(
+def _data_of_body(
     request: Request,
     dataset: Dataset,
     selection: models.VariablesSelection,
@@ -153,12 +164,85 @@ def _data(
     form: str,
     params: Sequence[str],
 ) -> Response:
-    selection = Selection.of(dataset, wishes, heading)
+    selection = CellSelection.of(dataset, wishes, heading)
     most = max_cells(current_site(request))
     if selection.cells > most:
         message = f"The query selects {selection.cells:,} cells."
         raise Refusal("too_many_cells", message, f"At most {most:,} cells in one call.")
-    listed = [name for text in params for name in split(text)]
+    listed = [name for text in params for name in split_expressions(text)]
     for name in listed:
         one_of("outputFormatParams", name, models.FORMAT_PARAMS)
     return data_reply(request, selection, form, listed)
+
+
+FORMATS = {
+    JSON_STAT: "json-stat",
+    "csv": "csv",
+    "px": "px",
+    "xlsx": "xlsx",
+    "html": "html",
+    "parquet": "parquet",
+}
+_LABELS_BY_PARAM: dict[str, Labels] = {
+    "UseCodes": "codes",
+    "UseTexts": "labels",
+    "UseCodesAndTexts": "both",
+}
+_SEPARATORS = {"SeparatorTab": "\t", "SeparatorSpace": " ", "SeparatorSemicolon": ";"}
+
+
+def data_reply(
+    request: Request, selection: CellSelection, form: str, params: Sequence[str]
+) -> Response:
+    """The selected cells as an answer."""
+    teller = TableDescriber.of(request)
+    answers = selection.answered()
+    cube = selection.cube(answers, teller.texts)
+    options = _file_options(selection, answers, teller)
+    if form == JSON_STAT:
+        found = _json_stat(selection, cube, options, teller)
+        return reply(request, json_bytes(found), "application/json")
+    writer = writer_named(FORMATS[form])
+    content = writer.write(cube, _with_format_params(options, params))
+    return reply(request, content, writer.media_type)
+
+
+def _file_options(
+    selection: CellSelection, answers: Mapping[str, Answer], teller: TableDescriber
+) -> Options:
+    first = next(iter(answers.values()))
+    labels = [s.variable.label for s in selection.variables]
+    title = f"{selection.dataset.title}: {', '.join(labels)}" if labels else selection.dataset.title
+    about = replace(teller.about(first), title=title)
+    columns = (*selection.in_columns, CONTENTS)
+    measure = " / ".join(unit_label(unit, teller.texts) for unit in selection.units)
+    return Options(layout="wide", columns=columns, measure=measure, about=about)
+
+
+def _with_format_params(options: Options, params: Sequence[str]) -> Options:
+    """The options with the protocol's parameters of formats."""
+    labels = [_LABELS_BY_PARAM[name] for name in params if name in _LABELS_BY_PARAM]
+    separators = [_SEPARATORS[name] for name in params if name in _SEPARATORS]
+    if len({*labels}) > 1 or len({*separators}) > 1:
+        message = "Parameters of the output format contradict each other."
+        raise Refusal("contradiction", message, "One of UseCodes, UseTexts, UseCodesAndTexts.")
+    return replace(
+        options,
+        labels=labels[0] if labels else "labels",
+        separator=separators[0] if separators else ",",
+    )
+
+
+def _json_stat(
+    selection: CellSelection, cube: Cube, options: Options, teller: TableDescriber
+) -> dict[str, Any]:
+    """JSON-stat with what the protocol adds to it."""
+    dataset, columns = selection.dataset, selection.in_columns
+    found, extension = json_stat(cube, options), extension_of(selection.dataset, teller)
+    extension["px"]["stub"] = [s.name for s in selection.variables if s.name not in columns]
+    extension["px"]["heading"] = [*columns, CONTENTS]
+    symbols = found["extension"]["status"]
+    found["dimension"] = dimensions(list(cube.axes), dataset, teller)
+    found["extension"] = {**extension, "status": symbols, "citation": options.about.citation}
+    found |= {"role": {"metric": [CONTENTS]}, "updated": updated_of(dataset)}
+    return {name: value for name, value in found.items() if value is not None}

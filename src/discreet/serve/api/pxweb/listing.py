@@ -10,22 +10,22 @@ from fastapi import Query, Request
 from fastapi.responses import Response
 
 from discreet import __version__
-from discreet.serve.api.listed import Part
+from discreet.serve.api.files import TableDescriber
 from discreet.serve.api.pxweb import models
-from discreet.serve.api.pxweb.codelists import codelist, codelist_for
-from discreet.serve.api.pxweb.common import LISTS, Lang, max_cells, named, router_of
-from discreet.serve.api.pxweb.contents import CONTENTS
+from discreet.serve.api.pxweb.common import LISTS, Lang, by_brackets, max_cells, router_of
+from discreet.serve.api.pxweb.data import FORMATS, JSON_STAT
 from discreet.serve.api.pxweb.metadata import (
-    PATH,
+    CONTENTS,
+    FOLDER,
+    codelist,
+    codelist_for,
     codelist_json,
     link,
     metadata_json,
     table_json,
 )
-from discreet.serve.api.pxweb.output import FORMATS, JSON_STAT
 from discreet.serve.api.pxweb.selection import default_wishes
-from discreet.serve.api.reply import json_reply
-from discreet.serve.api.told import Teller
+from discreet.serve.api.reply import ListPage, json_reply
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import texts as texts_in
@@ -62,11 +62,11 @@ def config(request: Request) -> Response:
 @router.get("/navigation", response_model=models.Folder, summary="The folder of all tables")
 def navigation(request: Request, lang: Lang = None) -> Response:
     """All tables in one folder."""
-    teller = Teller.of(request)
+    teller = TableDescriber.of(request)
     site = teller.site
     found = {
         "language": teller.texts.code,
-        "id": PATH,
+        "id": FOLDER,
         "label": site.title,
         "description": site.config.description,
         "tags": [],
@@ -79,9 +79,9 @@ def navigation(request: Request, lang: Lang = None) -> Response:
 @router.get("/navigation/{folder}", response_model=models.Folder, summary="A folder")
 def folder(request: Request, folder: str, lang: Lang = None) -> Response:
     """The one folder there is."""
-    if folder != PATH:
+    if folder != FOLDER:
         message = f"There is no folder {folder!r}."
-        raise Refusal("not_found", message, f"Folders: {PATH}.", 404)
+        raise Refusal("not_found", message, f"Folders: {FOLDER}.", 404)
     return navigation(request, lang)
 
 
@@ -96,11 +96,11 @@ def tables(
     pageSize: Annotated[int, Query(ge=1, le=100_000)] = 100,
 ) -> Response:
     """The tables, page by page."""
-    teller = Teller.of(request)
+    teller = TableDescriber.of(request)
     listed = [table_json(d, teller) for d in teller.site.datasets.values()]
     words = (query or "").casefold().split()
-    found = [t for t in listed if all(w in _searched(t) for w in words) and _is_new(t, pastDays)]
-    part = Part(pageNumber, pageSize, len(found))
+    found = [t for t in listed if all(w in _search_text(t) for w in words) and _is_new(t, pastDays)]
+    part = ListPage(pageNumber, pageSize, len(found))
     page = {
         "pageNumber": part.number,
         "pageSize": part.size,
@@ -121,7 +121,7 @@ def tables(
 @router.get("/tables/{dataset}", response_model=models.TableResponse, summary="A table")
 def table(request: Request, dataset: str, lang: Lang = None) -> Response:
     """A table as the list shows it."""
-    teller = Teller.of(request)
+    teller = TableDescriber.of(request)
     found = table_json(teller.site.dataset(dataset), teller)
     return json_reply(request, {**found, "language": teller.texts.code})
 
@@ -143,10 +143,10 @@ def metadata(
     known = {v.name: v for v in found.variables}
     lists = {
         name: codelist_for(found, known[name], id)
-        for name, id in named(request, "codelist").items()
+        for name, id in by_brackets(request, "codelist").items()
         if name in known
     }
-    return json_reply(request, metadata_json(found, Teller.of(request), lists))
+    return json_reply(request, metadata_json(found, TableDescriber.of(request), lists))
 
 
 @router.get(
@@ -156,7 +156,7 @@ def metadata(
 )
 def default_selection(request: Request, dataset: str, lang: Lang = None) -> Response:
     """The selection of a table when none is made."""
-    teller = Teller.of(request)
+    teller = TableDescriber.of(request)
     found = teller.site.dataset(dataset)
     wishes = default_wishes(found)
     selection = [
@@ -179,10 +179,10 @@ def default_selection(request: Request, dataset: str, lang: Lang = None) -> Resp
 def code_list(request: Request, codelist_id: str, lang: Lang = None) -> Response:
     """A level of a hierarchy, with what each of its values holds."""
     found = codelist(current_site(request), codelist_id)
-    return json_reply(request, codelist_json(found, Teller.of(request)))
+    return json_reply(request, codelist_json(found, TableDescriber.of(request)))
 
 
-def _searched(table: Mapping[str, Any]) -> str:
+def _search_text(table: Mapping[str, Any]) -> str:
     texts = (table["id"], table["label"], table["description"], *table["variableNames"])
     return " ".join(texts).casefold()
 

@@ -1,30 +1,113 @@
-"""Tables and their metadata, as the protocol describes them."""
+"""Tables, code lists and other metadata, as the protocol describes them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from discreet.release.cube import CubeAxis
+from discreet.release.cube import Cube, CubeAxis, Entry
 from discreet.release.formats.json import dimension
-from discreet.serve.api.pxweb.codelists import CodeList, codelists_of, widest
-from discreet.serve.api.pxweb.contents import CONTENTS, contents_axis
-from discreet.serve.api.told import Teller
+from discreet.serve.api.files import TableDescriber
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import OfferedVariable
+from discreet.serve.data.source import Detail, DetailedVariable, OfferedVariable
+from discreet.serve.refusals import no_such
+from discreet.serve.site.site import Site
 from discreet.serve.web.panel import unit_label
+from discreet.serve.web.texts import Texts
+
+CONTENTS = "ContentsCode"
+_CONTENTS_LABEL = {"en": "contents", "nb": "statistikkvariabel"}
+
+
+def contents_axis(units: Sequence[str], texts: Texts) -> CubeAxis:
+    """The variable of units."""
+    entries = tuple(Entry(unit, unit_label(unit, texts), 1, is_sum=False) for unit in units)
+    return CubeAxis(CONTENTS, _CONTENTS_LABEL.get(texts.code, "contents"), entries)
+
+
+def with_contents(cubes: Mapping[str, Cube], texts: Texts) -> Cube:
+    """Cubes of several units as one, with the units as its last variable."""
+    return Cube.stacked(contents_axis(list(cubes), texts), list(cubes.values()))
+
+
+SEE_METADATA = "See the metadata of the table."
+
+
+@dataclass(frozen=True, eq=False)
+class LevelCodeList(DetailedVariable):
+    """A level of a variable, by the name that programs use."""
+
+    id: str
+
+    @property
+    def categories(self) -> tuple[Entry, ...]:
+        """The categories of the level, without the total."""
+        return tuple(entry for entry in self.entries if not entry.is_total)
+
+    def leaves_of(self, code: str) -> list[str]:
+        """The codes of the finest level that a category holds."""
+        return [self.variable.axis.leaves[k] for k in sorted(self.leaves([code]))]
+
+
+def widest(variable: OfferedVariable) -> DetailedVariable:
+    """The detail with the most categories: what a program sees when it names no code list."""
+    return DetailedVariable(variable, max(variable.details, key=lambda detail: detail.cells))
+
+
+def codelists_of(dataset: Dataset, variable: OfferedVariable) -> list[LevelCodeList]:
+    """The code lists of a variable: its single levels, where there is a choice."""
+    if len(variable.details) == 1:
+        return []
+    return [
+        LevelCodeList(variable, detail, _codelist_id(dataset.name, detail))
+        for detail in variable.details
+        if detail.name != variable.name
+    ]
+
+
+def codelist(site: Site, id: str) -> LevelCodeList:
+    """The code list of this name."""
+    known = [
+        found
+        for dataset in site.datasets.values()
+        for variable in dataset.variables
+        for found in codelists_of(dataset, variable)
+    ]
+    return _codelist_named(id, known, 404)
+
+
+def codelist_for(dataset: Dataset, variable: OfferedVariable, id: str) -> LevelCodeList:
+    """The code list of this name, if it is one of the variable."""
+    return _codelist_named(id, codelists_of(dataset, variable), 400)
+
+
+def _codelist_named(id: str, known: Sequence[LevelCodeList], status: int) -> LevelCodeList:
+    for found in known:
+        if found.id == id:
+            return found
+    names = [found.id for found in known]
+    raise no_such(
+        "code list", id, names, code="unknown_codelist", allowed=SEE_METADATA, status=status
+    )
+
+
+def _codelist_id(dataset: str, detail: Detail) -> str:
+    words = re.sub(r"[^\w-]+", "_", f"{dataset}_{detail.name}").strip("_")
+    return f"agg_{words}"
+
 
 ROOT = "/api/pxweb/v2"
-PATH = "tables"
+FOLDER = "tables"
 
 
-def link(rel: str, path: str, teller: Teller) -> dict[str, str]:
+def link(rel: str, path: str, teller: TableDescriber) -> dict[str, str]:
     """A link to a path of the interface, with its language."""
     return {"rel": rel, "hreflang": teller.texts.code, "href": f"{teller.base}{ROOT}/{path}"}
 
 
-def table_json(dataset: Dataset, teller: Teller) -> dict[str, Any]:
+def table_json(dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
     """A table as lists show it."""
     path, title = f"tables/{dataset.name}", teller.site.title
     contents = contents_axis(dataset.source.units, teller.texts)
@@ -41,7 +124,7 @@ def table_json(dataset: Dataset, teller: Teller) -> dict[str, Any]:
         "discontinued": False,
         "source": dataset.about.source or title,
         "timeUnit": "Other",
-        "paths": [[{"id": PATH, "label": title}]],
+        "paths": [[{"id": FOLDER, "label": title}]],
         "links": [
             link("self", path, teller),
             link("metadata", f"{path}/metadata", teller),
@@ -51,7 +134,7 @@ def table_json(dataset: Dataset, teller: Teller) -> dict[str, Any]:
 
 
 def metadata_json(
-    dataset: Dataset, teller: Teller, codelists: Mapping[str, CodeList]
+    dataset: Dataset, teller: TableDescriber, codelists: Mapping[str, LevelCodeList]
 ) -> dict[str, Any]:
     """All variables with their values, as a JSON-stat data set without figures."""
     axes = [_axis(v, codelists.get(v.name)) for v in dataset.variables]
@@ -74,7 +157,7 @@ def metadata_json(
     }
 
 
-def dimensions(axes: list[CubeAxis], dataset: Dataset, teller: Teller) -> dict[str, Any]:
+def dimensions(axes: list[CubeAxis], dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
     """Variables and units with what can be done with them."""
     known = {v.name: v for v in dataset.variables}
     found = {axis.name: dimension(axis) for axis in axes}
@@ -95,7 +178,7 @@ def dimensions(axes: list[CubeAxis], dataset: Dataset, teller: Teller) -> dict[s
 
 
 def _dimension_extension(
-    dataset: Dataset, variable: OfferedVariable, teller: Teller
+    dataset: Dataset, variable: OfferedVariable, teller: TableDescriber
 ) -> dict[str, Any]:
     """What can be done with a variable: leave it out, or take another code list."""
     return {
@@ -114,7 +197,7 @@ def _dimension_extension(
     }
 
 
-def extension_of(dataset: Dataset, teller: Teller) -> dict[str, Any]:
+def extension_of(dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
     """What the protocol keeps beside JSON-stat."""
     contact = dataset.about.contact or teller.site.config.contact
     return {
@@ -138,7 +221,7 @@ def extension_of(dataset: Dataset, teller: Teller) -> dict[str, Any]:
     }
 
 
-def codelist_json(found: CodeList, teller: Teller) -> dict[str, Any]:
+def codelist_json(found: LevelCodeList, teller: TableDescriber) -> dict[str, Any]:
     """A code list with what each of its values holds."""
     return {
         "id": found.id,
@@ -161,7 +244,7 @@ def updated_of(dataset: Dataset) -> str | None:
     return f"{dataset.about.day}T00:00:00Z" if dataset.about.day else None
 
 
-def _codelist_label(found: CodeList) -> str:
+def _codelist_label(found: LevelCodeList) -> str:
     return f"{found.variable.label}: {found.detail.label or found.detail.name}"
 
 
@@ -177,6 +260,6 @@ def _period_of(dataset: Dataset) -> str:
     return year[0] if year else dataset.edition
 
 
-def _axis(variable: OfferedVariable, codelist: CodeList | None) -> CubeAxis:
+def _axis(variable: OfferedVariable, codelist: LevelCodeList | None) -> CubeAxis:
     entries = codelist.categories if codelist else widest(variable).entries
     return CubeAxis(variable.name, variable.label, entries)

@@ -1,12 +1,16 @@
-"""The shapes of the protocol: what programs send, and what they get."""
+"""The shapes of the protocol: what programs send and get, and names that hold saved queries."""
 
 from __future__ import annotations
 
+import base64
+import binascii
+import zlib
 from typing import Any, Literal, get_args
 
-from pydantic import AliasChoices, BaseModel, Field
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
-from discreet.serve.api.models import JsonStat, Model
+from discreet.serve.api.models import ClosedModel, JsonStat
+from discreet.serve.refusals import Refusal
 
 OutputFormat = Literal["json-stat2", "csv", "px", "xlsx", "html", "parquet"]
 FormatParam = Literal[
@@ -19,7 +23,7 @@ FormatParam = Literal[
     "SeparatorSemicolon",
 ]
 FORMAT_PARAMS: tuple[str, ...] = get_args(FormatParam)
-MOST = 10_000
+MOST_ENTRIES = 10_000
 """Most entries of a list that a program sends."""
 
 
@@ -28,7 +32,7 @@ class VariableSelection(BaseModel):
 
     variableCode: str
     codelist: str | None = Field(None, validation_alias=AliasChoices("codelist", "codeList"))
-    valueCodes: list[str] = Field(default_factory=list, max_length=MOST)
+    valueCodes: list[str] = Field(default_factory=list, max_length=MOST_ENTRIES)
 
 
 class Placement(BaseModel):
@@ -56,7 +60,7 @@ class SavedQueryModel(BaseModel):
     outputFormatParams: list[FormatParam] = Field(default_factory=list, max_length=10)
 
 
-class Problem(Model):
+class Problem(ClosedModel):
     """Why a request was not answered."""
 
     type: str
@@ -67,7 +71,7 @@ class Problem(Model):
     offers: list[dict[str, str]]
 
 
-class Link(Model):
+class Link(ClosedModel):
     """A link with its language."""
 
     rel: str
@@ -75,21 +79,21 @@ class Link(Model):
     href: str
 
 
-class Named(Model):
+class Named(ClosedModel):
     """A language, or a folder on the way to a table."""
 
     id: str
     label: str
 
 
-class SourceReference(Model):
+class SourceReference(ClosedModel):
     """How to cite in a language."""
 
     language: str
     text: str
 
 
-class Config(Model):
+class Config(ClosedModel):
     """What the interface can do, and its limits."""
 
     apiVersion: str
@@ -106,7 +110,7 @@ class Config(Model):
     features: list[dict[str, Any]]
 
 
-class Table(Model):
+class Table(ClosedModel):
     """A table in a list."""
 
     type: Literal["Table"]
@@ -131,7 +135,7 @@ class TableResponse(Table):
     language: str
 
 
-class PageInfo(Model):
+class PageInfo(ClosedModel):
     """Where a part of the list stands."""
 
     pageNumber: int
@@ -141,7 +145,7 @@ class PageInfo(Model):
     links: list[Link]
 
 
-class TablesResponse(Model):
+class TablesResponse(ClosedModel):
     """Tables, page by page."""
 
     language: str
@@ -150,7 +154,7 @@ class TablesResponse(Model):
     links: list[Link]
 
 
-class Folder(Model):
+class Folder(ClosedModel):
     """The one folder of a site, with all its tables."""
 
     language: str
@@ -162,7 +166,7 @@ class Folder(Model):
     links: list[Link]
 
 
-class ValueMap(Model):
+class ValueMap(ClosedModel):
     """A value of a code list and what it holds."""
 
     code: str
@@ -170,7 +174,7 @@ class ValueMap(Model):
     valueMap: list[str]
 
 
-class CodeListResponse(Model):
+class CodeListResponse(ClosedModel):
     """A code list."""
 
     id: str
@@ -196,3 +200,30 @@ class DefaultSelection(VariablesSelection):
 
     language: str
     links: list[Link]
+
+
+LONGEST_NAME = 4_000
+_LARGEST_QUERY = 100_000
+
+
+def name_of(query: SavedQueryModel) -> str:
+    """The name of a saved query: its content, packed."""
+    packed = zlib.compress(query.model_dump_json(exclude={"id"}, exclude_none=True).encode(), 9)
+    name = base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    if len(name) > LONGEST_NAME:
+        message = "The query is too long to be saved."
+        raise Refusal("too_long", message, "Expressions such as * in place of many codes.")
+    return name
+
+
+def query_named(name: str) -> SavedQueryModel:
+    """The inverse of `name_of`; a name that no query has is refused."""
+    try:
+        packed = base64.urlsafe_b64decode(name + "=" * (-len(name) % 4))
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(packed, _LARGEST_QUERY)
+        found = SavedQueryModel.model_validate_json(text)
+    except (ValueError, ValidationError, zlib.error, binascii.Error):
+        message = "There is no saved query of this name."
+        raise Refusal("unknown_query", message, "Names that /savedqueries gave.", 404) from None
+    return found.model_copy(update={"id": name})

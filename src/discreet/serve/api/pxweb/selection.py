@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
+from discreet.errors import suggest
 from discreet.release.cube import Cube, CubeAxis
 from discreet.serve.answer import Answer
-from discreet.serve.api.pxweb.codelists import METADATA, codelist_for, widest
-from discreet.serve.api.pxweb.contents import CONTENTS, with_contents
-from discreet.serve.api.pxweb.expressions import chosen
+from discreet.serve.api.pxweb.metadata import (
+    CONTENTS,
+    SEE_METADATA,
+    codelist_for,
+    widest,
+    with_contents,
+)
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, by_detail, coarsest
 from discreet.serve.query import Query
-from discreet.serve.refusals import unknown
+from discreet.serve.refusals import Refusal, no_such
 from discreet.serve.web.texts import Texts
 
 
@@ -32,7 +39,7 @@ class Wish:
 
 
 @dataclass(frozen=True, eq=False)
-class Selected(DetailedVariable):
+class VariableChoice(DetailedVariable):
     """What is selected of one variable: codes of the smallest detail that has them, in order."""
 
     codes: tuple[str, ...]
@@ -44,7 +51,7 @@ class Selected(DetailedVariable):
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class CellSelection:
     """What a program selects of a table.
 
     Attributes:
@@ -55,28 +62,28 @@ class Selection:
     """
 
     dataset: Dataset
-    variables: tuple[Selected, ...]
+    variables: tuple[VariableChoice, ...]
     units: tuple[str, ...]
     heading: tuple[str, ...] = ()
 
     @classmethod
     def of(
         cls, dataset: Dataset, wishes: Mapping[str, Wish], heading: Sequence[str] = ()
-    ) -> Selection:
+    ) -> CellSelection:
         """The selection that wishes mean; without any it is the default one."""
         named = wishes or default_wishes(dataset)
         known = {v.name: v for v in dataset.variables}
         for name in (*named, *heading):
             if name not in known and name != CONTENTS:
-                raise unknown("variable", name, [*known, CONTENTS], allowed=METADATA)
+                raise no_such("variable", name, [*known, CONTENTS], allowed=SEE_METADATA)
         shown = [
-            _selected(dataset, variable, named[variable.name])
+            _select(dataset, variable, named[variable.name])
             for variable in dataset.variables
             if variable.name in named and named[variable.name].codes
         ]
         units = dataset.source.units
         wish = named.get(CONTENTS, Wish())
-        kept = chosen(CONTENTS, units, wish.codes) if wish.codes else list(units[:1])
+        kept = choose_codes(CONTENTS, units, wish.codes) if wish.codes else list(units[:1])
         return cls(dataset, tuple(shown), tuple(kept), tuple(heading))
 
     @property
@@ -135,11 +142,121 @@ def default_wishes(dataset: Dataset) -> dict[str, Wish]:
     return found
 
 
-def _selected(dataset: Dataset, variable: OfferedVariable, wish: Wish) -> Selected:
+def _select(dataset: Dataset, variable: OfferedVariable, wish: Wish) -> VariableChoice:
     """The codes of a wish in the smallest detail that has them all."""
     if wish.codelist:
         found = codelist_for(dataset, variable, wish.codelist)
-        codes = chosen(variable.name, [e.code for e in found.categories], wish.codes)
-        return Selected(variable, found.detail, tuple(codes))
-    codes = chosen(variable.name, [e.code for e in widest(variable).entries], wish.codes)
-    return Selected(variable, coarsest(variable, codes).detail, tuple(codes))
+        codes = choose_codes(variable.name, [e.code for e in found.categories], wish.codes)
+        return VariableChoice(variable, found.detail, tuple(codes))
+    codes = choose_codes(variable.name, [e.code for e in widest(variable).entries], wish.codes)
+    return VariableChoice(variable, coarsest(variable, codes).detail, tuple(codes))
+
+
+_CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
+_MOST_PATTERNS = 100
+
+
+def split_expressions(text: str) -> list[str]:
+    """The expressions of a list with commas; those within brackets do not separate."""
+    found, closing = [""], ""
+    for sign in text:
+        if sign == "," and not closing:
+            found.append("")
+            continue
+        if not closing and (sign == "(" or (sign == "[" and not found[-1].strip())):
+            closing = ")" if sign == "(" else "]"
+        elif sign == closing:
+            closing = ""
+        found[-1] += sign
+    parts = [part.strip() for part in found]
+    return [part[1:-1] if part[0] == "[" and part[-1] == "]" else part for part in parts if part]
+
+
+def choose_codes(variable: str, codes: Sequence[str], expressions: Sequence[str]) -> list[str]:
+    """The codes that any of the expressions means, in the order of the list.
+
+    Args:
+      variable: The variable's name, for errors.
+      codes: Its codes, in their order.
+      expressions: Codes, patterns with `*` and `?`, or calls such as `top(5)`.
+    """
+    known = set(codes)
+    found = {expression for expression in expressions if expression in known}
+    others = list(dict.fromkeys(e for e in expressions if e not in known))
+    if len(others) > _MOST_PATTERNS:
+        message = f"{len(others):,} selections of {variable!r} are no codes of it."
+        raise Refusal("too_many_patterns", message, f"At most {_MOST_PATTERNS} expressions.")
+    for expression in others:
+        meant = _codes_of(variable, codes, expression)
+        if not meant:
+            message = f"Value {expression!r} is not valid for variable {variable!r}. "
+            message += suggest(expression, list(codes))
+            raise Refusal("unknown_code", message, "See the metadata of the table.")
+        found |= set(meant)
+    return [code for code in codes if code in found]
+
+
+def _codes_of(variable: str, codes: Sequence[str], expression: str) -> Sequence[str]:
+    call = _CALL.fullmatch(expression.strip())
+    if call is not None:
+        name, given = call[1].lower(), [part.strip() for part in call[2].split(",")]
+        return _CALLS[name](variable, codes, given)
+    if "*" not in expression and "?" not in expression:
+        return ()
+    return [code for code in codes if matches(code, expression)]
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Whether a pattern with `*` and `?` describes a text; no pattern takes long."""
+    return fnmatchcase(text, pattern.replace("[", "[[]"))
+
+
+def _top(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
+    count, offset = _numbers(variable, given)
+    return codes[offset : offset + count]
+
+
+def _bottom(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
+    count, offset = _numbers(variable, given)
+    return codes[::-1][offset : offset + count]
+
+
+def _range(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
+    if len(given) != 2:
+        raise _malformed_selection(variable, "range(FIRST,LAST)")
+    return codes[_place(variable, codes, given[0]) : _place(variable, codes, given[1]) + 1]
+
+
+def _from(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
+    return codes[_place(variable, codes, ",".join(given)) :]
+
+
+def _to(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
+    return codes[: _place(variable, codes, ",".join(given)) + 1]
+
+
+_CALLS: dict[str, Callable[[str, Sequence[str], Sequence[str]], Sequence[str]]] = {
+    "top": _top,
+    "bottom": _bottom,
+    "range": _range,
+    "from": _from,
+    "to": _to,
+}
+
+
+def _numbers(variable: str, given: Sequence[str]) -> tuple[int, int]:
+    """How many, and how many are passed over before."""
+    if not 1 <= len(given) <= 2 or not all(re.fullmatch(r"[0-9]{1,9}", part) for part in given):
+        raise _malformed_selection(variable, "top(N), top(N,OFFSET), bottom(N) or bottom(N,OFFSET)")
+    return int(given[0]), int(given[1]) if len(given) == 2 else 0
+
+
+def _place(variable: str, codes: Sequence[str], code: str) -> int:
+    if code not in codes:
+        message = f"Value {code!r} is not valid for variable {variable!r}. "
+        raise Refusal("unknown_code", message + suggest(code, list(codes)), "See the metadata.")
+    return list(codes).index(code)
+
+
+def _malformed_selection(variable: str, allowed: str) -> Refusal:
+    return Refusal("unreadable", f"A selection of {variable!r} cannot be read.", f"{allowed}.")

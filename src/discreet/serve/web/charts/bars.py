@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from discreet.serve.web.charts import palette, svg
-from discreet.serve.web.charts.picture import Picture
-from discreet.serve.web.numbers import nice_ticks
+from discreet.serve.web import drawing as palette
+from discreet.serve.web import drawing as svg
+from discreet.serve.web.drawing import ChartData
+from discreet.serve.web.texts import nice_ticks
 
 MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 40, palette.MOST_SERIES, 72
 _THIN = 13.0  # a bar among others; a lone bar is half as high again
 _FOOT = 26.0
 
 
-def fits(picture: Picture) -> bool:
+def fits(picture: ChartData) -> bool:
     """Whether there is anything to draw."""
     return bool(picture.categories)
 
 
-def draw(picture: Picture) -> Markup:
+def draw(picture: ChartData) -> Markup:
     """The bars, with values behind them where there is one bar for each row."""
     is_lone = len(picture.series) == 1
     looks, patterns = palette.fills(picture)
@@ -41,7 +42,7 @@ def draw(picture: Picture) -> Markup:
 
 
 def _axis(
-    picture: Picture, ticks: list[float], scale: float, left: float, top: float, height: float
+    picture: ChartData, ticks: list[float], scale: float, left: float, top: float, height: float
 ) -> list[Markup]:
     bottom = height - _FOOT
     parts = []
@@ -55,7 +56,7 @@ def _axis(
 
 
 def _group(
-    picture: Picture, k: int, looks: list[str], place: tuple[float, float, float, float]
+    picture: ChartData, k: int, looks: list[str], place: tuple[float, float, float, float]
 ) -> list[Markup]:
     left, y, thick, scale = place
     parts = []

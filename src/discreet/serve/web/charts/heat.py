@@ -6,9 +6,8 @@ import math
 
 from markupsafe import Markup
 
-from discreet.serve.web.charts import svg
-from discreet.serve.web.charts.picture import Picture
-from discreet.serve.web.charts.svg import FONT, WIDTH
+from discreet.serve.web import drawing as svg
+from discreet.serve.web.drawing import FONT, WIDTH, ChartData
 
 MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 60, 24, 1440
 SHADES = ("#f1f5f9", "#d3e3ee", "#a9cbe0", "#6fa8ca", "#3a7fab", "#17557f", "#0a3050")
@@ -19,12 +18,12 @@ _SMALL = 11.0
 _FOOT = 40.0
 
 
-def fits(picture: Picture) -> bool:
+def fits(picture: ChartData) -> bool:
     """Whether there is anything to draw."""
     return bool(picture.categories)
 
 
-def draw(picture: Picture) -> Markup:
+def draw(picture: ChartData) -> Markup:
     """The fields under the names of the columns, and what the shades stand for."""
     left = min(max(map(svg.width_of, picture.categories)) + 10, WIDTH * 0.38)
     wide = _field_width(picture, left)
@@ -41,7 +40,7 @@ def draw(picture: Picture) -> Markup:
     return svg.drawing(picture.title, picture.description, bottom + _FOOT, parts)
 
 
-def _field_width(picture: Picture, left: float) -> float:
+def _field_width(picture: ChartData, left: float) -> float:
     """The width of a field; slanted names need room beside the last one."""
     longest = max(map(svg.width_of, picture.series))
     level = (WIDTH - left) / len(picture.series)
@@ -57,11 +56,11 @@ def shade_of(value: float, largest: float) -> int:
     return min(max(int(value / largest * len(SHADES)), 0), len(SHADES) - 1)
 
 
-def _texts(picture: Picture) -> list[str]:
+def _texts(picture: ChartData) -> list[str]:
     return [picture.written(float(value)) for value in picture.values.ravel()]
 
 
-def _over(picture: Picture, left: float, wide: float) -> tuple[float, list[Markup]]:
+def _over(picture: ChartData, left: float, wide: float) -> tuple[float, list[Markup]]:
     longest = max(map(svg.width_of, picture.series))
     if not longest:
         return 6.0, []
@@ -78,7 +77,7 @@ def _over(picture: Picture, left: float, wide: float) -> tuple[float, list[Marku
 
 
 def _field(
-    picture: Picture, k: int, s: int, place: tuple[float, float, float, float], has_room: bool
+    picture: ChartData, k: int, s: int, place: tuple[float, float, float, float], has_room: bool
 ) -> list[Markup]:
     x, y, wide, high = place
     value = float(picture.values[k, s])
@@ -95,7 +94,7 @@ def _field(
     return parts
 
 
-def _key(picture: Picture, left: float, bottom: float) -> list[Markup]:
+def _key(picture: ChartData, left: float, bottom: float) -> list[Markup]:
     wide = (WIDTH - left) / len(SHADES)
     y = bottom + 10
     parts = [

@@ -8,21 +8,22 @@ import numpy as np
 from markupsafe import Markup
 
 from discreet.arrays import Real
-from discreet.serve.web.charts import palette, svg
-from discreet.serve.web.charts.picture import Picture
-from discreet.serve.web.numbers import nice_ticks
+from discreet.serve.web import drawing as palette
+from discreet.serve.web import drawing as svg
+from discreet.serve.web.drawing import ChartData
+from discreet.serve.web.texts import nice_ticks
 
 MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 120, palette.MOST_SERIES, 720
 _HIGH = 240.0
 _TOP = 10.0
 
 
-def fits(picture: Picture) -> bool:
+def fits(picture: ChartData) -> bool:
     """Whether there are points to join."""
     return len(picture.categories) > 1
 
 
-def draw(picture: Picture) -> Markup:
+def draw(picture: ChartData) -> Markup:
     """The lines; a value that is not shown leaves a gap."""
     ticks = nice_ticks(picture.largest, 5)
     left = max(svg.width_of(picture.tick(value, ticks[1])) for value in ticks) + 10
@@ -39,23 +40,23 @@ def draw(picture: Picture) -> Markup:
     parts += names
     for s in range(len(picture.series)):
         parts += _line(picture, s, left, step, scale)
-    parts += _named(picture, left + step * (len(picture.categories) - 1), scale)
+    parts += _line_names(picture, left + step * (len(picture.categories) - 1), scale)
     return svg.drawing(picture.title, picture.description, _HIGH + foot, parts)
 
 
-def _room_for_names(picture: Picture) -> float:
+def _room_for_names(picture: ChartData) -> float:
     longest = max(svg.width_of(name) for name in picture.series)
     return min(longest + 30, svg.WIDTH * 0.32) if longest else 14.0
 
 
-def _room_for_slanted(picture: Picture, left: float) -> float:
+def _room_for_slanted(picture: ChartData, left: float) -> float:
     """What the last name under the axis needs to the right of it."""
     longest = max(map(svg.width_of, picture.categories))
     is_level = longest + 8 <= (svg.WIDTH - left) / len(picture.categories) * 2
     return longest / 2 if is_level else min(longest, svg.SLANTED) * 0.72
 
 
-def _under(picture: Picture, left: float, step: float) -> tuple[float, list[Markup]]:
+def _under(picture: ChartData, left: float, step: float) -> tuple[float, list[Markup]]:
     """Names of the categories, as many as have room; slanted where they are long."""
     longest = max(map(svg.width_of, picture.categories))
     is_level = longest + 8 <= step * 2
@@ -71,7 +72,7 @@ def _under(picture: Picture, left: float, step: float) -> tuple[float, list[Mark
     return (28.0 if is_level else min(longest, svg.SLANTED) * 0.72 + 26), parts
 
 
-def _line(picture: Picture, s: int, left: float, step: float, scale: float) -> list[Markup]:
+def _line(picture: ChartData, s: int, left: float, step: float, scale: float) -> list[Markup]:
     colour = palette.colours(picture.accent)[s]
     points = [
         (left + k * step, _HIGH - float(value) * scale)
@@ -113,7 +114,7 @@ def _marker(s: int, x: float, y: float, colour: str, hint: str) -> Markup:
     return svg.tag("path", hint, d=paths[shape], fill=colour, stroke=colour, stroke_width=1.5)
 
 
-def _named(picture: Picture, x: float, scale: float) -> list[Markup]:
+def _line_names(picture: ChartData, x: float, scale: float) -> list[Markup]:
     """The names of the lines beside their last values, moved apart where they would touch."""
     if not any(picture.series):
         return []

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-from discreet.serve.web.charts import palette, svg
-from discreet.serve.web.charts.picture import Picture
-from discreet.serve.web.numbers import nice_ticks
+from discreet.serve.web import drawing as palette
+from discreet.serve.web import drawing as svg
+from discreet.serve.web.drawing import ChartData
+from discreet.serve.web.texts import nice_ticks
 
 MOST_CATEGORIES, MOST_SERIES, MOST_MARKS = 110, 2, 220
 _TOP, _FOOT = 28.0, 26.0
 
 
-def fits(picture: Picture) -> bool:
+def fits(picture: ChartData) -> bool:
     """Whether two columns and one variable in rows are shown."""
     return len(picture.series) == 2 and picture.n_rows == 1 and len(picture.categories) > 1
 
 
-def draw(picture: Picture) -> Markup:
+def draw(picture: ChartData) -> Markup:
     """The pyramid; the last row is at the top, as ages are drawn."""
     high = 16.0 if len(picture.categories) <= 40 else 8.0
     every = 1 if high > 12 else 5
@@ -40,7 +41,7 @@ def draw(picture: Picture) -> Markup:
     return svg.drawing(picture.title, picture.description, height, parts)
 
 
-def _heads(picture: Picture, side: float) -> list[Markup]:
+def _heads(picture: ChartData, side: float) -> list[Markup]:
     left, right = picture.series
     return [
         svg.text(side, 16.0, svg.shortened(left, side), text_anchor="end", font_weight="600"),
@@ -48,7 +49,9 @@ def _heads(picture: Picture, side: float) -> list[Markup]:
     ]
 
 
-def _axis(picture: Picture, ticks: list[float], place: tuple[float, float, float]) -> list[Markup]:
+def _axis(
+    picture: ChartData, ticks: list[float], place: tuple[float, float, float]
+) -> list[Markup]:
     side, scale, height = place
     parts = []
     for value in ticks:
@@ -63,7 +66,7 @@ def _axis(picture: Picture, ticks: list[float], place: tuple[float, float, float
 
 
 def _pair(
-    picture: Picture, k: int, looks: list[str], place: tuple[float, float, float, float]
+    picture: ChartData, k: int, looks: list[str], place: tuple[float, float, float, float]
 ) -> list[Markup]:
     side, y, high, scale = place
     parts = []

@@ -20,12 +20,12 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.serve.noted import Note, under_way
+from discreet.serve.request import RequestNote, current_note
 from discreet.serve.web.frame import language_of
 
-ROOM = 128_000_000
+MOST_BYTES = 128_000_000
 """Bytes of answers that a process keeps."""
-LARGEST = 8_000_000
+LARGEST_RESPONSE = 8_000_000
 """Bytes of the largest answer that is kept."""
 _SMALLEST_ZIPPED = 1_000
 _SLOWLY_ZIPPED = 100_000  # larger answers are zipped by a thread, so that nobody waits
@@ -34,13 +34,13 @@ _BESIDE = 1_000  # bytes of what stands around an answer in memory
 
 
 @dataclass(frozen=True)
-class Kept:
+class CachedResponse:
     """An answer with what was noted of it."""
 
     headers: tuple[tuple[bytes, bytes], ...]
     body: bytes
     tag: str
-    note: Note
+    note: RequestNote
 
     @property
     def weight(self) -> int:
@@ -49,7 +49,7 @@ class Kept:
         return _BESIDE + headers + len(self.note.address) + len(self.body)
 
 
-class KeptAnswers:
+class ResponseCache:
     """The layer that keeps answers.
 
     An answer is kept for everybody who would get the same one: the same address, language, role
@@ -60,9 +60,9 @@ class KeptAnswers:
       room: Bytes that are kept; answers that were not asked for the longest time go first.
     """
 
-    def __init__(self, app: ASGIApp, room: int = ROOM) -> None:
+    def __init__(self, app: ASGIApp, room: int = MOST_BYTES) -> None:
         self.app, self.room = app, room
-        self._kept: OrderedDict[bytes, Kept] = OrderedDict()
+        self._kept: OrderedDict[bytes, CachedResponse] = OrderedDict()
         self._load = 0
         self._site: object = None
 
@@ -99,7 +99,7 @@ class KeptAnswers:
                     await finish(start["headers"], b"".join(parts))
 
         async def finish(given: Iterable[tuple[bytes, bytes]], body: bytes) -> None:
-            note, is_quick = under_way(), len(body) < _SLOWLY_ZIPPED
+            note, is_quick = current_note(), len(body) < _SLOWLY_ZIPPED
             made = partial(_finished, given, body, headers, note)
             answer = made() if is_quick else await run_in_threadpool(made)
             if note is not None and note.dataset and not note.outcome:
@@ -108,9 +108,9 @@ class KeptAnswers:
 
         await self.app(scope, receive, take)
 
-    def keep(self, key: bytes, answer: Kept, site: object) -> None:
+    def keep(self, key: bytes, answer: CachedResponse, site: object) -> None:
         """Remember an answer, unless the site that gave it was exchanged meanwhile."""
-        if site is not self._site or key in self._kept or len(answer.body) > LARGEST:
+        if site is not self._site or key in self._kept or len(answer.body) > LARGEST_RESPONSE:
             return
         self._kept[key] = answer
         self._load += answer.weight
@@ -133,8 +133,8 @@ def _is_whole(message: Message) -> bool:
 
 
 def _finished(
-    given: Iterable[tuple[bytes, bytes]], body: bytes, asked: Headers, note: Note | None
-) -> Kept:
+    given: Iterable[tuple[bytes, bytes]], body: bytes, asked: Headers, note: RequestNote | None
+) -> CachedResponse:
     """The answer with its tag and its length, zipped where that is wanted and worth it."""
     headers = MutableHeaders(raw=list(given))
     if _is_zippable(headers, body) and _takes_gzip(asked):
@@ -144,7 +144,9 @@ def _finished(
     headers.add_vary_header("Accept-Encoding")
     headers.setdefault("Cache-Control", "private, no-cache")
     tag = headers.setdefault("ETag", f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"')
-    return Kept(tuple(headers.raw), body, tag, replace(note) if note is not None else Note())
+    return CachedResponse(
+        tuple(headers.raw), body, tag, replace(note) if note is not None else RequestNote()
+    )
 
 
 def _is_zippable(headers: Headers, body: bytes) -> bool:
@@ -158,7 +160,12 @@ def _takes_gzip(asked: Headers) -> bool:
     return any(w.partition(";")[0] == "gzip" and not w.endswith(";q=0") for w in wishes)
 
 
-async def _send(answer: Kept, asked: Headers, send: Send) -> None:
+def _has_it(known: str, tag: str) -> bool:
+    tags = [part.strip().removeprefix("W/") for part in known.split(",")]
+    return tag.removeprefix("W/") in tags or tags == ["*"]
+
+
+async def _send(answer: CachedResponse, asked: Headers, send: Send) -> None:
     """The answer, or word that the visitor has it already."""
     if _has_it(asked.get("if-none-match", ""), answer.tag):
         dropped = (b"content-length", b"content-type", b"content-encoding", b"content-disposition")
@@ -169,11 +176,6 @@ async def _send(answer: Kept, asked: Headers, send: Send) -> None:
     start = {"type": "http.response.start", "status": 200, "headers": list(answer.headers)}
     await send(start)
     await send({"type": "http.response.body", "body": answer.body})
-
-
-def _has_it(known: str, tag: str) -> bool:
-    tags = [part.strip().removeprefix("W/") for part in known.split(",")]
-    return tag.removeprefix("W/") in tags or tags == ["*"]
 
 
 def _key(scope: Any, headers: Headers) -> bytes:
@@ -195,15 +197,15 @@ def _key(scope: Any, headers: Headers) -> bytes:
     return hashlib.blake2b(repr(decides).encode(), digest_size=16).digest()
 
 
-def _is_open(scope: Any, note: Note) -> bool:
+def _is_open(scope: Any, note: RequestNote) -> bool:
     """Whether the data set of a kept answer still answers this visitor."""
     dataset = scope["state"]["site"].datasets.get(note.dataset)
     return dataset is not None and dataset.switch.is_open_to(scope["state"]["visitor"].role)
 
 
-def _repeat(note: Note) -> None:
+def _repeat(note: RequestNote) -> None:
     """Note the same of this question as of the first one."""
-    mine = under_way()
+    mine = current_note()
     if mine is not None:
         mine.dataset, mine.edition = note.dataset, note.edition
         mine.address, mine.cells = note.address, note.cells
