@@ -31,24 +31,24 @@ def detail(dataset, name, label):
 def test_what_is_added_can_be_removed(dataset, place):
     age = variable(dataset, "age")
     start = START.changed(where={}, sort="")
-    more = moves.added(start, place, age, age.smallest)
+    more = moves.add(start, place, age, age.smallest)
     assert find(more, dataset, "age").place == place
     assert moves.removed(more, find(more, dataset, "age")) == start
 
 
 def test_rows_and_columns_swapped_twice_are_as_they_were(dataset):
     start = START.changed(sort="", show="row")
-    assert moves.swapped(start).view.show == "column"
-    assert moves.swapped(moves.swapped(start)) == start
+    assert moves.swap_sides(start).view.show == "column"
+    assert moves.swap_sides(moves.swap_sides(start)) == start
 
 
 def test_a_sort_by_a_column_that_is_gone_is_dropped(dataset):
-    assert moves.moved(START, find(START, dataset, "sex"), "rows").view.sort == ""
-    assert moves.moved(START, find(START, dataset, "region"), "layers").view.sort == "-F"
+    assert moves.move(START, find(START, dataset, "sex"), "rows").view.sort == ""
+    assert moves.move(START, find(START, dataset, "region"), "layers").view.sort == "-F"
 
 
 def test_moving_keeps_what_was_picked_and_who_is_counted(dataset):
-    moved = moves.moved(START, find(START, dataset, "region"), "columns")
+    moved = moves.move(START, find(START, dataset, "region"), "columns")
     assert moved.columns == ("sex", "region")
     assert (moved.picked, moved.where) == (START.picked, START.where)
     assert moved.view.chart == "bars"
@@ -70,7 +70,7 @@ def test_shares_of_rows_need_columns(dataset):
 
 def test_a_layer_is_forgotten_when_its_variable_leaves_the_layers(dataset):
     query = Query.parse("rows=region&layers=sex&layer.sex=F")
-    assert moves.moved(query, find(query, dataset, "sex"), "rows").view.layer == {}
+    assert moves.move(query, find(query, dataset, "sex"), "rows").view.layer == {}
 
 
 def test_another_level_keeps_the_codes_that_it_has(dataset):
@@ -84,7 +84,7 @@ def test_another_level_keeps_the_codes_that_it_has(dataset):
 
 def test_raising_exchanges_neighbours(dataset):
     query = Query.parse("rows=region&rows=sex&rows=age")
-    assert moves.raised(query, find(query, dataset, "age")).rows == ("region", "age", "sex")
+    assert moves.move_up(query, find(query, dataset, "age")).rows == ("region", "age", "sex")
 
 
 def test_columns_are_sorted_down_then_up_then_not_at_all():
@@ -99,9 +99,9 @@ def test_columns_are_sorted_down_then_up_then_not_at_all():
 
 def test_folding_twice_is_unfolding():
     query = Query.parse("rows=region")
-    folded = moves.toggled(query, "region", "N")
+    folded = moves.toggle_fold(query, "region", "N")
     assert folded.view.folded == {"region": ("N",)}
-    assert moves.toggled(folded, "region", "N") == query
+    assert moves.toggle_fold(folded, "region", "N") == query
 
 
 def test_groups_come_and_go():

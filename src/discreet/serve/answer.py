@@ -50,16 +50,21 @@ class Question:
     @classmethod
     def checked(cls, source: Source, query: Query) -> Question:
         """The question, or a refusal that says what is on offer."""
-        named = by_detail(source.variables)
+        named, units = by_detail(source.variables), source.units
+        for name in query.variables:
+            if name not in named:
+                raise no_such("variable or level", name, named, "Variables and levels")
         rows, columns, layers = (
-            tuple(_find_detail(named, name) for name in names)
+            tuple(named[name] for name in names)
             for names in (query.rows, query.columns, query.layers)
         )
-        shown = [*rows, *columns, *layers]
-        _check_once(shown)
-        _check_shares(query)
-        filters = _filters(source.variables, query, {a.name for a in shown})
-        unit = _unit(source.units, query.unit)
+        shown = [asked.name for asked in (*rows, *columns, *layers)]
+        _check_table(query, shown)
+        filters = _filters(source.variables, query, shown)
+        if query.unit and query.unit not in units:
+            message = f"This data set does not publish unit {query.unit!r}."
+            raise Refusal("unknown_unit", message, f"Units: {', '.join(units)}.")
+        unit = query.unit or units[0]
         question = cls(query, source.variables, rows, columns, layers, filters, unit)
         _check_codes(question)
         return question
@@ -88,136 +93,6 @@ class Question:
     def asked(self, name: str) -> DetailedVariable:
         """The variable of this name."""
         return next(a for a in self.in_public_order if a.name == name)
-
-
-def _find_detail(named: Mapping[str, DetailedVariable], name: str) -> DetailedVariable:
-    if name not in named:
-        raise no_such("variable or level", name, named, "Variables and levels")
-    return named[name]
-
-
-def _check_once(asked: Sequence[DetailedVariable]) -> None:
-    if not asked:
-        allowed = "At least one variable in rows, columns or layers."
-        raise Refusal("no_variables", "No variable was chosen.", allowed)
-    names = [a.name for a in asked]
-    for name in names:
-        if names.count(name) > 1:
-            message = f"Variable {name!r} was chosen more than once."
-            raise Refusal("repeated_variable", message, "Each variable at most once in a table.")
-
-
-def _check_shares(query: Query) -> None:
-    """Shares of rows in a table without columns would all be 100 per cent."""
-    show = query.view.show
-    if show not in query.shows:
-        message = f"This table has no {show} percentages: they would all be 100."
-        allowed = f"One of {', '.join(query.shows)}."
-        offers = [("without percentages", query.changed(show="count"))]
-        raise Refusal("no_shares", message, allowed, offers=offers)
-
-
-def _unit(units: Sequence[str], unit: str) -> str:
-    if unit and unit not in units:
-        message = f"This data set does not publish unit {unit!r}."
-        raise Refusal("unknown_unit", message, f"Units: {', '.join(units)}.")
-    return unit or units[0]
-
-
-def _filters(
-    variables: Sequence[OfferedVariable], query: Query, shown: set[str]
-) -> tuple[DetailedVariable, ...]:
-    """Variables that restrict the population without being shown, as coarse as their codes."""
-    by_name = {v.name: v for v in variables}
-    found = []
-    for name, codes in query.where.items():
-        if name not in by_name:
-            raise _unknown_variable(name, by_name)
-        if name not in shown:
-            found.append(coarsest(by_name[name], codes))
-    return tuple(found)
-
-
-def _check_codes(question: Question) -> None:
-    """Every code that is named must be one of the detail that was chosen."""
-    query = question.query
-    used = {asked.name: asked for asked in question.in_public_order}
-    shown = {asked.name: asked for asked in question.shown}
-    for name, codes in query.where.items():
-        _check_known(used[name], codes)
-        _check_apart(used[name], codes)
-    for name, groups in query.groups.items():
-        _require_shown(name, shown)
-        _check_number(shown[name], len(groups))
-        for codes in groups.values():
-            _check_known(shown[name], codes)
-            _check_apart(shown[name], codes)
-        _check_labels(shown[name], groups)
-    for name, codes in query.picked.items():
-        _require_shown(name, shown)
-        if name not in query.groups:
-            _check_known(shown[name], codes)
-        elif unknown := [c for c in codes if c not in query.groups[name]]:
-            allowed = f"Groups: {', '.join(query.groups[name])}."
-            raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
-
-
-def _check_number(asked: DetailedVariable, groups: int) -> None:
-    """A table with groups has no more cells than one with the categories themselves."""
-    most = asked.detail.cells - 1
-    if groups > most:
-        message = f"{groups} groups of {asked.label_inside} are more than it has categories."
-        raise Refusal("too_many_groups", message, f"At most {most} groups.")
-
-
-def _check_labels(asked: DetailedVariable, groups: Mapping[str, Sequence[str]]) -> None:
-    """A group must not pass for the total, nor for a category that it is not."""
-    axis, total = asked.variable.axis, asked.entries[0]
-    names_of_total = {_as_read(name) for name in (*axis.total_codes, total.code, total.label)}
-    groups_by_name = {_as_read(label): codes for label, codes in groups.items()}
-    if names_of_total & {*groups_by_name}:
-        message = f"A group of {asked.label_inside} is named like its total."
-        raise Refusal("unreadable_group", message, "Another name for the group.")
-    for code in {*axis.leaf_position, *axis.node_leaves} - {*axis.total_codes}:
-        for name in (_as_read(code), _as_read(axis.labels.get(code) or code)):
-            codes = groups_by_name.get(name)
-            if codes is not None and asked.leaves(codes) != asked.leaves([code]):
-                message = f"A group of {asked.label_inside} is named like another category."
-                raise Refusal("unreadable_group", message, "Another name for the group.")
-
-
-def _as_read(name: str) -> str:
-    """A name as readers tell it from others: without case, invisible signs and width of spaces."""
-    plain = unicodedata.normalize("NFKC", name).casefold()
-    seen = "".join(c for c in plain if unicodedata.category(c) != "Cf")
-    return " ".join(seen.split())
-
-
-def _require_shown(name: str, shown: Mapping[str, DetailedVariable]) -> None:
-    if name not in shown:
-        raise _unknown_variable(name, shown)
-
-
-def _unknown_variable(name: str, known: Iterable[str]) -> Refusal:
-    listed = list(known)
-    message = f"Variable {name!r} is not in this table. {suggest(name, listed)}"
-    return Refusal("unknown_name", message, f"Variables: {', '.join(listed)}.")
-
-
-def _check_known(asked: DetailedVariable, codes: Sequence[str]) -> None:
-    known = [e.code for e in asked.entries]
-    for code in codes:
-        if code not in known:
-            message = f"{asked.label} has no code {code!r}. {suggest(code, known)}"
-            some = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
-            raise Refusal("unknown_code", message, f"Codes: {some}.")
-
-
-def _check_apart(asked: DetailedVariable, codes: Sequence[str]) -> None:
-    """Codes that are summed must not overlap: their records would be counted twice."""
-    if sum(len(asked.leaves([code])) for code in codes) != len(asked.leaves(codes)):
-        message = f"Codes of {asked.label} that are added up overlap."
-        raise Refusal("overlapping_codes", message, "Codes of one level, or of branches apart.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,12 +140,12 @@ class Answer:
     def shown(self) -> Cube:
         """The figures as the view asks for them: values, or per cent of row, column or table."""
         over = {
-            "count": (),
             "row": self.columns,
             "column": self.rows,
             "total": (*self.rows, *self.columns),
-        }[self.query.view.show]
-        return self.cube if self.query.view.show == "count" else self.cube.shares(over)
+        }
+        show = self.query.view.show
+        return self.cube if show == "count" else self.cube.shares(over[show])
 
 
 def arrange(cube: Cube, question: Question) -> Cube:
@@ -284,9 +159,117 @@ def arrange(cube: Cube, question: Question) -> Cube:
         if asked.name in query.groups:
             cube = cube.grouped(asked.name, query.groups[asked.name])
         if asked.name in query.picked:
-            cube = _pick(cube, asked.name, query.picked[asked.name])
+            axis = cube.axis(asked.name)
+            total = axis.codes[axis.total : axis.total + 1] if axis.total is not None else ()
+            known = [code for code in query.picked[asked.name] if code in axis.codes]
+            cube = cube.picked(asked.name, [*total, *known])  # shares need the total
     shown = cube.arranged([asked.name for asked in question.shown])
     return shown.with_labels([asked.label for asked in question.shown])
+
+
+def _check_table(query: Query, shown: Sequence[str]) -> None:
+    """A table shows some variables, each once, and shares that are not all 100 per cent."""
+    if not shown:
+        allowed = "At least one variable in rows, columns or layers."
+        raise Refusal("no_variables", "No variable was chosen.", allowed)
+    for name in shown:
+        if shown.count(name) > 1:
+            message = f"Variable {name!r} was chosen more than once."
+            raise Refusal("repeated_variable", message, "Each variable at most once in a table.")
+    show = query.view.show
+    if show not in query.shows:
+        message = f"This table has no {show} percentages: they would all be 100."
+        allowed = f"One of {', '.join(query.shows)}."
+        offers = [("without percentages", query.changed(show="count"))]
+        raise Refusal("no_shares", message, allowed, offers=offers)
+
+
+def _filters(
+    variables: Sequence[OfferedVariable], query: Query, shown: Sequence[str]
+) -> tuple[DetailedVariable, ...]:
+    """Variables that restrict the population without being shown, as coarse as their codes."""
+    by_name = {v.name: v for v in variables}
+    found = []
+    for name, codes in query.where.items():
+        _require(name, by_name)
+        if name not in shown:
+            found.append(coarsest(by_name[name], codes))
+    return tuple(found)
+
+
+def _check_codes(question: Question) -> None:
+    """Every code that is named must be one of the detail that was chosen."""
+    query = question.query
+    used = {asked.name: asked for asked in question.in_public_order}
+    shown = {asked.name: asked for asked in question.shown}
+    for name, codes in query.where.items():
+        _check_known(used[name], codes)
+        _check_apart(used[name], codes)
+    for name, groups in query.groups.items():
+        _require(name, shown)
+        most = shown[name].detail.cells - 1  # no more cells than with the categories themselves
+        if len(groups) > most:
+            label = shown[name].label_inside
+            message = f"{len(groups)} groups of {label} are more than it has categories."
+            raise Refusal("too_many_groups", message, f"At most {most} groups.")
+        for codes in groups.values():
+            _check_known(shown[name], codes)
+            _check_apart(shown[name], codes)
+        _check_labels(shown[name], groups)
+    for name, codes in query.picked.items():
+        _require(name, shown)
+        if name not in query.groups:
+            _check_known(shown[name], codes)
+        elif unknown := [c for c in codes if c not in query.groups[name]]:
+            allowed = f"Groups: {', '.join(query.groups[name])}."
+            raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
+
+
+def _check_labels(asked: DetailedVariable, groups: Mapping[str, Sequence[str]]) -> None:
+    """A group must not pass for the total, nor for a category that it is not."""
+    axis, total = asked.variable.axis, asked.entries[0]
+    names_of_total = {_as_read(name) for name in (*axis.total_codes, total.code, total.label)}
+    groups_by_name = {_as_read(label): codes for label, codes in groups.items()}
+    if names_of_total & {*groups_by_name}:
+        message = f"A group of {asked.label_inside} is named like its total."
+        raise Refusal("unreadable_group", message, "Another name for the group.")
+    for code in {*axis.leaf_position, *axis.node_leaves} - {*axis.total_codes}:
+        for name in (_as_read(code), _as_read(axis.labels.get(code) or code)):
+            codes = groups_by_name.get(name)
+            if codes is not None and asked.leaves(codes) != asked.leaves([code]):
+                message = f"A group of {asked.label_inside} is named like another category."
+                raise Refusal("unreadable_group", message, "Another name for the group.")
+
+
+def _as_read(name: str) -> str:
+    """A name as readers tell it from others: without case, invisible signs and width of spaces."""
+    plain = unicodedata.normalize("NFKC", name).casefold()
+    seen = "".join(c for c in plain if unicodedata.category(c) != "Cf")
+    return " ".join(seen.split())
+
+
+def _require(name: str, known: Iterable[str]) -> None:
+    """Refuse a variable that is not among those known."""
+    listed = list(known)
+    if name not in listed:
+        message = f"Variable {name!r} is not in this table. {suggest(name, listed)}"
+        raise Refusal("unknown_name", message, f"Variables: {', '.join(listed)}.")
+
+
+def _check_known(asked: DetailedVariable, codes: Sequence[str]) -> None:
+    known = [e.code for e in asked.entries]
+    for code in codes:
+        if code not in known:
+            message = f"{asked.label} has no code {code!r}. {suggest(code, known)}"
+            some = ", ".join(known[:20]) + (", …" if len(known) > 20 else "")
+            raise Refusal("unknown_code", message, f"Codes: {some}.")
+
+
+def _check_apart(asked: DetailedVariable, codes: Sequence[str]) -> None:
+    """Codes that are summed must not overlap: their records would be counted twice."""
+    if sum(len(asked.leaves([code])) for code in codes) != len(asked.leaves(codes)):
+        message = f"Codes of {asked.label} that are added up overlap."
+        raise Refusal("overlapping_codes", message, "Codes of one level, or of branches apart.")
 
 
 def _restrict(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube:
@@ -296,11 +279,3 @@ def _restrict(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube
     first = next((e for e in entries if e.is_total), Entry("total", "Total", 0, is_sum=True))
     inside, total = cube.picked(asked.name, kept), cube.summed(asked.name, codes)
     return inside.with_slice(asked.name, 0, first, total)
-
-
-def _pick(cube: Cube, name: str, codes: Sequence[str]) -> Cube:
-    """The chosen codes with the total, which shares need."""
-    axis = cube.axis(name)
-    total = [] if axis.total is None else [axis.entries[axis.total].code]
-    known = [code for code in codes if code in axis.codes]
-    return cube.picked(name, [*total, *known])

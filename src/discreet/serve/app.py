@@ -23,8 +23,10 @@ from discreet.serve.web import pages
 from discreet.serve.web.frame import page
 
 _router = APIRouter()
-_api_router = APIRouter()
-_PROGRAMS = (v1.router, pxweb.router, _api_router)
+_API_DESCRIPTION = (
+    "Protected tables for programs. Tables are asked for by the same parameters as in the address "
+    "of a table's page. Every error has one shape; its offers are tables that would be answered."
+)
 
 
 def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
@@ -46,7 +48,7 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     app.state.site, app.state.office = holder, office
     office.watch(holder)
     pages.mount(app)
-    for router in (_router, files.router, pages.router, *_PROGRAMS, admin.router):
+    for router in (_router, files.router, pages.router, v1.router, pxweb.router, admin.router):
         app.include_router(router)
     app.add_middleware(ResponseCache)
     app.add_middleware(OfficeMiddleware, office=office)
@@ -60,22 +62,15 @@ def health() -> dict[str, str]:
     return {"status": "ok", "version": __version__}
 
 
-_API_DESCRIPTION = (
-    "Protected tables for programs. Tables are asked for by the same parameters as in the address "
-    "of a table's page. Every error has one shape; its offers are tables that would be answered."
-)
-
-
-@_api_router.get("/api/openapi.json", include_in_schema=False)
+@_router.get("/api/openapi.json", include_in_schema=False)
 def openapi(request: Request) -> Response:
     """The OpenAPI document."""
-    title = current_site(request).title
-    return json_reply(
-        request, {**openapi_document(title), "servers": [{"url": base_of(request) or "/"}]}
-    )
+    servers = [{"url": base_of(request) or "/"}]
+    found = openapi_document(current_site(request).title)
+    return json_reply(request, {**found, "servers": servers})
 
 
-@_api_router.get("/api/", include_in_schema=False)
+@_router.get("/api/", include_in_schema=False)
 def reference(request: Request) -> Response:
     """A page for people, drawn from the document."""
     found = openapi_document(current_site(request).title)
@@ -85,17 +80,13 @@ def reference(request: Request) -> Response:
 @functools.lru_cache(maxsize=8)
 def openapi_document(title: str) -> dict[str, Any]:
     """The document of a site, but for its address."""
-    routes = [*v1.router.routes, *pxweb.router.routes]
-    return get_openapi(
-        title=title, version=__version__, description=_API_DESCRIPTION, routes=routes
-    )
+    routes, description = [*v1.router.routes, *pxweb.router.routes], _API_DESCRIPTION
+    return get_openapi(title=title, version=__version__, description=description, routes=routes)
 
 
-def _operations_by_tag(
-    found: Mapping[str, Any],
-) -> dict[str, list[tuple[str, str, Mapping[str, Any]]]]:
+def _operations_by_tag(found: Mapping[str, Any]) -> dict[str, list[tuple[str, str, Any]]]:
     """The operations by their tag, each with its path and method."""
-    groups: dict[str, list[tuple[str, str, Mapping[str, Any]]]] = {}
+    groups: dict[str, list[tuple[str, str, Any]]] = {}
     for path, methods in found["paths"].items():
         for method, operation in methods.items():
             tag = operation.get("tags", ["Other"])[0]

@@ -14,9 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
-from discreet.serve.refusals import Refusal, as_json, malformed, refusal_of
+from discreet.serve.refusals import Refusal, as_json, malformed_request, refusal_of
 from discreet.serve.request import with_own_cookies
-from discreet.serve.web import pages
+from discreet.serve.web.frame import render
 
 LONGEST_QUERY = 8_000
 LARGEST_BODY = 500_000
@@ -87,7 +87,8 @@ def refuse(request: Request, error: Exception) -> Response:
         headers |= {name: text for name, text in (error.headers or {}).items() if name == "Allow"}
     if path.startswith("/api/") or path == "/health":
         return JSONResponse(as_json(refusal), refusal.status, headers)
-    return HTMLResponse(pages.error_page(request, refusal), refusal.status, headers)
+    content = render(request, "error.html", refusal=refusal)
+    return HTMLResponse(content, refusal.status, headers)
 
 
 def _check_length(scope: Scope) -> None:
@@ -133,24 +134,18 @@ def _too_large() -> Refusal:
 
 def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, HTTPException):
-        return _http_refusal(error.status_code)
+        status = error.status_code
+        if status == 404:
+            return Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
+        if status == 405:
+            return Refusal("method_not_allowed", "Pages can only be read.", "GET requests.", 405)
+        return Refusal("not_possible", "The request cannot be answered.", "See /api/.", status)
     if isinstance(error, RequestValidationError):
-        return malformed(error.errors(), 422)
+        return malformed_request(error.errors(), 422)
     refusal = refusal_of(error)
     if refusal.status >= 500 and not isinstance(error, Refusal):
-        _log.error("%s at %s", type(error).__name__, _where(error))
+        # Places in the code, never messages or values: those may hold true counts.
+        frames = reversed(traceback.extract_tb(error.__traceback__)[-3:])
+        where = " < ".join(f"{f.filename}:{f.lineno}" for f in frames)
+        _log.error("%s at %s", type(error).__name__, where)
     return refusal
-
-
-def _http_refusal(status: int) -> Refusal:
-    if status == 404:
-        return Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
-    if status == 405:
-        return Refusal("method_not_allowed", "Pages can only be read.", "GET requests.", 405)
-    return Refusal("not_possible", "The request cannot be answered.", "See /api/.", status)
-
-
-def _where(error: BaseException) -> str:
-    """Places in the code, never messages or values: those may hold true counts."""
-    frames = traceback.extract_tb(error.__traceback__)[-3:]
-    return " < ".join(f"{f.filename}:{f.lineno}" for f in reversed(frames))

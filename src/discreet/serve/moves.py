@@ -36,7 +36,7 @@ def placed(query: Query, variables: Iterable[OfferedVariable]) -> list[Placed]:
     ]
 
 
-def added(query: Query, place: Place, variable: OfferedVariable, detail: Detail) -> Query:
+def add(query: Query, place: Place, variable: OfferedVariable, detail: Detail) -> Query:
     """One more variable in a place; a filter keeps the codes that its detail has."""
     known = {entry.code for entry in variable.entries(detail)}
     where = _keep_codes(query.where, variable.name, known)
@@ -45,17 +45,22 @@ def added(query: Query, place: Place, variable: OfferedVariable, detail: Detail)
 
 def removed(query: Query, one: Placed) -> Query:
     """The table without a variable; what was chosen of it is gone, but not a filter."""
-    return _without_choices(_relay(query, _take_out(query, one)), one.name)
+    left = _relay(query, _take_out(query, one))
+    return left.changed(
+        picked=_with(left.picked, one.name, ()),
+        groups={v: groups for v, groups in left.groups.items() if v != one.name},
+        folded=_with(left.view.folded, one.name, ()),
+    )
 
 
-def moved(query: Query, one: Placed, place: Place) -> Query:
+def move(query: Query, one: Placed, place: Place) -> Query:
     """A variable in another place."""
     lists = _take_out(query, one)
     lists[place] = (*lists[place], one.detail.name)
     return _relay(query, lists)
 
 
-def raised(query: Query, one: Placed) -> Query:
+def move_up(query: Query, one: Placed) -> Query:
     """A variable before the one that stood before it."""
     names = list(getattr(query, one.place))
     k = names.index(one.detail.name)
@@ -63,7 +68,7 @@ def raised(query: Query, one: Placed) -> Query:
     return _relay(query, {one.place: tuple(names)})
 
 
-def swapped(query: Query) -> Query:
+def swap_sides(query: Query) -> Query:
     """Rows and columns exchanged; percentages turn with them."""
     turned: Mapping[str, Any] = {"row": "column", "column": "row"}
     show = turned.get(query.view.show, query.view.show)
@@ -89,7 +94,7 @@ def at_level(query: Query, one: Placed, detail: Detail) -> Query:
     return _relay(query.changed(**changes), {one.place: there})
 
 
-def picking(query: Query, variable: str, codes: Iterable[str]) -> Query:
+def pick(query: Query, variable: str, codes: Iterable[str]) -> Query:
     """Only these codes of a variable; all of them when there are none."""
     return query.changed(picked=_with(query.picked, variable, tuple(sorted(codes))))
 
@@ -114,15 +119,10 @@ def without_group(query: Query, variable: str, label: str) -> Query:
     return query.changed(groups={**others, variable: left} if left else others, picked=kept)
 
 
-def folding(query: Query, variable: str, codes: Iterable[str]) -> Query:
-    """These codes of a variable without their parts."""
-    return query.changed(folded=_with(query.view.folded, variable, tuple(sorted(codes))))
-
-
-def toggled(query: Query, variable: str, code: str) -> Query:
+def toggle_fold(query: Query, variable: str, code: str) -> Query:
     """A code folded where it was not, and the other way round."""
-    folded = set(query.view.folded.get(variable, ())) ^ {code}
-    return folding(query, variable, folded)
+    codes = tuple(sorted({*query.view.folded.get(variable, ())} ^ {code}))
+    return query.changed(folded=_with(query.view.folded, variable, codes))
 
 
 def next_sort(query: Query, column: str) -> Query:
@@ -145,14 +145,6 @@ def _take_out(query: Query, one: Placed) -> dict[str, Codes]:
     return {
         place: tuple(n for n in getattr(query, place) if n != one.detail.name) for place in PLACES
     }
-
-
-def _without_choices(query: Query, variable: str) -> Query:
-    return query.changed(
-        picked=_with(query.picked, variable, ()),
-        groups={v: groups for v, groups in query.groups.items() if v != variable},
-        folded=_with(query.view.folded, variable, ()),
-    )
 
 
 def _keep_codes(chosen: Mapping[str, Codes], variable: str, known: set[str]) -> dict[str, Codes]:

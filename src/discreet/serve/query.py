@@ -22,6 +22,10 @@ CHARTS: tuple[Chart, ...] = get_args(Chart)
 Codes = tuple[str, ...]
 _SEPARATOR = "|"  # between a group's label and its codes
 _NONE: Mapping[str, Any] = MappingProxyType({})
+SINGLE = ("show", "totals", "sort", "chart", "unit")
+LISTS = ("rows", "columns", "layers")
+BY_VARIABLE = ("pick", "where", "group", "layer", "fold")
+"""Parameters with the variable behind a dot, `where.age`; all but `layer` may be repeated."""
 
 
 @dataclass(frozen=True)
@@ -75,10 +79,10 @@ class Query:
         """The query of an address; a parameter that does not exist is refused."""
         if isinstance(parameters, str):
             parameters = parse_qsl(parameters.removeprefix("?"), keep_blank_values=True)
-        found = _Found()
+        parser = _QueryParser()
         for name, value in parameters:
-            found.take(name, value)
-        return found.query()
+            parser.take(name, value)
+        return parser.query()
 
     @property
     def variables(self) -> Codes:
@@ -88,7 +92,18 @@ class Query:
     @property
     def parameters(self) -> list[tuple[str, str]]:
         """The query as parameters of an address, in their one order; defaults are left out."""
-        return [*_question(self), *_view(self.view)]
+        found = [(name, value) for name in LISTS for value in getattr(self, name)]
+        found += _coded("pick", self.picked) + _coded("where", self.where)
+        for variable, groups in sorted(self.groups.items()):
+            found += [(f"group.{variable}", _SEPARATOR.join((g, *c))) for g, c in groups.items()]
+        view, plain = self.view, View()
+        found += [("unit", self.unit)] if self.unit else []
+        found += [] if view.show == plain.show else [("show", view.show)]
+        found += [] if view.totals else [("totals", "0")]
+        found += [("sort", view.sort)] if view.sort else []
+        found += [] if view.chart == plain.chart else [("chart", view.chart)]
+        found += [(f"layer.{v}", code) for v, code in sorted(view.layer.items())]
+        return found + _coded("fold", view.folded)
 
     @property
     def address(self) -> str:
@@ -115,13 +130,7 @@ class Query:
         return hash(tuple(sorted(self.parameters)))
 
 
-SINGLE = ("show", "totals", "sort", "chart", "unit")
-LISTS = ("rows", "columns", "layers")
-BY_VARIABLE = ("pick", "where", "group", "layer", "fold")
-"""Parameters with the variable behind a dot, `where.age`; all but `layer` may be repeated."""
-
-
-class _Found:
+class _QueryParser:
     """Parameters as they are read."""
 
     def __init__(self) -> None:
@@ -144,8 +153,8 @@ class _Found:
     def query(self) -> Query:
         return Query(
             **{name: tuple(values) for name, values in self.lists.items()},
-            picked=_frozen(self.coded["pick"]),
-            where=_frozen(self.coded["where"]),
+            picked=_freeze(self.coded["pick"]),
+            where=_freeze(self.coded["where"]),
             groups={v: _groups(v, texts) for v, texts in sorted(self.coded["group"].items())},
             unit=one_of("unit", self.single.get("unit", ""), ("", "count", "weight")),
             view=self.view(),
@@ -159,30 +168,15 @@ class _Found:
             sort=single.get("sort", ""),
             chart=one_of("chart", single.get("chart", "none"), CHARTS),
             layer={v: codes[-1] for v, codes in sorted(self.coded["layer"].items())},
-            folded=_frozen(self.coded["fold"]),
+            folded=_freeze(self.coded["fold"]),
         )
 
 
-def _question(query: Query) -> list[tuple[str, str]]:
-    found = [(name, value) for name in LISTS for value in getattr(query, name)]
-    for name, by_variable in (("pick", query.picked), ("where", query.where)):
-        found += [(f"{name}.{v}", c) for v, codes in sorted(by_variable.items()) for c in codes]
-    for variable, groups in sorted(query.groups.items()):
-        found += [(f"group.{variable}", _SEPARATOR.join((g, *c))) for g, c in groups.items()]
-    return found + ([("unit", query.unit)] if query.unit else [])
+def _coded(name: str, by_variable: Mapping[str, Codes]) -> list[tuple[str, str]]:
+    return [(f"{name}.{v}", c) for v, codes in sorted(by_variable.items()) for c in codes]
 
 
-def _view(view: View) -> list[tuple[str, str]]:
-    plain = View()
-    found: list[tuple[str, str]] = [] if view.show == plain.show else [("show", view.show)]
-    found += [] if view.totals else [("totals", "0")]
-    found += [("sort", view.sort)] if view.sort else []
-    found += [] if view.chart == plain.chart else [("chart", view.chart)]
-    found += [(f"layer.{v}", code) for v, code in sorted(view.layer.items())]
-    return found + [(f"fold.{v}", c) for v, codes in sorted(view.folded.items()) for c in codes]
-
-
-def _frozen(coded: Mapping[str, Sequence[str]]) -> dict[str, Codes]:
+def _freeze(coded: Mapping[str, Sequence[str]]) -> dict[str, Codes]:
     """Codes by variable, each once and in one order, so that equal questions are equal."""
     kept = {v: tuple(sorted({c for c in codes if c})) for v, codes in sorted(coded.items())}
     return {v: codes for v, codes in kept.items() if codes}

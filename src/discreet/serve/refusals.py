@@ -46,7 +46,7 @@ class Refusal(ParameterError):
         super().__init__(message)
 
     @property
-    def offered(self) -> list[dict[str, str]]:
+    def offers_json(self) -> list[dict[str, str]]:
         """The offers as plain data."""
         return [{"label": label, "address": query.address} for label, query in self.offers]
 
@@ -90,7 +90,7 @@ def no_such(
     return Refusal(code, message, allowed or f"{of}: {', '.join(listed)}.", status)
 
 
-def malformed(errors: Iterable[Any], status: int) -> Refusal:
+def malformed_request(errors: Iterable[Any], status: int) -> Refusal:
     """A request of the wrong form, as pydantic describes it."""
     names = sorted({str(e["loc"][-1]) for e in errors if e.get("loc")})
     message = f"The request cannot be read: {', '.join(names)}."
@@ -114,6 +114,6 @@ def as_json(refusal: Refusal) -> dict[str, Any]:
             "code": refusal.code,
             "message": refusal.public(),
             "what_is_allowed": refusal.allowed,
-            "offers": refusal.offered,
+            "offers": refusal.offers_json,
         }
     }

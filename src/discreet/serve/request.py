@@ -14,6 +14,13 @@ from dataclasses import dataclass
 
 from discreet.serve.refusals import refusal_of
 
+_UNDER_WAY: ContextVar[RequestNote | None] = ContextVar("note", default=None)
+SESSION = "discreet_session"
+LANGUAGE = "lang"
+_OWN = re.compile(rf"({SESSION}|{LANGUAGE})=([A-Za-z0-9_.-]{{1,400}})".encode())
+_NAME = b"cookie"
+Header = tuple[bytes, bytes]
+
 
 @dataclass
 class RequestNote:
@@ -34,9 +41,6 @@ class RequestNote:
     address: str = ""
     cells: int = 0
     outcome: str = ""
-
-
-_UNDER_WAY: ContextVar[RequestNote | None] = ContextVar("note", default=None)
 
 
 @contextmanager
@@ -73,13 +77,6 @@ def role_of_visitor() -> str:
     """The role of who asks; outside of requests it is the office itself."""
     note = _UNDER_WAY.get()
     return "custodian" if note is None else note.role
-
-
-SESSION = "discreet_session"
-LANGUAGE = "lang"
-_OWN = re.compile(rf"({SESSION}|{LANGUAGE})=([A-Za-z0-9_.-]{{1,400}})".encode())
-_NAME = b"cookie"
-Header = tuple[bytes, bytes]
 
 
 def with_own_cookies(headers: Iterable[Header]) -> list[Header]:

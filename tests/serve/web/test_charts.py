@@ -7,12 +7,10 @@ import numpy as np
 import pytest
 
 from discreet.serve.query import View
-from discreet.serve.web import drawing as palette
-from discreet.serve.web import drawing as svg
-from discreet.serve.web.charts import CHARTS, draw_chart
-from discreet.serve.web.charts.heat import SHADES, shade_of
+from discreet.serve.web import drawing
+from discreet.serve.web.charts import CHARTS, SHADES, draw_chart, shade_of
 from discreet.serve.web.drawing import chart_data, contrast
-from discreet.serve.web.grid import sheet_of
+from discreet.serve.web.grid import layout_of
 from discreet.serve.web.texts import texts
 from discreet.tables.protected import CellStatus
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
@@ -22,9 +20,9 @@ VALUES = np.array([[100, 60, 40], [60, 40, 20], [40, 30, 10], [20, 10, 10], [40,
 
 
 def picture(cube, n_rows=1, n_columns=1, view=None, **changes):
-    sheet = sheet_of(cube, n_rows, n_columns, view or View())
+    layout = layout_of(cube, n_rows, n_columns, view or View())
     given = {"title": "Region by sex", "is_share": False, **changes}
-    return chart_data(sheet, texts("en").numbers, **given)
+    return chart_data(layout, texts("en").numbers, **given)
 
 
 def chart(name, made):
@@ -158,15 +156,15 @@ def test_labels_are_escaped(regions):
 
 
 def test_series_differ_from_paper_and_have_patterns():
-    for colour in palette.OTHERS:
+    for colour in drawing.OTHER_COLOURS:
         assert contrast(colour, "#ffffff") >= 3
-    assert len(set(palette.DASHES)) == len(set(palette.MARKERS)) == palette.MOST_SERIES
-    assert len(palette.colours("#1f5f99")) == palette.MOST_SERIES
+    assert len(set(drawing.DASHES)) == len(set(drawing.MARKERS)) == drawing.MOST_SERIES
+    assert len(drawing.series_colours("#1f5f99")) == drawing.MOST_SERIES
 
 
 def test_long_names_take_two_lines_and_keep_both_ends():
-    assert svg.lines_of("Short", 100) == ["Short"]
-    assert svg.lines_of("Younger than 15 · Female", 130) == ["Younger than 15", "Female"]
-    assert svg.lines_of("Donaudampfschifffahrt", 50) == ["Donau…"]
-    for line in svg.lines_of("One very long name of a place that nobody can read", 100):
-        assert svg.width_of(line) <= 110
+    assert drawing.lines_of("Short", 100) == ["Short"]
+    assert drawing.lines_of("Younger than 15 · Female", 130) == ["Younger than 15", "Female"]
+    assert drawing.lines_of("Donaudampfschifffahrt", 50) == ["Donau…"]
+    for line in drawing.lines_of("One very long name of a place that nobody can read", 100):
+        assert drawing.width_of(line) <= 110

@@ -1,9 +1,11 @@
-"""A grid says what its sheet says."""
+"""A grid says what the layout says."""
+
+from types import SimpleNamespace
 
 import numpy as np
 
 from discreet.serve.query import View
-from discreet.serve.web.grid import HIDDEN, IMPOSSIBLE, UNDEFINED, lay_out, sheet_of
+from discreet.serve.web.grid import HIDDEN, IMPOSSIBLE, UNDEFINED, grid_parts, layout_of
 from discreet.serve.web.texts import texts
 from discreet.tables.protected import CellStatus
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
@@ -13,7 +15,7 @@ NUMBERS = texts("en").numbers
 
 def grid_of(cube, n_rows, n_columns, view=None):
     view = view or View()
-    return lay_out(sheet_of(cube, n_rows, n_columns, view), view, NUMBERS)
+    return SimpleNamespace(**grid_parts(layout_of(cube, n_rows, n_columns, view), view, NUMBERS))
 
 
 def test_a_group_is_led_by_its_own_total():
@@ -38,7 +40,7 @@ def test_without_totals_a_group_is_named_by_a_line_of_its_own():
 def test_headers_stand_over_all_columns():
     grid = grid_of(cube_of(REGION, SEX, AGE), 1, 2)
     for line in grid.heads:
-        assert sum(head.span for head in line) == len(grid.sums) == 9
+        assert sum(head.span for head in line) == len(grid.layout.columns) == 9
     assert [head.column for head in grid.heads[1][:4]] == ["T|T", "T|0-14", "T|15+", "F|T"]
     assert {head.column for head in grid.heads[0]} == {""}
 

@@ -78,7 +78,7 @@ def test_the_search_finds_refusals():
 @pytest.mark.parametrize("language", OTHERS)
 @pytest.mark.parametrize("text", said_to_visitors())
 def test_every_refusal_is_translated(text, language):
-    assert texts(language).translated(text).language == language
+    assert texts(language).translate(text).language == language
 
 
 def plain_sentences():
@@ -97,7 +97,7 @@ def plain_sentences():
 @pytest.mark.parametrize("language", OTHERS)
 @pytest.mark.parametrize("text", sorted(set(plain_sentences())))
 def test_every_plain_sentence_is_translated(text, language):
-    assert texts(language).translated(text).language == language
+    assert texts(language).translate(text).language == language
 
 
 @pytest.mark.parametrize("language", OTHERS)
@@ -106,4 +106,4 @@ def test_every_plain_sentence_is_translated(text, language):
 def test_everything_plain_of_suppression_is_translated(language, secondary, decimals):
     said = discreet.Suppress("threshold(3)", secondary, decimals=decimals)._said()
     for text in filter(None, (sentence.plain for sentence in said)):
-        assert texts(language).translated(text).language == language
+        assert texts(language).translate(text).language == language

@@ -8,7 +8,7 @@ import pytest
 from discreet.release.cube import parents
 from discreet.serve.query import View
 from discreet.serve.refusals import Refusal
-from discreet.serve.web.grid import leaves, sheet_of
+from discreet.serve.web.grid import layout_of, leaves
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
 
 VIEWS = {
@@ -33,7 +33,7 @@ def test_every_figure_is_the_one_its_headers_name(view, n_rows):
     rng = np.random.default_rng(1)
     axes = (REGION, SEX) if n_rows == 1 else (REGION, AGE, SEX)
     cube = cube_of(*axes, values=rng.integers(0, 500, [len(a) for a in axes]))
-    sheet = sheet_of(cube, n_rows, 1, view)
+    sheet = layout_of(cube, n_rows, 1, view)
     for (r, row), (c, column) in itertools.product(enumerate(sheet.rows), enumerate(sheet.columns)):
         assert sheet.values[r, c] == value_at(cube, row + column)
 
@@ -43,7 +43,7 @@ def codes(sheet):
 
 
 def test_a_folded_code_keeps_its_row_and_hides_its_parts():
-    assert codes(sheet_of(cube_of(REGION, SEX), 1, 1, View(folded={"region": ("N",)}))) == [
+    assert codes(layout_of(cube_of(REGION, SEX), 1, 1, View(folded={"region": ("N",)}))) == [
         "ALL",
         "N",
         "S",
@@ -51,27 +51,27 @@ def test_a_folded_code_keeps_its_row_and_hides_its_parts():
 
 
 def test_without_totals_only_the_total_is_gone():
-    sheet = sheet_of(cube_of(REGION, SEX), 1, 1, View(totals=False))
+    sheet = layout_of(cube_of(REGION, SEX), 1, 1, View(totals=False))
     assert codes(sheet) == ["N", "N1", "N2", "S"]
     assert [c[0].code for c in sheet.columns] == ["F", "M"]
 
 
 def test_a_variable_that_has_only_its_total_keeps_it():
     cube = cube_of(REGION, SEX).picked("sex", ["T"])
-    assert sheet_of(cube, 1, 1, View(totals=False)).values.shape == (4, 1)
+    assert layout_of(cube, 1, 1, View(totals=False)).values.shape == (4, 1)
 
 
 def test_sorting_moves_siblings_and_never_takes_parts_from_their_sum():
     values = np.array([[100, 0, 0], [10, 0, 0], [1, 0, 0], [9, 0, 0], [90, 0, 0]])
     cube = cube_of(REGION, SEX, values=values)
-    assert codes(sheet_of(cube, 1, 1, View(sort="-T"))) == ["ALL", "S", "N", "N2", "N1"]
-    assert codes(sheet_of(cube, 1, 1, View(sort="T"))) == ["ALL", "N", "N1", "N2", "S"]
+    assert codes(layout_of(cube, 1, 1, View(sort="-T"))) == ["ALL", "S", "N", "N2", "N1"]
+    assert codes(layout_of(cube, 1, 1, View(sort="T"))) == ["ALL", "N", "N1", "N2", "S"]
 
 
 def test_hidden_values_come_last_whichever_way_rows_are_sorted():
     cube = hidden_at(cube_of(SEX, AGE, values=np.array([[9, 9, 9], [5, 5, 5], [1, 1, 1]])), 1, 0)
     for sort in ("T", "-T"):
-        assert codes(sheet_of(cube, 1, 1, View(sort=sort))) == ["T", "M", "F"]
+        assert codes(layout_of(cube, 1, 1, View(sort=sort))) == ["T", "M", "F"]
 
 
 def test_rows_of_two_variables_are_sorted_within_each_other():
@@ -80,12 +80,12 @@ def test_rows_of_two_variables_are_sorted_within_each_other():
     values[1, 1:, 0] = 15, 5
     values[2, 1:, 0] = 10, 30
     cube = cube_of(SEX, AGE, REGION, values=np.repeat(values, 5, axis=2))
-    found = codes(sheet_of(cube, 2, 1, View(sort="-ALL", totals=False)))
+    found = codes(layout_of(cube, 2, 1, View(sort="-ALL", totals=False)))
     assert found == ["M|15+", "M|0-14", "F|0-14", "F|15+"]
 
 
 def test_a_table_without_columns_is_sorted_by_its_only_one():
-    sheet = sheet_of(cube_of(SEX, values=np.array([9, 1, 8])), 1, 0, View(sort="-value"))
+    sheet = layout_of(cube_of(SEX, values=np.array([9, 1, 8])), 1, 0, View(sort="-value"))
     assert codes(sheet) == ["T", "M", "F"]
     assert sheet.values.shape == (3, 1)
 
@@ -93,14 +93,14 @@ def test_a_table_without_columns_is_sorted_by_its_only_one():
 @pytest.mark.parametrize("sort", ["X", "T|F", "value", "-"])
 def test_a_sort_by_no_column_is_refused(sort):
     with pytest.raises(Refusal) as error:
-        sheet_of(cube_of(REGION, SEX), 1, 1, View(sort=sort))
+        layout_of(cube_of(REGION, SEX), 1, 1, View(sort=sort))
     assert error.value.code == "unknown_column"
 
 
 def test_a_layer_shows_one_category_and_the_total_by_default():
     cube = cube_of(SEX, AGE, REGION)
-    whole = sheet_of(cube, 1, 1, View())
-    north = sheet_of(cube, 1, 1, View(layer={"region": "N"}))
+    whole = layout_of(cube, 1, 1, View())
+    north = layout_of(cube, 1, 1, View(layer={"region": "N"}))
     assert np.array_equal(whole.values, cube.values[:, :, 0])
     assert np.array_equal(north.values, cube.values[:, :, 1])
 

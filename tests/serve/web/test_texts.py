@@ -65,10 +65,10 @@ def test_translations_keep_what_differs_from_one_time_to_the_next():
 
 def test_languages_have_their_numbers():
     english, norwegian = texts("en").numbers, texts("nb").numbers
-    assert english.written(1234567.891, 1) == "1,234,567.9"
-    assert norwegian.written(1234567.891, 1) == "1\u00a0234\u00a0567,9"
-    assert english.written(-1200) == "−1,200"
-    assert english.written(-0.04, 1) == "0.0"
+    assert english.format(1234567.891, 1) == "1,234,567.9"
+    assert norwegian.format(1234567.891, 1) == "1\u00a0234\u00a0567,9"
+    assert english.format(-1200) == "−1,200"
+    assert english.format(-0.04, 1) == "0.0"
     assert english.in_percent(12.34) == "12.3%"
     assert norwegian.in_percent(12.34) == "12,3\u00a0%"
 
@@ -92,12 +92,12 @@ def test_things_are_counted_in_words():
     ],
 )
 def test_sentences_of_the_library_are_translated(english, norwegian):
-    assert texts("nb").translated(english).text == norwegian
-    assert texts("en").translated(english).text == english
+    assert texts("nb").translate(english).text == norwegian
+    assert texts("en").translate(english).text == english
 
 
 def test_a_sentence_without_a_translation_stays_what_it_is_and_says_so():
-    said = texts("nb").translated("Nobody has heard of this.")
+    said = texts("nb").translate("Nobody has heard of this.")
     assert (said.text, said.language) == ("Nobody has heard of this.", "en")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,15 +81,40 @@ ABSENT_NAME = "absent"
 Figure = int | float | None
 
 
-def symbols(cube: Cube) -> NDArray[np.str_]:
+class Cells(Protocol):
+    """Figures with their status: a cube, or a layout of one."""
+
+    @property
+    def values(self) -> Array:
+        """The figures."""
+
+    @property
+    def status(self) -> NDArray[np.int8]:
+        """A `CellStatus` or `ABSENT` for each."""
+
+
+class Symbols(NamedTuple):
+    """What stands for a figure that is no number, that the release lacks, cannot be, or hides."""
+
+    undefined: str = NOT_AVAILABLE
+    absent: str = NOT_AVAILABLE
+    impossible: str = NOT_POSSIBLE
+    hidden: str = CONFIDENTIAL
+
+
+IN_FILES = Symbols()
+
+
+def symbols(cells: Cells, signs: Symbols = IN_FILES) -> NDArray[np.str_]:
     """For each cell the symbol that stands in place of its figure; empty where it has one."""
-    status = cube.status
+    status = cells.status
     found = np.full(status.shape, "", dtype="U2")
-    if cube.values.dtype.kind == "f":
-        found[np.isnan(cube.values)] = NOT_AVAILABLE
-    found[status == ABSENT] = NOT_AVAILABLE
-    found[status == CellStatus.structural_zero] = NOT_POSSIBLE
-    found[np.isin(status, HIDDEN)] = CONFIDENTIAL
+    # Later lines win: shares of a hidden figure are not numbers, but readers are told it is hidden.
+    if cells.values.dtype.kind == "f":
+        found[np.isnan(cells.values)] = signs.undefined
+    found[status == ABSENT] = signs.absent
+    found[status == CellStatus.structural_zero] = signs.impossible
+    found[np.isin(status, HIDDEN)] = signs.hidden
     return found
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import MEANINGS, inert, inert_text, long_table, used_symbols
-from discreet.release.formats.crosstab import Crosstab
 from discreet.release.formats.json import json_bytes
 from discreet.release.formats.write import PLAIN, Options
+from discreet.release.layout import TableLayout
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,7 +30,7 @@ class CsvWriter:
         """The file's content."""
         chosen = options.suited("long", "codes")
         if chosen.layout == "wide":
-            return _wide(Crosstab.of(cube, chosen), chosen.separator)
+            return _wide(cube, chosen)
         return csv_bytes(long_table(cube, chosen), chosen.separator)
 
 
@@ -46,11 +46,11 @@ def csv_bytes(cells: pa.Table, separator: str = ",") -> bytes:
     return content
 
 
-def _wide(table: Crosstab, separator: str) -> bytes:
-    target = io.StringIO(newline="")
-    lines = csv.writer(target, delimiter=separator, lineterminator="\n")
-    lines.writerow(map(inert_text, (*table.stub_names, *table.column_names)))
-    for row, figures in table.rows:
+def _wide(cube: Cube, options: Options) -> bytes:
+    table, target = TableLayout.of_file(cube, options), io.StringIO(newline="")
+    lines = csv.writer(target, delimiter=options.separator, lineterminator="\n")
+    lines.writerow(map(inert_text, _wide_names(table, cube, options)))
+    for row, figures in table.lines(options.labels):
         lines.writerow([*map(inert_text, row), *figures])
     return target.getvalue().encode("utf-8")
 
@@ -83,7 +83,7 @@ class CsvwWriter:
             "dc:provenance": cube.statement.text,
             "dialect": {"delimiter": chosen.separator} if chosen.separator != "," else {},
         }
-        columns = _wide_columns(Crosstab.of(cube, chosen), used) if is_wide else _long(cube, chosen)
+        columns = _wide_columns(cube, chosen, used) if is_wide else _long(cube, chosen)
         found = {
             "@context": ["http://www.w3.org/ns/csvw", {"@language": about.language}],
             "url": chosen.file.removesuffix(_SUFFIX) or f"{about.name}.csv",
@@ -103,10 +103,16 @@ def _long(cube: Cube, options: Options) -> list[dict[str, Any]]:
     ]
 
 
-def _wide_columns(table: Crosstab, symbols: list[str]) -> list[dict[str, Any]]:
-    datatype = "number" if table.cube.values.dtype.kind == "f" else "integer"
+def _wide_columns(cube: Cube, options: Options, symbols: list[str]) -> list[dict[str, Any]]:
+    table = TableLayout.of_file(cube, options)
+    datatype = "number" if cube.values.dtype.kind == "f" else "integer"
     figures = {"datatype": datatype, **({"null": symbols} if symbols else {})}
-    return [
-        *({"titles": inert_text(name), "datatype": "string"} for name in table.stub_names),
-        *({"titles": inert_text(name), **figures} for name in table.column_names),
-    ]
+    kinds = [{"datatype": "string"}] * len(table.row_axes) + [figures] * len(table.columns)
+    names = _wide_names(table, cube, options)
+    return [{"titles": inert_text(name), **kind} for name, kind in zip(names, kinds, strict=True)]
+
+
+def _wide_names(table: TableLayout, cube: Cube, options: Options) -> list[str]:
+    """The names of all columns of a wide file: row headings, then figures."""
+    columns = [" | ".join(heads) for heads in table.headings(options, cube.unit)]
+    return [*table.stub_names(options.labels), *columns]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from discreet.release.cube import Cube
-from discreet.release.formats.crosstab import Crosstab
 from discreet.release.formats.write import PLAIN, Options
+from discreet.release.layout import TableLayout
 
 
 class HtmlWriter:
@@ -18,9 +18,10 @@ class HtmlWriter:
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
         chosen = options.suited("wide", "labels")
-        table = Crosstab.of(cube, chosen)
-        caption = f"<caption>{escape(chosen.about.title or table.measure)}</caption>"
-        body = f"<thead>{_head(table)}</thead><tbody>{_body(table)}</tbody>"
+        table = TableLayout.of_file(cube, chosen)
+        caption = f"<caption>{escape(chosen.about.title or chosen.measure_of(cube))}</caption>"
+        head, body = _head(table, cube, chosen), _body(table, chosen)
+        body = f"<thead>{head}</thead><tbody>{body}</tbody>"
         notes = "".join(
             f"<p>{escape(heading)}: {escape(text)}</p>"
             for heading, text in chosen.about.said(cube)
@@ -29,24 +30,25 @@ class HtmlWriter:
         return f"<table>{caption}{body}</table>{notes}\n".encode()
 
 
-def _head(table: Crosstab) -> str:
-    columns = table.columns
+def _head(table: TableLayout, cube: Cube, options: Options) -> str:
+    columns = table.headings(options, cube.unit)
     depth = len(columns[0])
     lines = []
     for line in range(depth):
-        stub = table.stub_names if line == depth - 1 else [""] * len(table.stub)
+        stub = table.stub_names(options.labels)
+        stub = stub if line == depth - 1 else [""] * len(stub)
         texts = [*stub, *(column[line] for column in columns)]
         lines.append("".join(_heading(text, "col") for text in texts))
     return "".join(f"<tr>{line}</tr>" for line in lines)
 
 
-def _body(table: Crosstab) -> str:
+def _body(table: TableLayout, options: Options) -> str:
     return "".join(
         "<tr>"
         + "".join(_heading(text, "row") for text in heads)
         + "".join(f"<td>{escape(str(figure))}</td>" for figure in figures)
         + "</tr>"
-        for heads, figures in table.rows
+        for heads, figures in table.lines(options.labels)
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -13,12 +12,13 @@ from discreet.release.formats.columns import (
     MEANINGS,
     NOT_AVAILABLE,
     NOT_POSSIBLE,
+    Cells,
     decimals_of,
     symbols,
     used_symbols,
 )
-from discreet.release.formats.crosstab import Crosstab
 from discreet.release.formats.write import PLAIN, Options
+from discreet.release.layout import TableLayout
 from discreet.tables.show import CONFIDENTIAL
 
 _DATA = {NOT_POSSIBLE: ".", CONFIDENTIAL: "..", NOT_AVAILABLE: "..."}
@@ -35,15 +35,16 @@ class PxWriter:
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
-        table = Crosstab.of(cube, options)
-        lines = [*_head(table, options), *_variables(table), *_told(table, options), *_data(table)]
+        table = TableLayout.of_file(cube, options)
+        head, told = _head(table, cube, options), _told(cube, options)
+        lines = [*head, *_variables(table), *told, *_data(table)]
         return ("\n".join(lines) + "\n").encode("utf-8")
 
 
-def _head(table: Crosstab, options: Options) -> Iterator[str]:
+def _head(table: TableLayout, cube: Cube, options: Options) -> Iterator[str]:
     about = options.about
-    measure = options.measure_of(table.cube)
-    decimals = _decimals(table.cube)
+    measure = options.measure_of(cube)
+    decimals = _decimals(table)
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", about.name)[:_LONGEST_NAME] or "table"
     yield keyword("CHARSET", ["ANSI"])
     yield keyword("AXIS-VERSION", ["2013"])
@@ -58,14 +59,13 @@ def _head(table: Crosstab, options: Options) -> Iterator[str]:
     yield keyword("CONTENTS", [measure])
     yield keyword("UNITS", [measure])
     yield keyword("TITLE", [about.title or measure])
-    if table.stub:
-        yield keyword("STUB", [axis.label for axis in table.stub])
-    if table.heading:
-        yield keyword("HEADING", [axis.label for axis in table.heading])
+    for name, axes in (("STUB", table.row_axes), ("HEADING", table.column_axes)):
+        if axes:
+            yield keyword(name, [axis.label for axis in axes])
 
 
-def _variables(table: Crosstab) -> Iterator[str]:
-    axes = (*table.stub, *table.heading)
+def _variables(table: TableLayout) -> Iterator[str]:
+    axes = (*table.row_axes, *table.column_axes)
     for axis in axes:
         yield keyword("VALUES", _distinct(axis.entries), axis.label)
     for axis in axes:
@@ -75,7 +75,7 @@ def _variables(table: Crosstab) -> Iterator[str]:
             yield keyword("ELIMINATION", [_distinct(axis.entries)[axis.total]], axis.label)
 
 
-def _told(table: Crosstab, options: Options) -> Iterator[str]:
+def _told(cube: Cube, options: Options) -> Iterator[str]:
     about = options.about
     if about.updated:
         yield keyword("LAST-UPDATED", [f"{about.updated.replace('-', '')} 00:00"])
@@ -84,19 +84,18 @@ def _told(table: Crosstab, options: Options) -> Iterator[str]:
             yield keyword(name, [text])
     for symbol, dots in _DATA.items():
         yield keyword(f"DATASYMBOL{len(dots)}", [symbol])
-    notes = [*about.plain_notes(table.cube), *about.footnotes]
-    used = [f"{symbol}: {MEANINGS[symbol]}." for symbol in used_symbols(table.cube)]
-    rest = [text for heading, text in about.said(table.cube) if heading in ("Citation", "Licence")]
+    notes = [*about.plain_notes(cube), *about.footnotes]
+    used = [f"{symbol}: {MEANINGS[symbol]}." for symbol in used_symbols(cube)]
+    rest = [text for heading, text in about.said(cube) if heading in ("Citation", "Licence")]
     said = [*notes, *used, *rest]
-    if table.cube.statement.text not in said:
-        said.append(table.cube.statement.text)
+    if cube.statement.text not in said:
+        said.append(cube.statement.text)
     if shown := "#".join(text for text in said if text):  # a hash is a line break in notes
         yield keyword("NOTEX", [shown])
 
 
-def _data(table: Crosstab) -> Iterator[str]:
-    width = math.prod(len(axis) for axis in table.heading)
-    cells = data_texts(table.cube)
+def _data(table: TableLayout) -> Iterator[str]:
+    width, cells = len(table.columns), data_texts(table)
     yield "DATA="
     starts = range(0, len(cells), width)
     lines = (" ".join(cells[k : k + width]) for k in starts)
@@ -104,10 +103,10 @@ def _data(table: Crosstab) -> Iterator[str]:
     yield ";"
 
 
-def data_texts(cube: Cube) -> list[str]:
+def data_texts(cells: Cells) -> list[str]:
     """Figures as they stand in a PX file; symbols are quoted."""
-    decimals, shown = _decimals(cube), symbols(cube).reshape(-1)
-    flat = cube.values.reshape(-1)
+    decimals, shown = _decimals(cells), symbols(cells).reshape(-1)
+    flat = cells.values.reshape(-1)
     if decimals == 0:
         found = [str(v) for v in np.where(shown == "", flat, 0).astype(np.int64).tolist()]
     else:
@@ -117,8 +116,8 @@ def data_texts(cube: Cube) -> list[str]:
     return found
 
 
-def _decimals(cube: Cube) -> int:
-    return decimals_of(cube.values[symbols(cube) == ""], _MOST_DECIMALS)
+def _decimals(cells: Cells) -> int:
+    return decimals_of(cells.values[symbols(cells) == ""], _MOST_DECIMALS)
 
 
 def keyword(name: str, texts: Sequence[str], of: str = "") -> str:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import MissingDependencyError, ParameterError
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import MEANINGS, long_table, used_symbols
-from discreet.release.formats.crosstab import Cell, Crosstab
 from discreet.release.formats.write import PLAIN, Options
+from discreet.release.layout import Cell, TableLayout
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
@@ -54,7 +54,7 @@ def _table_sheet(book: Workbook, cube: Cube, options: Options) -> None:
     if options.layout == "long":
         _long(sheet, book, cube, options)
     else:
-        _wide(sheet, book, Crosstab.of(cube, options))
+        _wide(sheet, book, cube, options)
 
 
 def _long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
@@ -74,25 +74,26 @@ def _long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> Non
         sheet.autofilter(_FIRST_ROW, 0, last, len(cells.column_names) - 1)
 
 
-def _wide(sheet: Worksheet, book: Workbook, table: Crosstab) -> None:
+def _wide(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
+    table = TableLayout.of_file(cube, options)
     head = book.add_format({"bold": True, "bottom": 1, "align": "right"})
     side = book.add_format({"bold": True, "bottom": 1})
-    number = book.add_format({"num_format": _number_format(table.cube), "align": "right"})
-    stub, columns = len(table.stub), table.columns
-    _check_size(len(table.cells()) // len(columns), stub + len(columns))
+    number = book.add_format({"num_format": _number_format(cube), "align": "right"})
+    stub, columns = len(table.row_axes), table.headings(options, cube.unit)
+    _check_size(len(table.rows), stub + len(columns))
     depth = len(columns[0])
-    for j, name in enumerate(table.stub_names):
+    for j, name in enumerate(table.stub_names(options.labels)):
         sheet.write_string(_FIRST_ROW + depth - 1, j, name, side)
     for j, texts in enumerate(columns):
         for line, text in enumerate(texts):
             sheet.write_string(_FIRST_ROW + line, stub + j, text, head)
-    for k, (heads, figures) in enumerate(table.rows):
+    for k, (heads, figures) in enumerate(table.lines(options.labels)):
         row = _FIRST_ROW + depth + k
         for j, text in enumerate(heads):
             sheet.write_string(row, j, text)
         for j, figure in enumerate(figures):
             _put(sheet, row, stub + j, figure, number)
-    for j, axis in enumerate(table.stub):
+    for j, axis in enumerate(table.row_axes):
         sheet.set_column(j, j, _width([e.label for e in axis.entries]))
     sheet.freeze_panes(_FIRST_ROW + depth, stub)
 

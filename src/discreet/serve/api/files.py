@@ -31,11 +31,13 @@ from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import caption_of, citation_of, notes_of, populations_of
 
 _SHARES = {"row": "row_percent", "column": "column_percent", "total": "total_percent"}
+router = APIRouter()
+_NOT_OF_THE_QUERY = ("layout", "labels", "lang", "format", "page", "page_size")
 
 
 @dataclass(frozen=True, eq=False)
 class TableDescriber:
-    """Who tells: a site, at an address, in a language.
+    """What readers are told of the tables of a site, at an address and in a language.
 
     Attributes:
       site: The site.
@@ -49,7 +51,7 @@ class TableDescriber:
 
     @classmethod
     def of(cls, request: Request) -> TableDescriber:
-        """Who answers a request."""
+        """That of the site and the language of a request."""
         return cls(current_site(request), base_of(request), texts_of(request))
 
     def options(
@@ -98,10 +100,6 @@ def file_cube(answer: Answer) -> Cube:
         codes = [entry.code for entry in cube.axis(name).entries if not entry.is_total]
         cube = cube.picked(name, codes) if codes else cube
     return cube
-
-
-router = APIRouter()
-_NOT_OF_THE_QUERY = ("layout", "labels", "lang", "format", "page", "page_size")
 
 
 @router.get("/d/{dataset}/table.{ending}", include_in_schema=False)

@@ -10,6 +10,7 @@ from discreet.release.formats.write import LABELS, LAYOUTS
 from discreet.serve.query import BY_VARIABLE, CHARTS, SHOWS
 
 Figure = int | float | None
+_MANY = {"type": "array", "items": {"type": "string"}}
 
 
 class ClosedModel(BaseModel):
@@ -294,9 +295,6 @@ class IndexModel(ClosedModel):
     links: dict[str, str]
 
 
-_MANY = {"type": "array", "items": {"type": "string"}}
-
-
 def _parameter(name: str, help: str, schema: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "in": "query", "required": False, "description": help, "schema": schema}
 
@@ -305,7 +303,7 @@ def _one_of(values: Any) -> dict[str, Any]:
     return {"type": "string", "enum": list(values)}
 
 
-TABLE: list[dict[str, Any]] = [
+TABLE_PARAMETERS: list[dict[str, Any]] = [
     _parameter("rows", "Variables or levels in rows: region or region[province].", _MANY),
     _parameter("columns", "Variables or levels in columns.", _MANY),
     _parameter("layers", "Variables or levels of which a page shows one category.", _MANY),
@@ -330,8 +328,8 @@ TABLE: list[dict[str, Any]] = [
         "explode": True,
     },
 ]
-LANGUAGE = _parameter("lang", "The language of titles and notes.", {"type": "string"})
-FILE: list[dict[str, Any]] = [
+LANGUAGE_PARAMETER = _parameter("lang", "The language of titles and notes.", {"type": "string"})
+FILE_PARAMETERS: list[dict[str, Any]] = [
     _parameter("layout", "A row per cell, or rows and columns.", _one_of(LAYOUTS)),
     _parameter("labels", "How categories stand in a file.", _one_of(LABELS)),
 ]

@@ -20,6 +20,10 @@ from discreet.serve.web.texts import Texts, texts
 JSON = "application/json"
 _SECONDS = 60
 _LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?")
+T = TypeVar("T")
+LARGEST_PAGE = 100_000
+PageNumber = Annotated[int, Query(ge=1, le=1_000_000, description="Which page; the first is 1.")]
+PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Most items on a page.")]
 
 
 def reply(
@@ -29,9 +33,10 @@ def reply(
     headers: dict[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """An answer; whether it changed since is told by the layer that keeps answers."""
+    """An answer; whether it changed since is told by the cache of responses."""
     told = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
-    if _is_for_anybody(request):
+    is_open = current_site(request).config.accounts.who == "open"
+    if is_open and not request.state.visitor.is_known:  # everybody would get the same
         told["Cache-Control"] = f"public, max-age={_SECONDS}"
         told["Access-Control-Allow-Origin"] = "*"  # pages of others may show what anybody may see
     return Response(content, status, {**told, **(headers or {})}, media_type)
@@ -66,18 +71,6 @@ def base_of(request: Request) -> str:
         return site.config.address.rstrip("/")
     host = request.headers.get("host", "")
     return f"{request.url.scheme}://{host}{root}" if _LOCAL.fullmatch(host) else root
-
-
-def _is_for_anybody(request: Request) -> bool:
-    """Whether everybody would get this answer: a visitor without an account has got it."""
-    is_open = current_site(request).config.accounts.who == "open"
-    return is_open and not request.state.visitor.is_known
-
-
-T = TypeVar("T")
-LARGEST_PAGE = 100_000
-PageNumber = Annotated[int, Query(ge=1, le=1_000_000, description="Which page; the first is 1.")]
-PageSize = Annotated[int, Query(ge=1, le=LARGEST_PAGE, description="Most items on a page.")]
 
 
 @dataclass(frozen=True)

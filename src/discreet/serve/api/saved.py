@@ -13,9 +13,8 @@ from urllib.request import Request, urlopen
 
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.release.formats.write import Writer
-from discreet.serve.answer import Question
+from discreet.serve.answer import Answer
 from discreet.serve.api.files import TableDescriber, file_cube
-from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import BY_VARIABLE, LISTS, Query
 from discreet.serve.site.site import Site
 from discreet.serve.web.frame import Addresses
@@ -23,6 +22,7 @@ from discreet.serve.web.texts import texts
 
 VERSION = 1
 _ENTRIES = ("version", "url", "dataset", "edition", "title", "query")
+_SECONDS = 120
 
 
 @dataclass(frozen=True)
@@ -96,28 +96,6 @@ def nest_parameters(query: Query) -> dict[str, Any]:
     return found
 
 
-def _flat(given: Any, where: str) -> Iterator[tuple[str, str]]:
-    if not isinstance(given, Mapping):
-        raise DataError(f"[query] of {where} must be a section.")
-    for name, value in given.items():
-        if isinstance(value, Mapping):
-            for variable, codes in value.items():
-                yield from _texts(f"{name}.{variable}", codes, where)
-        else:
-            yield from _texts(name, value, where)
-
-
-def _texts(name: str, value: Any, where: str) -> Iterator[tuple[str, str]]:
-    values = value if isinstance(value, list) else [value]
-    for one in values:
-        if not isinstance(one, str):
-            raise DataError(f"{name} in [query] of {where} must hold texts, got {one!r}.")
-        yield name, one
-
-
-_SECONDS = 120
-
-
 def replay_by_url(saved: SavedQuery, url: str, writer: Writer, token: str = "") -> bytes:
     """The table in a format, as a site that answers gives it.
 
@@ -152,29 +130,42 @@ def replay_by_site(saved: SavedQuery, site: Site, writer: Writer, file: str = ""
     return writer.write(file_cube(answer), replace(options, file=file))
 
 
+def snippets_of(base: str, answer: Answer) -> list[tuple[str, str]]:
+    """For each language its name and a text that returns the table from a site at `base`."""
+    address = Addresses(base, answer.dataset.name).program(answer.query, "csv")
+    names = [asked.name for asked in answer.question.shown]
+    return [
+        ("Python", _python(address, names)),
+        ("R", _r(address, names)),
+        ("curl", f"curl --fail --silent --compressed --output table.csv '{address}'\n"),
+    ]
+
+
+def _flat(given: Any, where: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(given, Mapping):
+        raise DataError(f"[query] of {where} must be a section.")
+    for name, value in given.items():
+        if isinstance(value, Mapping):
+            for variable, codes in value.items():
+                yield from _texts(f"{name}.{variable}", codes, where)
+        else:
+            yield from _texts(name, value, where)
+
+
+def _texts(name: str, value: Any, where: str) -> Iterator[tuple[str, str]]:
+    values = value if isinstance(value, list) else [value]
+    for one in values:
+        if not isinstance(one, str):
+            raise DataError(f"{name} in [query] of {where} must hold texts, got {one!r}.")
+        yield name, one
+
+
 def _reason(error: HTTPError) -> str:
     try:
         told = json.loads(error.read())["error"]
         return f"{told['message']} {told['what_is_allowed']}"
     except (ValueError, KeyError, TypeError):
         return f"status {error.code}."
-
-
-def snippets_of(base: str, dataset: Dataset, query: Query) -> list[tuple[str, str]]:
-    """For each language its name and a text that returns the table of a query.
-
-    Args:
-      base: The address of the site, without a slash at its end.
-      dataset: The data set.
-      query: What is asked; it must be one that the data set answers.
-    """
-    address = Addresses(base, dataset.name).program(query, "csv")
-    names = [asked.name for asked in Question.checked(dataset.source, query).shown]
-    return [
-        ("Python", _python(address, names)),
-        ("R", _r(address, names)),
-        ("curl", f"curl --fail --silent --compressed --output table.csv '{address}'\n"),
-    ]
 
 
 def _python(address: str, names: list[str]) -> str:

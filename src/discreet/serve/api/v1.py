@@ -14,7 +14,6 @@ from discreet.release.formats.json import document
 from discreet.release.formats.write import LABELS, LAYOUTS, writers
 from discreet.serve.answer import Answer
 from discreet.serve.api import models
-from discreet.serve.api import models as parameters
 from discreet.serve.api.files import TableDescriber, file_cube, file_reply, format_named, query_of
 from discreet.serve.api.reply import (
     LARGEST_PAGE,
@@ -27,9 +26,8 @@ from discreet.serve.api.reply import (
 )
 from discreet.serve.api.saved import SavedQuery, snippets_of
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import OfferedVariable, by_detail
+from discreet.serve.data.source import by_detail
 from discreet.serve.guard import LONGEST_QUERY
-from discreet.serve.query import Query as Table
 from discreet.serve.refusals import no_such
 from discreet.serve.site.site import Site, current_site
 from discreet.serve.web.frame import Addresses
@@ -37,16 +35,14 @@ from discreet.tables.statement import plain_data
 
 ROOT = "/api/v1"
 JSON = "json"
-_ERRORS = (400, 401, 403, 404, 405, 414, 422, 429, 500, 503)
-ERRORS: dict[int | str, dict[str, Any]] = {
+_RESPONSES: dict[int | str, dict[str, Any]] = {
     status: {"model": models.ErrorModel, "description": "Refused, with what is allowed."}
-    for status in _ERRORS
+    for status in (400, 401, 403, 404, 405, 414, 422, 429, 500, 503)
 }
-NOT_MODIFIED: dict[int | str, dict[str, Any]] = {
-    304: {"description": "What the program has is still right."}
-}
+_RESPONSES[304] = {"description": "What the program has is still right."}
 _FILES: dict[str, Any] = {writer.media_type.partition(";")[0]: {} for writer in writers()}
-router = APIRouter(prefix=ROOT, tags=["Tables"], responses={**ERRORS, **NOT_MODIFIED})
+router = APIRouter(prefix=ROOT, tags=["Tables"], responses=_RESPONSES)
+_ABOUT_FIELDS = ("description", "date", "source", "licence", "contact")
 
 
 @router.get("", response_model=models.IndexModel, summary="Where to start")
@@ -120,7 +116,11 @@ def variable(
     summary="A table",
     responses={200: {"content": _FILES, "description": "The table, in the format asked for."}},
     openapi_extra={
-        "parameters": [*parameters.TABLE, *parameters.FILE, parameters.LANGUAGE],
+        "parameters": [
+            *models.TABLE_PARAMETERS,
+            *models.FILE_PARAMETERS,
+            models.LANGUAGE_PARAMETER,
+        ],
     },
 )
 def table(
@@ -145,38 +145,17 @@ def table(
     return json_reply(request, _page_of(request, answer, page, page_size))
 
 
-def _in_format(request: Request, name: str) -> str:
-    """The address of the same table in another format."""
-    given = [(k, v) for k, v in request.query_params.multi_items() if k != "format"]
-    path = f"{base_of(request)}{request.scope['state']['path']}"
-    return f"{path}?{urlencode([*given, ('format', name)])}"
-
-
-def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dict[str, Any]:
-    cube, teller = file_cube(answer), TableDescriber.of(request)
-    options = teller.options(answer)
-    places = present(cube)
-    part = ListPage(page, page_size, len(places))
-    links = part.links(request)
-    links |= {
-        "page": options.about.address,
-        "metadata": Addresses(teller.base, answer.dataset.name).programs,
-    }
-    found = document(cube, options, places[(page - 1) * page_size : page * page_size])
-    return {**found, "page": part.to_json(), "links": links}
-
-
 @router.get(
     "/datasets/{dataset}/query.toml",
     response_class=Response,
     summary="A table as a saved query",
     responses={200: {"content": {"application/toml": {}}, "description": "A TOML file."}},
-    openapi_extra={"parameters": parameters.TABLE},
+    openapi_extra={"parameters": models.TABLE_PARAMETERS},
 )
 def saved_query(request: Request, dataset: str) -> Response:
     """A small file that `discreet replay` makes the same table from."""
     found = current_site(request).dataset(dataset)
-    query = _answerable_query(request, dataset)
+    query = found.answer(query_of(request)).query
     saved = SavedQuery(base_of(request), found.name, found.edition, found.title, query)
     headers = {"Content-Disposition": f'attachment; filename="{found.name}-query.toml"'}
     return reply(request, saved.text.encode(), "application/toml", headers)
@@ -186,19 +165,14 @@ def saved_query(request: Request, dataset: str) -> Response:
     "/datasets/{dataset}/snippets",
     response_model=models.SnippetList,
     summary="A table in programs",
-    openapi_extra={"parameters": parameters.TABLE},
+    openapi_extra={"parameters": models.TABLE_PARAMETERS},
 )
 def snippets(request: Request, dataset: str) -> Response:
     """Python, R and curl that return the table."""
-    query = _answerable_query(request, dataset)
-    found = snippets_of(base_of(request), current_site(request).dataset(dataset), query)
+    answer = current_site(request).dataset(dataset).answer(query_of(request))
+    found = snippets_of(base_of(request), answer)
     listed = [{"name": name, "text": text} for name, text in found]
     return json_reply(request, {"snippets": listed})
-
-
-def _answerable_query(request: Request, dataset: str) -> Table:
-    """The query of an address, if it can be answered."""
-    return current_site(request).dataset(dataset).answer(query_of(request)).query
 
 
 @router.get("/limits", response_model=models.LimitsModel, summary="Limits, citation, contact")
@@ -214,9 +188,6 @@ def formats(request: Request) -> Response:
     names = models.FormatModel.model_fields
     listed = [{name: getattr(writer, name) for name in names} for writer in writers()]
     return json_reply(request, {"formats": listed, "layout": LAYOUTS, "labels": LABELS})
-
-
-_ABOUT_FIELDS = ("description", "date", "source", "licence", "contact")
 
 
 def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:
@@ -240,7 +211,17 @@ def dataset_json(dataset: Dataset, base: str) -> dict[str, Any]:
         **summary_json(dataset, base),
         "mode": dataset.source.mode,
         "units": list(dataset.source.units),
-        "variables": [_variable_json(variable, address) for variable in dataset.variables],
+        "variables": [
+            {
+                "name": variable.name,
+                "label": variable.label,
+                "details": [
+                    {"name": d.name, "label": d.label, "cells": d.cells} for d in variable.details
+                ],
+                "codes": f"{address}/variables/{variable.details[0].name}",
+            }
+            for variable in dataset.variables
+        ],
         "footnotes": list(dataset.about.footnotes),
         "limits": plain_data(dataset.policy.public()),
         "first_table": dataset.first.address,
@@ -268,10 +249,22 @@ def limits_json(site: Site, rate: float, burst: int) -> dict[str, Any]:
     }
 
 
-def _variable_json(variable: OfferedVariable, address: str) -> dict[str, Any]:
-    return {
-        "name": variable.name,
-        "label": variable.label,
-        "details": [{"name": d.name, "label": d.label, "cells": d.cells} for d in variable.details],
-        "codes": f"{address}/variables/{variable.details[0].name}",
+def _in_format(request: Request, name: str) -> str:
+    """The address of the same table in another format."""
+    given = [(k, v) for k, v in request.query_params.multi_items() if k != "format"]
+    path = f"{base_of(request)}{request.scope['state']['path']}"
+    return f"{path}?{urlencode([*given, ('format', name)])}"
+
+
+def _page_of(request: Request, answer: Answer, page: int, page_size: int) -> dict[str, Any]:
+    cube, describer = file_cube(answer), TableDescriber.of(request)
+    options = describer.options(answer)
+    places = present(cube)
+    part = ListPage(page, page_size, len(places))
+    links = part.links(request)
+    links |= {
+        "page": options.about.address,
+        "metadata": Addresses(describer.base, answer.dataset.name).programs,
     }
+    found = document(cube, options, places[(page - 1) * page_size : page * page_size])
+    return {**found, "page": part.to_json(), "links": links}

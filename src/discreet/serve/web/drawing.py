@@ -1,10 +1,11 @@
-"""What charts are drawn from: the picture of a table, colours, and elements of SVG."""
+"""What charts are drawn from: a table's figures, colours, and elements of SVG."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -12,11 +13,40 @@ from markupsafe import Markup, escape
 from discreet.arrays import Real
 from discreet.release.cube import CubeAxis
 from discreet.release.formats.columns import decimals_of
-from discreet.serve.web.grid import Combination, Sheet, leaves
+from discreet.release.layout import Combination, TableLayout
+from discreet.serve.web.grid import leaves
 from discreet.serve.web.texts import Numbers
 from discreet.tables.protected import CellStatus
 
 JOINED = " · "
+WHITE = "#ffffff"
+LEAST_CONTRAST = 4.5
+"""What WCAG 2.2 AA asks of text."""
+WIDTH = 420.0
+"""The width of every chart in its own units; pages scale it."""
+FONT = 13.0
+LINE = 14.0
+"""From one line of a name to the next."""
+SLANTED = 110.0
+"""The longest slanted name."""
+_CHARACTER = 7.3  # mean width of a character at that size
+_WIDE = "%mwMW"
+INK, SOFT, GRID = "#1a242d", "#51606d", "#dfe5e9"
+Attribute = str | float | None
+OTHER_COLOURS = ("#c65d00", "#3b9a8f", "#6a2c7d", "#8f7a00", "#5c5c5c")
+"""Colours after the accent; each has a contrast of 3 or more with white."""
+DASHES = ("", "7 4", "2 3", "10 3 2 3", "5 2", "1 4")
+MARKERS = ("circle", "square", "diamond", "triangle", "ring", "cross")
+MOST_SERIES = 6
+_TILES = (
+    "",
+    "M0 8 8 0M-2 2 2 -2M6 10 10 6",
+    "M2 2h2v2h-2zM6 6h2v2h-2z",
+    "M0 2h8M0 6h8",
+    "M2 0v8M6 0v8",
+    "M0 0 8 8M0 8 8 0",
+)
+"""White strokes over each colour; the first series is plain."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,34 +77,34 @@ class ChartData:
     accent: str = "#0b5563"
     n_rows: int = 1
 
-    @property
+    @cached_property  # a heat map asks for every field: 4 of 24 ms with 1,200 fields
     def largest(self) -> float:
         """The largest value that is shown; zero where there is none."""
         finite = self.values[np.isfinite(self.values)]
         return float(finite.max(initial=0.0))
 
-    def named(self, k: int, s: int, *, between: str = ": ") -> str:
+    def cell_name(self, k: int, s: int, *, between: str = ": ") -> str:
         """A category and a series, where it has a name."""
         return between.join(part for part in (self.categories[k], self.series[s]) if part)
 
     def hint(self, k: int, s: int) -> str:
         """What a pointer shows over a value."""
-        return f"{self.named(k, s)}: {self.written(float(self.values[k, s]))}"
+        return f"{self.cell_name(k, s)}: {self.format(float(self.values[k, s]))}"
 
-    def written(self, value: float) -> str:
+    def format(self, value: float) -> str:
         """A value for readers."""
         if np.isnan(value):
             return "–"
         if self.is_share:
             return self.numbers.in_percent(value, self.decimals)
-        return self.numbers.written(value, self.decimals)
+        return self.numbers.format(value, self.decimals)
 
     def tick(self, value: float, step: float) -> str:
         """A value on an axis."""
-        return replace(self, decimals=0 if step >= 1 else 1 if step >= 0.1 else 2).written(value)
+        return replace(self, decimals=0 if step >= 1 else 1 if step >= 0.1 else 2).format(value)
 
-    def limited(self, most_categories: int, most_series: int) -> ChartData:
-        """The picture without categories and series beyond so many."""
+    def limit(self, most_categories: int, most_series: int) -> ChartData:
+        """The data without categories and series beyond so many."""
         return replace(
             self,
             categories=self.categories[:most_categories],
@@ -83,22 +113,22 @@ class ChartData:
         )
 
 
-def chart_data(sheet: Sheet, numbers: Numbers, *, title: str, is_share: bool) -> ChartData:
-    """The picture of a sheet: what sums up others that are shown is left out."""
-    rows = _finest(sheet.rows, sheet.row_axes)
-    columns = _finest(sheet.columns, sheet.column_axes)
-    is_drawn = sheet.is_shown & (sheet.status != CellStatus.structural_zero)
-    shown = np.where(is_drawn, sheet.values.astype(np.float64), np.nan)
+def chart_data(layout: TableLayout, numbers: Numbers, *, title: str, is_share: bool) -> ChartData:
+    """What a chart shows of a table: what sums up others that are shown is left out."""
+    rows = _finest(layout.rows, layout.row_axes)
+    columns = _finest(layout.columns, layout.column_axes)
+    is_drawn = layout.is_shown & (layout.status != CellStatus.structural_zero)
+    shown = np.where(is_drawn, layout.values.astype(np.float64), np.nan)
     decimals = 1 if is_share else decimals_of(shown)
     return ChartData(
-        tuple(_joined_label(sheet.rows[k]) for k in rows),
-        tuple(_joined_label(sheet.columns[k]) for k in columns),
+        tuple(_joined_label(layout.rows[k]) for k in rows),
+        tuple(_joined_label(layout.columns[k]) for k in columns),
         shown[np.ix_(rows, columns)],
         title,
         numbers,
         decimals,
         is_share=is_share,
-        n_rows=len(sheet.row_axes),
+        n_rows=len(layout.row_axes),
     )
 
 
@@ -116,13 +146,8 @@ def _joined_label(entries: Combination) -> str:
     return JOINED.join(entry.label for entry in entries)
 
 
-WHITE = "#ffffff"
-LEAST_CONTRAST = 4.5
-"""What WCAG 2.2 AA asks of text."""
-
-
 def style_of(accent: str) -> str:
-    """The accent and its shades as a style sheet."""
+    """The accent and its shades as a style layout."""
     strong = readable(accent)
     shades = {
         "accent": strong,
@@ -166,19 +191,7 @@ def _red_green_blue(colour: str) -> tuple[int, int, int]:
     return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:], 16)
 
 
-WIDTH = 420.0
-"""The width of every chart in its own units; pages scale it."""
-FONT = 13.0
-LINE = 14.0
-"""From one line of a name to the next."""
-SLANTED = 110.0
-"""The longest slanted name."""
-_CHARACTER = 7.3  # mean width of a character at that size
-_WIDE = "%mwMW"
-INK, SOFT, GRID = "#1a242d", "#51606d", "#dfe5e9"
-Attribute = str | float | None
-
-
+# Charts are the one markup that no template makes: every attribute of theirs is computed.
 def tag(name: str, *inside: str, **attributes: Attribute) -> Markup:
     """An element; `stroke_width` stands for `stroke-width`, `class_` for `class`."""
     given = (
@@ -192,18 +205,18 @@ def tag(name: str, *inside: str, **attributes: Attribute) -> Markup:
     return Markup(f"{opened}>{''.join(escape(part) for part in inside)}</{name}>")
 
 
-def text(x: float, y: float, said: str, **attributes: Attribute) -> Markup:
+def text_at(x: float, y: float, said: str, **attributes: Attribute) -> Markup:
     """A line of text; its baseline is at `y`."""
     return tag("text", said, x=x, y=y, **attributes)
 
 
-def slanted(x: float, y: float, said: str, angle: int, **attributes: Attribute) -> Markup:
+def slanted_text(x: float, y: float, said: str, angle: int, **attributes: Attribute) -> Markup:
     """A line of text that is turned, cut where it would be longer than `SLANTED`."""
     turn = f"rotate({angle} {x:.1f} {y:.1f})"
-    return text(x, y, shortened(said, SLANTED), transform=turn, **attributes)
+    return text_at(x, y, shorten(said, SLANTED), transform=turn, **attributes)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, **attributes: Attribute) -> Markup:
+def straight_line(x1: float, y1: float, x2: float, y2: float, **attributes: Attribute) -> Markup:
     """A straight line."""
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, **{"stroke": GRID, **attributes})
 
@@ -220,7 +233,7 @@ def tooltip(said: str) -> Markup:
     return tag("title", said)
 
 
-def drawing(title: str, description: str, height: float, parts: Iterable[str]) -> Markup:
+def svg_document(title: str, description: str, height: float, parts: Iterable[str]) -> Markup:
     """A whole chart with its name and its description."""
     return tag(
         "svg",
@@ -243,7 +256,7 @@ def width_of(said: str, size: float = FONT) -> float:
     return (len(said) + 0.6 * wide) * _CHARACTER * size / FONT
 
 
-def shortened(said: str, width: float, size: float = FONT) -> str:
+def shorten(said: str, width: float, size: float = FONT) -> str:
     """A text that is cut where it would be wider."""
     most = max(int(width / (_CHARACTER * size / FONT)), 2)
     return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"
@@ -252,11 +265,11 @@ def shortened(said: str, width: float, size: float = FONT) -> str:
 def lines_of(said: str, width: float) -> list[str]:
     """A text in one line, or in two that each have room as far as possible."""
     if width_of(said) <= width or " " not in said:
-        return [shortened(said, width)]
+        return [shorten(said, width)]
     words = said.split(" ")
     ends = [k for k in range(1, len(words)) if width_of(" ".join(words[:k])) <= width] or [1]
     first, second = " ".join(words[: ends[-1]]), " ".join(words[ends[-1] :])
-    return [shortened(part, width) for part in (first.removesuffix(" ·"), second) if part]
+    return [shorten(part, width) for part in (first.removesuffix(" ·"), second) if part]
 
 
 def name_height(names: Iterable[str], width: float) -> float:
@@ -264,11 +277,11 @@ def name_height(names: Iterable[str], width: float) -> float:
     return max(len(lines_of(name, width)) for name in names) * LINE + 4
 
 
-def label(x: float, middle: float, said: str, width: float) -> Markup:
+def row_label(x: float, middle: float, said: str, width: float) -> Markup:
     """The name of a row, which ends at `x`; in two lines where one has no room."""
     lines = lines_of(said, width)
     top = middle + FONT * 0.35 - (len(lines) - 1) * LINE / 2
-    placed = [text(x, top + k * LINE, line, text_anchor="end") for k, line in enumerate(lines)]
+    placed = [text_at(x, top + k * LINE, line, text_anchor="end") for k, line in enumerate(lines)]
     return Markup("").join(placed)
 
 
@@ -278,47 +291,31 @@ def _attribute_text(value: Attribute) -> str:
     return str(escape(str(value)))
 
 
-OTHERS = ("#c65d00", "#3b9a8f", "#6a2c7d", "#8f7a00", "#5c5c5c")
-"""Colours after the accent; each has a contrast of 3 or more with white."""
-DASHES = ("", "7 4", "2 3", "10 3 2 3", "5 2", "1 4")
-MARKERS = ("circle", "square", "diamond", "triangle", "ring", "cross")
-MOST_SERIES = 6
-_TILES = (
-    "",
-    "M0 8 8 0M-2 2 2 -2M6 10 10 6",
-    "M2 2h2v2h-2zM6 6h2v2h-2z",
-    "M0 2h8M0 6h8",
-    "M2 0v8M6 0v8",
-    "M0 0 8 8M0 8 8 0",
-)
-"""White strokes over each colour; the first series is plain."""
-
-
-def colours(accent: str) -> tuple[str, ...]:
+def series_colours(accent: str) -> tuple[str, ...]:
     """The colours of the series, the accent first."""
-    return (accent, *OTHERS)
+    return (accent, *OTHER_COLOURS)
 
 
-def fills(picture: ChartData) -> tuple[list[str], list[Markup]]:
+def series_fills(data: ChartData) -> tuple[list[str], list[Markup]]:
     """For each series its fill, and the patterns these need."""
-    shades = colours(picture.accent)[: len(picture.series)]
+    shades = series_colours(data.accent)[: len(data.series)]
     named = [shade if k == 0 else f"url(#pattern-{k})" for k, shade in enumerate(shades)]
     patterns = [_stroke_pattern(k, shade) for k, shade in enumerate(shades) if k > 0]
     return named, [tag("defs", *patterns)] if patterns else []
 
 
-def legend(picture: ChartData, looks: list[str], y: float = 0.0) -> tuple[list[Markup], float]:
+def series_legend(data: ChartData, looks: list[str]) -> tuple[list[Markup], float]:
     """Names of the series in lines, each behind its fill; and how high they stand."""
     parts: list[Markup] = []
-    x, top = 0.0, y
-    for name, look in zip(picture.series, looks, strict=True):
-        shown = shortened(name, WIDTH - 30)
+    x = top = 0.0
+    for name, look in zip(data.series, looks, strict=True):
+        shown = shorten(name, WIDTH - 30)
         if x > 0 and x + 20 + width_of(shown) > WIDTH:
             x, top = 0.0, top + 20
         parts.append(rectangle(x, top + 2, 13.0, 13.0, fill=look))
-        parts.append(text(x + 19, top + FONT, shown))
+        parts.append(text_at(x + 19, top + FONT, shown))
         x += 19 + width_of(shown) + 18
-    return parts, top + 28 - y
+    return parts, top + 28
 
 
 def _stroke_pattern(k: int, colour: str) -> Markup:

@@ -14,7 +14,6 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from discreet import __version__
 from discreet.serve.query import Query
 from discreet.serve.request import LANGUAGE
-from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import Texts, preferred_language, texts
 from discreet.tables.statement import plain_data
@@ -39,13 +38,17 @@ def templates() -> Environment:
 def render(request: Request, template: str, **parts: Any) -> str:
     """A page in the visitor's language; templates know `site`, `texts`, `root` and `visitor`."""
     site = current_site(request)
+    others = [(k, v) for k, v in request.query_params.multi_items() if k != LANGUAGE]
     common = {
         "site": site,
         "texts": texts_for(request),
         "root": root_of(request),
         "version": __version__,
         "visitor": getattr(request.state, "visitor", None),
-        "languages": _languages(request, site.config),
+        "languages": [  # for each its code, its own name, and this page in it
+            (code, texts(code).name, f"?{urlencode([*others, (LANGUAGE, code)])}")
+            for code in site.config.languages
+        ],
     }
     return templates().get_template(template).render({**common, **parts})
 
@@ -88,15 +91,6 @@ def root_of(request: Request) -> str:
     return root
 
 
-def _languages(request: Request, config: SiteConfig) -> list[tuple[str, str, str]]:
-    """For each language its code, its own name, and this page in it."""
-    others = [(k, v) for k, v in request.query_params.multi_items() if k != LANGUAGE]
-    return [
-        (code, texts(code).name, f"?{urlencode([*others, (LANGUAGE, code)])}")
-        for code in config.languages
-    ]
-
-
 @dataclass(frozen=True)
 class Addresses:
     """The addresses of a data set's pages.
@@ -137,7 +131,7 @@ class Addresses:
         """The data set for programs."""
         return f"{self.root}/api/v1/datasets/{quote(self.dataset)}"
 
-    def saved(self, query: Query) -> str:
+    def saved_query(self, query: Query) -> str:
         """The query as a file that the command line replays."""
         return f"{self.programs}/query.toml?{query.address}"
 

@@ -14,11 +14,14 @@ from discreet.serve.query import Query
 from discreet.serve.web.texts import Texts
 
 _SIZES = ("variables", "cells")
+PICK, WHERE, GROUP = "pick", "where", "group"
+NEW_LABEL, NEW_CODE, NEW_OF = "new.label", "new.code", "new.of"
+"""Parameters of the form that makes a group; the page turns them into one of the query."""
 
 
 def detail_label(detail: Detail, texts: Texts) -> str:
     """A level's name for readers."""
-    label = texts.translated(detail.label).text
+    label = texts.translate(detail.label).text
     return label[:1].upper() + label[1:]
 
 
@@ -30,9 +33,9 @@ def summary_of(query: Query, one: Placed, texts: Texts) -> str:
     codes = {entry.code for entry in one.entries}
     n = len([entry for entry in one.entries if not entry.is_total])
     if picked:
-        written = texts.numbers.written
-        shown = written(len({*picked} & codes))
-        return str(texts.build.categories.format(shown=shown, all=written(n)))
+        format_number = texts.numbers.format
+        shown = format_number(len({*picked} & codes))
+        return str(texts.build.categories.format(shown=shown, all=format_number(n)))
     return texts.count("categories", n)
 
 
@@ -68,11 +71,6 @@ def may_group(dataset: Dataset, variable: OfferedVariable) -> bool:
 def unit_label(unit: str, texts: Texts) -> str:
     """What is counted, for readers."""
     return str(getattr(texts.units, unit, unit))
-
-
-PICK, WHERE, GROUP = "pick", "where", "group"
-NEW_LABEL, NEW_CODE, NEW_OF = "new.label", "new.code", "new.of"
-"""Parameters of the form that makes a group; the page turns them into one of the query."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +118,9 @@ def category_list(dataset: Dataset, query: Query, edit: str) -> CategoryList | N
     if detail is None:
         return None
     entries = [entry for entry in variable.entries(detail) if not entry.is_total]
-    return CategoryList(kind, variable, entries, _ticks(query, kind, name, entries))
+    everything = [entry.code for entry in entries]
+    ticked = {PICK: query.picked.get(name, everything), WHERE: query.where.get(name, ())}
+    return CategoryList(kind, variable, entries, frozenset(ticked.get(kind, ())))
 
 
 def drop_full_choices(dataset: Dataset, query: Query) -> Query:
@@ -128,11 +128,5 @@ def drop_full_choices(dataset: Dataset, query: Query) -> Query:
     for one in moves.placed(query, dataset.variables):
         codes = {e.code for e in one.entries if not e.is_total}
         if codes <= {*query.picked.get(one.name, ())}:
-            query = moves.picking(query, one.name, ())
+            query = moves.pick(query, one.name, ())
     return query
-
-
-def _ticks(query: Query, kind: str, name: str, entries: Sequence[Entry]) -> frozenset[str]:
-    everything = [entry.code for entry in entries]
-    ticked = {PICK: query.picked.get(name, everything), WHERE: query.where.get(name, ())}
-    return frozenset(ticked.get(kind, ()))

@@ -22,6 +22,8 @@ from discreet.errors import UnknownNameError
 DEFAULT = "en"
 _NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
 _REMEMBERED = 1_000
+_SAME = {"no": "nb", "nn": "nb"}
+"""Languages whose readers are served by the texts of another."""
 
 
 @dataclass(frozen=True)
@@ -52,20 +54,20 @@ class Numbers:
     def _signs(self) -> dict[int, str]:
         return {ord(","): self.thousands, ord("."): self.decimal, ord("-"): self.minus}
 
-    def written(self, value: float, decimals: int = 0) -> str:
+    def format(self, value: float, decimals: int = 0) -> str:
         """A number with so many decimals."""
         text = f"{value:,.{decimals}f}"
         if text.startswith("-") and not text.strip("-0.,"):
             text = text[1:]  # what rounds to zero has no sign
-        return self.signed(text)
+        return self.localize(text)
 
-    def signed(self, english: str) -> str:
+    def localize(self, english: str) -> str:
         """A number in English with the signs of this language."""
         return english.translate(self._signs)
 
     def in_percent(self, value: float, decimals: int = 1) -> str:
         """A percentage with its sign."""
-        return self.percent.format(self.written(value, decimals))
+        return self.percent.format(self.format(value, decimals))
 
 
 class Texts(SimpleNamespace):
@@ -80,37 +82,38 @@ class Texts(SimpleNamespace):
     def count(self, what: str, n: int) -> str:
         """A number of things: `count("cells", 1)` is `1 cell`."""
         one, many = self.counted[what]
-        return (one if n == 1 else many).format(self.numbers.written(n))
+        return (one if n == 1 else many).format(self.numbers.format(n))
 
-    def translated(self, english: str) -> LanguageText:
+    def translate(self, english: str) -> LanguageText:
         """A sentence of the library in this language, or as it is where there is none."""
         if self.code == DEFAULT or not english:
             return LanguageText(english, DEFAULT)
-        return self._found(english)
+        return self._cached_look_up(english)
 
     @cached_property
-    def _found(self) -> Callable[[str], LanguageText]:
-        return lru_cache(_REMEMBERED)(self._looked_up)
+    def _cached_look_up(self) -> Callable[[str], LanguageText]:
+        return lru_cache(_REMEMBERED)(self._look_up)
 
     @cached_property
     def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
         """What is translated, the most exact first."""
         order = sorted(self.said, key=lambda english: -len(english.replace("{}", "")))
-        return [(_pattern(english), self.said[english]) for english in order]
+        texts = ("(.+?)".join(map(re.escape, english.split("{}"))) for english in order)
+        return [(re.compile(t, re.DOTALL), self.said[e]) for t, e in zip(texts, order, strict=True)]
 
-    def _looked_up(self, english: str) -> LanguageText:
+    def _look_up(self, english: str) -> LanguageText:
         for pattern, translation in self._patterns:
             found = pattern.fullmatch(english)
             if found:
-                parts = [self._localized(part) for part in found.groups()]
+                parts = [self._localize(part) for part in found.groups()]
                 return LanguageText(translation.format(*parts), self.code)
         return LanguageText(english, DEFAULT)
 
-    def _localized(self, part: str) -> str:
+    def _localize(self, part: str) -> str:
         """A part of a sentence: a number as it is written here, a sentence translated."""
         if _NUMBER.fullmatch(part):
-            return self.numbers.signed(part)
-        return self.translated(part).text
+            return self.numbers.localize(part)
+        return self.translate(part).text
 
 
 @cache
@@ -135,10 +138,9 @@ def read_texts(language: str) -> dict[str, Any]:
 
 def make_texts(language: str, content: Mapping[str, Any]) -> Texts:
     """The texts of a file's content."""
-    sections = {name: _section(value) for name, value in content.items()}
-    sections |= {name: content[name] for name in ("counted", "said")}
-    sections |= {"code": language, "numbers": Numbers(**content["numbers"])}
-    return Texts(**sections)
+    mappings = {name: content[name] for name in ("counted", "said")}
+    numbers = Numbers(**content["numbers"])
+    return Texts(**{**_sections(content), **mappings, "code": language, "numbers": numbers})
 
 
 def preferred_language(header: str, offered: Sequence[str]) -> str:
@@ -151,32 +153,6 @@ def preferred_language(header: str, offered: Sequence[str]) -> str:
     return offered[0]
 
 
-_SAME = {"no": "nb", "nn": "nb"}
-"""Languages whose readers are served by the texts of another."""
-
-
-def _wish(part: str) -> tuple[str, float]:
-    tag, _, quality = part.strip().lower().partition(";q=")
-    try:
-        return tag, float(quality) if quality else 1.0
-    except ValueError:
-        return tag, 0.0
-
-
-def _section(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return SimpleNamespace(**{name: _section(inner) for name, inner in value.items()})
-    return value
-
-
-def _pattern(english: str) -> re.Pattern[str]:
-    return re.compile("(.+?)".join(map(re.escape, english.split("{}"))), re.DOTALL)
-
-
-def _folder() -> Any:
-    return files("discreet.serve.web") / "texts"
-
-
 def nice_ticks(largest: float, about: int = 4) -> list[float]:
     """Round numbers from zero to just beyond the largest value."""
     if not largest > 0:
@@ -187,3 +163,23 @@ def nice_ticks(largest: float, about: int = 4) -> list[float]:
     if largest >= about and step < 1:
         step = 1.0
     return [step * k for k in range(math.ceil(largest / step - 1e-9) + 1)]
+
+
+def _wish(part: str) -> tuple[str, float]:
+    tag, _, quality = part.strip().lower().partition(";q=")
+    try:
+        return tag, float(quality) if quality else 1.0
+    except ValueError:
+        return tag, 0.0
+
+
+def _sections(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of a section, those within it as sections of their own."""
+    return {
+        name: SimpleNamespace(**_sections(value)) if isinstance(value, Mapping) else value
+        for name, value in content.items()
+    }
+
+
+def _folder() -> Any:
+    return files("discreet.serve.web") / "texts"

@@ -14,6 +14,11 @@ from discreet.serve.web.texts import LanguageText, Texts
 from discreet.tables.protected import COUNT
 from discreet.tables.statement import Sentence, Statement
 
+_OFF = ("moves-at-most", "mean-zero", "variance", "never-published", "threshold", "multiples")
+_SUMS = ("adds-up", "need-not-add-up")
+_OF_SINGLE_CELLS = ("moves-at-most", "never-published", "threshold", "multiples", "same-everywhere")
+"""What holds for a figure of the release, but not for sums of several of them."""
+
 
 def title_of(answer: Answer, texts: Texts) -> str:
     """What the table shows: rows by columns, each with its level where there is a choice."""
@@ -71,24 +76,8 @@ def citation_of(answer: Answer, publisher: str, address: str, day: date, texts: 
 
 def written_date(day: date, texts: Texts) -> str:
     """A day as readers of a language write it."""
-    months: Sequence[str] = texts.site.months
-    return str(texts.site.date.format(day=day.day, month=months[day.month - 1], year=day.year))
-
-
-def _join_labels(asked: Sequence[DetailedVariable], texts: Texts) -> str:
-    return str(texts.table.and_.join(_label(one, texts) for one in asked))
-
-
-def _label(asked: DetailedVariable, texts: Texts) -> str:
-    """A variable inside a sentence, with its level where there is a choice."""
-    level = texts.translated(asked.detail.label).text
-    return f"{asked.variable.label_inside} ({level})" if level else asked.variable.label_inside
-
-
-_OFF = ("moves-at-most", "mean-zero", "variance", "never-published", "threshold", "multiples")
-_SUMS = ("adds-up", "need-not-add-up")
-_OF_SINGLE_CELLS = ("moves-at-most", "never-published", "threshold", "multiples", "same-everywhere")
-"""What holds for a figure of the release, but not for sums of several of them."""
+    month = texts.site.months[day.month - 1]
+    return str(texts.site.date.format(day=day.day, month=month, year=day.year))
 
 
 @dataclass(frozen=True)
@@ -101,16 +90,16 @@ class TableNote:
 
 def notes_of(answer: Answer, texts: Texts) -> list[TableNote]:
     """What is said under a table, for every reader."""
-    statement, said = answer.cube.statement, texts.notes
+    dataset, statement, said = answer.dataset, answer.cube.statement, texts.notes
+    # Filters and groups of tables made on the fly add up protected figures, each with its noise.
+    is_summed = dataset.is_live and bool(answer.query.where or answer.query.groups)
+    shown = [LanguageText(text, "") for text in answer.groups]
+    shown += [texts.translate(note) for note in answer.notes]
     found = [
-        *statement_notes(
-            statement, answer.dataset.source.mode, texts, is_summed=_is_summed(answer)
-        ),
-        TableNote(said.shown, _notes_on_groups(answer, texts)),
+        *statement_notes(statement, dataset.source.mode, texts, is_summed=is_summed),
+        TableNote(said.shown, shown),
         TableNote(said.unit, _units(answer, texts)),
-        TableNote(
-            said.footnotes, [LanguageText(note, "") for note in answer.dataset.about.footnotes]
-        ),
+        TableNote(said.footnotes, [LanguageText(note, "") for note in dataset.about.footnotes]),
     ]
     return [note for note in found if note.sentences]
 
@@ -139,19 +128,18 @@ def statement_notes(
 
 def budget_note(budget: BudgetStatus | None, texts: Texts) -> list[TableNote]:
     """What private tables of a data set may cost and have cost."""
-    found = [] if budget is None else [texts.translated(budget.text)]
+    found = [] if budget is None else [texts.translate(budget.text)]
     return [TableNote(texts.notes.budget, found)] if found else []
 
 
-def _notes_on_groups(answer: Answer, texts: Texts) -> list[LanguageText]:
-    """What rules say of the table, and what the visitor's groups add up."""
-    groups = [LanguageText(text, "") for text in answer.groups]
-    return [*groups, *(texts.translated(note) for note in answer.notes)]
+def _join_labels(asked: Sequence[DetailedVariable], texts: Texts) -> str:
+    return str(texts.table.and_.join(_label(one, texts) for one in asked))
 
 
-def _is_summed(answer: Answer) -> bool:
-    """Whether figures are sums of several protected ones."""
-    return answer.dataset.is_live and bool(answer.query.where or answer.query.groups)
+def _label(asked: DetailedVariable, texts: Texts) -> str:
+    """A variable inside a sentence, with its level where there is a choice."""
+    level = texts.translate(asked.detail.label).text
+    return f"{asked.variable.label_inside} ({level})" if level else asked.variable.label_inside
 
 
 def _units(answer: Answer, texts: Texts) -> list[LanguageText]:
@@ -167,4 +155,4 @@ def _plain(
     sentences: Iterable[Sentence], kinds: Sequence[str] | None, texts: Texts
 ) -> list[LanguageText]:
     said = dict.fromkeys(s.plain for s in sentences if s.plain and (not kinds or s.kind in kinds))
-    return [texts.translated(text) for text in said]
+    return [texts.translate(text) for text in said]

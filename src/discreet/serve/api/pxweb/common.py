@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 
 from discreet.serve.api.pxweb import models
 from discreet.serve.api.pxweb.metadata import ROOT
-from discreet.serve.refusals import Refusal, malformed
+from discreet.serve.refusals import Refusal, malformed_request
 from discreet.serve.site.site import Site
 
 _MOST_CELLS = 100_000
@@ -23,11 +23,13 @@ MEDIA_TYPE = "application/problem+json"
 _PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": "A problem, with what is allowed.",
-        "content": {MEDIA_TYPE: {"schema": models.Problem.model_json_schema()}},
+        "content": {MEDIA_TYPE: {"schema": models.ProblemDetails.model_json_schema()}},
     }
     for status in (400, 403, 404)
 }
 Lang = Annotated[str | None, Query(description="The language, if not the default one.")]
+TOO_LARGE = ("too_many_cells", "too_many_variables")
+"""Refusals that the protocol answers with 403."""
 
 
 def router_of() -> APIRouter:
@@ -73,10 +75,6 @@ def max_cells(site: Site) -> int:
     return min([_MOST_CELLS, *told])
 
 
-TOO_LARGE = ("too_many_cells", "too_many_variables")
-"""Refusals that the protocol answers with 403."""
-
-
 class ProblemRoute(APIRoute):
     """A route whose refusals are problem details; faults of ours go on to the guard."""
 
@@ -84,18 +82,18 @@ class ProblemRoute(APIRoute):
         """The handler with refusals turned into answers."""
         handler = super().get_route_handler()
 
-        async def handled(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             try:
                 return await handler(request)
             except Refusal as refusal:
                 return problem(request, refusal)
             except RequestValidationError as error:
-                return problem(request, malformed(error.errors(), 400))
+                return problem(request, malformed_request(error.errors(), 400))
             except HTTPException:  # the body is no JSON
                 message = "The body of the request cannot be read."
                 return problem(request, Refusal("unreadable", message, "A body in JSON."))
 
-        return handled
+        return handle
 
 
 def problem(request: Request, refusal: Refusal) -> Response:
@@ -108,6 +106,6 @@ def problem(request: Request, refusal: Refusal) -> Response:
         "status": status,
         "detail": f"{refusal.public()} {refusal.allowed}",
         "instance": request.scope["state"]["path"],
-        "offers": refusal.offered,
+        "offers": refusal.offers_json,
     }
     return JSONResponse(told, status, media_type=MEDIA_TYPE)

@@ -47,6 +47,20 @@ Params = Annotated[
 ]
 Codes = Annotated[list[str] | None, Query(description="Variables, with commas between.")]
 JSON_STAT: Final = "json-stat2"
+FORMATS = {
+    JSON_STAT: "json-stat",
+    "csv": "csv",
+    "px": "px",
+    "xlsx": "xlsx",
+    "html": "html",
+    "parquet": "parquet",
+}
+_LABELS_BY_PARAM: dict[str, Labels] = {
+    "UseCodes": "codes",
+    "UseTexts": "labels",
+    "UseCodesAndTexts": "both",
+}
+_SEPARATORS = {"SeparatorTab": "\t", "SeparatorSpace": " ", "SeparatorSemicolon": ";"}
 
 
 @router.get(
@@ -164,6 +178,7 @@ def _data(
     form: str,
     params: Sequence[str],
 ) -> Response:
+    """The selected cells in the format asked for."""
     selection = CellSelection.of(dataset, wishes, heading)
     most = max_cells(current_site(request))
     if selection.cells > most:
@@ -172,50 +187,27 @@ def _data(
     listed = [name for text in params for name in split_expressions(text)]
     for name in listed:
         one_of("outputFormatParams", name, models.FORMAT_PARAMS)
-    return data_reply(request, selection, form, listed)
-
-
-FORMATS = {
-    JSON_STAT: "json-stat",
-    "csv": "csv",
-    "px": "px",
-    "xlsx": "xlsx",
-    "html": "html",
-    "parquet": "parquet",
-}
-_LABELS_BY_PARAM: dict[str, Labels] = {
-    "UseCodes": "codes",
-    "UseTexts": "labels",
-    "UseCodesAndTexts": "both",
-}
-_SEPARATORS = {"SeparatorTab": "\t", "SeparatorSpace": " ", "SeparatorSemicolon": ";"}
-
-
-def data_reply(
-    request: Request, selection: CellSelection, form: str, params: Sequence[str]
-) -> Response:
-    """The selected cells as an answer."""
-    teller = TableDescriber.of(request)
-    answers = selection.answered()
-    cube = selection.cube(answers, teller.texts)
-    options = _file_options(selection, answers, teller)
+    describer = TableDescriber.of(request)
+    answers = selection.ask()
+    cube = selection.cube(answers, describer.texts)
+    options = _file_options(selection, answers, describer)
     if form == JSON_STAT:
-        found = _json_stat(selection, cube, options, teller)
+        found = _json_stat(selection, cube, options, describer)
         return reply(request, json_bytes(found), "application/json")
     writer = writer_named(FORMATS[form])
-    content = writer.write(cube, _with_format_params(options, params))
+    content = writer.write(cube, _with_format_params(options, listed))
     return reply(request, content, writer.media_type)
 
 
 def _file_options(
-    selection: CellSelection, answers: Mapping[str, Answer], teller: TableDescriber
+    selection: CellSelection, answers: Mapping[str, Answer], describer: TableDescriber
 ) -> Options:
     first = next(iter(answers.values()))
     labels = [s.variable.label for s in selection.variables]
     title = f"{selection.dataset.title}: {', '.join(labels)}" if labels else selection.dataset.title
-    about = replace(teller.about(first), title=title)
+    about = replace(describer.about(first), title=title)
     columns = (*selection.in_columns, CONTENTS)
-    measure = " / ".join(unit_label(unit, teller.texts) for unit in selection.units)
+    measure = " / ".join(unit_label(unit, describer.texts) for unit in selection.units)
     return Options(layout="wide", columns=columns, measure=measure, about=about)
 
 
@@ -234,15 +226,15 @@ def _with_format_params(options: Options, params: Sequence[str]) -> Options:
 
 
 def _json_stat(
-    selection: CellSelection, cube: Cube, options: Options, teller: TableDescriber
+    selection: CellSelection, cube: Cube, options: Options, describer: TableDescriber
 ) -> dict[str, Any]:
     """JSON-stat with what the protocol adds to it."""
     dataset, columns = selection.dataset, selection.in_columns
-    found, extension = json_stat(cube, options), extension_of(selection.dataset, teller)
+    found, extension = json_stat(cube, options), extension_of(selection.dataset, describer)
     extension["px"]["stub"] = [s.name for s in selection.variables if s.name not in columns]
     extension["px"]["heading"] = [*columns, CONTENTS]
     symbols = found["extension"]["status"]
-    found["dimension"] = dimensions(list(cube.axes), dataset, teller)
+    found["dimension"] = dimensions(list(cube.axes), dataset, describer)
     found["extension"] = {**extension, "status": symbols, "citation": options.about.citation}
     found |= {"role": {"metric": [CONTENTS]}, "updated": updated_of(dataset)}
     return {name: value for name, value in found.items() if value is not None}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
@@ -62,16 +62,16 @@ def config(request: Request) -> Response:
 @router.get("/navigation", response_model=models.Folder, summary="The folder of all tables")
 def navigation(request: Request, lang: Lang = None) -> Response:
     """All tables in one folder."""
-    teller = TableDescriber.of(request)
-    site = teller.site
+    describer = TableDescriber.of(request)
+    site = describer.site
     found = {
-        "language": teller.texts.code,
+        "language": describer.texts.code,
         "id": FOLDER,
         "label": site.title,
         "description": site.config.description,
         "tags": [],
-        "folderContents": [table_json(d, teller) for d in site.datasets.values()],
-        "links": [link("self", "navigation", teller)],
+        "folderContents": [table_json(d, describer) for d in site.datasets.values()],
+        "links": [link("self", "navigation", describer)],
     }
     return json_reply(request, found)
 
@@ -96,10 +96,10 @@ def tables(
     pageSize: Annotated[int, Query(ge=1, le=100_000)] = 100,
 ) -> Response:
     """The tables, page by page."""
-    teller = TableDescriber.of(request)
-    listed = [table_json(d, teller) for d in teller.site.datasets.values()]
+    describer = TableDescriber.of(request)
+    listed = [table_json(d, describer) for d in describer.site.datasets.values()]
     words = (query or "").casefold().split()
-    found = [t for t in listed if all(w in _search_text(t) for w in words) and _is_new(t, pastDays)]
+    found = [t for t in listed if _is_listed(t, words, pastDays)]
     part = ListPage(pageNumber, pageSize, len(found))
     page = {
         "pageNumber": part.number,
@@ -108,7 +108,7 @@ def tables(
         "totalPages": part.pages,
         "links": [],
     }
-    language = teller.texts.code
+    language = describer.texts.code
     links = [
         {"rel": rel, "hreflang": language, "href": href}
         for rel, href in part.links(request, "pageNumber").items()
@@ -121,9 +121,9 @@ def tables(
 @router.get("/tables/{dataset}", response_model=models.TableResponse, summary="A table")
 def table(request: Request, dataset: str, lang: Lang = None) -> Response:
     """A table as the list shows it."""
-    teller = TableDescriber.of(request)
-    found = table_json(teller.site.dataset(dataset), teller)
-    return json_reply(request, {**found, "language": teller.texts.code})
+    describer = TableDescriber.of(request)
+    found = table_json(describer.site.dataset(dataset), describer)
+    return json_reply(request, {**found, "language": describer.texts.code})
 
 
 @router.get(
@@ -156,8 +156,8 @@ def metadata(
 )
 def default_selection(request: Request, dataset: str, lang: Lang = None) -> Response:
     """The selection of a table when none is made."""
-    teller = TableDescriber.of(request)
-    found = teller.site.dataset(dataset)
+    describer = TableDescriber.of(request)
+    found = describer.site.dataset(dataset)
     wishes = default_wishes(found)
     selection = [
         {"variableCode": name, "codelist": None, "valueCodes": list(wish.codes)}
@@ -167,8 +167,8 @@ def default_selection(request: Request, dataset: str, lang: Lang = None) -> Resp
     told = {
         "selection": selection,
         "placement": {"heading": [CONTENTS], "stub": stub},
-        "language": teller.texts.code,
-        "links": [link("self", f"tables/{found.name}/defaultselection", teller)],
+        "language": describer.texts.code,
+        "links": [link("self", f"tables/{found.name}/defaultselection", describer)],
     }
     return json_reply(request, told)
 
@@ -182,13 +182,10 @@ def code_list(request: Request, codelist_id: str, lang: Lang = None) -> Response
     return json_reply(request, codelist_json(found, TableDescriber.of(request)))
 
 
-def _search_text(table: Mapping[str, Any]) -> str:
+def _is_listed(table: Mapping[str, Any], words: Sequence[str], days: int | None) -> bool:
+    """Whether a table's texts hold all words, and its day lies within so many days."""
     texts = (table["id"], table["label"], table["description"], *table["variableNames"])
-    return " ".join(texts).casefold()
-
-
-def _is_new(table: Mapping[str, Any], days: int | None) -> bool:
-    if days is None:
-        return True
-    since = datetime.now(UTC) - timedelta(days=days)
-    return bool(table["updated"]) and datetime.fromisoformat(table["updated"]) >= since
+    text, updated = " ".join(texts).casefold(), table["updated"]
+    since = None if days is None else datetime.now(UTC) - timedelta(days=days)
+    is_new = since is None or (bool(updated) and datetime.fromisoformat(updated) >= since)
+    return is_new and all(word in text for word in words)

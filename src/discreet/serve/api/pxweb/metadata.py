@@ -11,7 +11,7 @@ from discreet.release.cube import Cube, CubeAxis, Entry
 from discreet.release.formats.json import dimension
 from discreet.serve.api.files import TableDescriber
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.source import Detail, DetailedVariable, OfferedVariable
+from discreet.serve.data.source import DetailedVariable, OfferedVariable
 from discreet.serve.refusals import no_such
 from discreet.serve.site.site import Site
 from discreet.serve.web.panel import unit_label
@@ -19,6 +19,9 @@ from discreet.serve.web.texts import Texts
 
 CONTENTS = "ContentsCode"
 _CONTENTS_LABEL = {"en": "contents", "nb": "statistikkvariabel"}
+SEE_METADATA = "See the metadata of the table."
+ROOT = "/api/pxweb/v2"
+FOLDER = "tables"
 
 
 def contents_axis(units: Sequence[str], texts: Texts) -> CubeAxis:
@@ -30,9 +33,6 @@ def contents_axis(units: Sequence[str], texts: Texts) -> CubeAxis:
 def with_contents(cubes: Mapping[str, Cube], texts: Texts) -> Cube:
     """Cubes of several units as one, with the units as its last variable."""
     return Cube.stacked(contents_axis(list(cubes), texts), list(cubes.values()))
-
-
-SEE_METADATA = "See the metadata of the table."
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,10 +60,11 @@ def codelists_of(dataset: Dataset, variable: OfferedVariable) -> list[LevelCodeL
     """The code lists of a variable: its single levels, where there is a choice."""
     if len(variable.details) == 1:
         return []
+    levels = [detail for detail in variable.details if detail.name != variable.name]
+    ids = [re.sub(r"[^\w-]+", "_", f"{dataset.name}_{level.name}") for level in levels]
     return [
-        LevelCodeList(variable, detail, _codelist_id(dataset.name, detail))
-        for detail in variable.details
-        if detail.name != variable.name
+        LevelCodeList(variable, level, f"agg_{id.strip('_')}")
+        for level, id in zip(levels, ids, strict=True)
     ]
 
 
@@ -83,34 +84,15 @@ def codelist_for(dataset: Dataset, variable: OfferedVariable, id: str) -> LevelC
     return _codelist_named(id, codelists_of(dataset, variable), 400)
 
 
-def _codelist_named(id: str, known: Sequence[LevelCodeList], status: int) -> LevelCodeList:
-    for found in known:
-        if found.id == id:
-            return found
-    names = [found.id for found in known]
-    raise no_such(
-        "code list", id, names, code="unknown_codelist", allowed=SEE_METADATA, status=status
-    )
-
-
-def _codelist_id(dataset: str, detail: Detail) -> str:
-    words = re.sub(r"[^\w-]+", "_", f"{dataset}_{detail.name}").strip("_")
-    return f"agg_{words}"
-
-
-ROOT = "/api/pxweb/v2"
-FOLDER = "tables"
-
-
-def link(rel: str, path: str, teller: TableDescriber) -> dict[str, str]:
+def link(rel: str, path: str, describer: TableDescriber) -> dict[str, str]:
     """A link to a path of the interface, with its language."""
-    return {"rel": rel, "hreflang": teller.texts.code, "href": f"{teller.base}{ROOT}/{path}"}
+    return {"rel": rel, "hreflang": describer.texts.code, "href": f"{describer.base}{ROOT}/{path}"}
 
 
-def table_json(dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
+def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
     """A table as lists show it."""
-    path, title = f"tables/{dataset.name}", teller.site.title
-    contents = contents_axis(dataset.source.units, teller.texts)
+    path, title = f"tables/{dataset.name}", describer.site.title
+    contents = contents_axis(dataset.source.units, describer.texts)
     return {
         "type": "Table",
         "id": dataset.name,
@@ -126,47 +108,47 @@ def table_json(dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
         "timeUnit": "Other",
         "paths": [[{"id": FOLDER, "label": title}]],
         "links": [
-            link("self", path, teller),
-            link("metadata", f"{path}/metadata", teller),
-            link("data", f"{path}/data", teller),
+            link("self", path, describer),
+            link("metadata", f"{path}/metadata", describer),
+            link("data", f"{path}/data", describer),
         ],
     }
 
 
 def metadata_json(
-    dataset: Dataset, teller: TableDescriber, codelists: Mapping[str, LevelCodeList]
+    dataset: Dataset, describer: TableDescriber, codelists: Mapping[str, LevelCodeList]
 ) -> dict[str, Any]:
     """All variables with their values, as a JSON-stat data set without figures."""
     axes = [_axis(v, codelists.get(v.name)) for v in dataset.variables]
-    axes.append(contents_axis(dataset.source.units, teller.texts))
+    axes.append(contents_axis(dataset.source.units, describer.texts))
     updated = updated_of(dataset)
     return {
         "version": "2.0",
         "class": "dataset",
-        "href": link("self", f"tables/{dataset.name}/metadata", teller)["href"],
+        "href": link("self", f"tables/{dataset.name}/metadata", describer)["href"],
         "label": dataset.title,
-        "source": dataset.about.source or teller.site.title,
+        "source": dataset.about.source or describer.site.title,
         **({"updated": updated} if updated else {}),
         "note": _notes_of(dataset),
         "role": {"metric": [CONTENTS]},
         "id": [axis.name for axis in axes],
         "size": [len(axis) for axis in axes],
-        "dimension": dimensions(axes, dataset, teller),
+        "dimension": dimensions(axes, dataset, describer),
         "value": None,
-        "extension": extension_of(dataset, teller),
+        "extension": extension_of(dataset, describer),
     }
 
 
-def dimensions(axes: list[CubeAxis], dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
+def dimensions(axes: list[CubeAxis], dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
     """Variables and units with what can be done with them."""
     known = {v.name: v for v in dataset.variables}
     found = {axis.name: dimension(axis) for axis in axes}
     for name, variable in known.items():
         if name in found:
-            found[name]["extension"] = _dimension_extension(dataset, variable, teller)
+            found[name]["extension"] = _dimension_extension(dataset, variable, describer)
     units = axes[-1].codes
     found[CONTENTS]["category"]["unit"] = {
-        unit: {"base": unit_label(unit, teller.texts), "decimals": 0} for unit in units
+        unit: {"base": unit_label(unit, describer.texts), "decimals": 0} for unit in units
     }
     found[CONTENTS]["extension"] = {
         "elimination": False,
@@ -177,29 +159,9 @@ def dimensions(axes: list[CubeAxis], dataset: Dataset, teller: TableDescriber) -
     return found
 
 
-def _dimension_extension(
-    dataset: Dataset, variable: OfferedVariable, teller: TableDescriber
-) -> dict[str, Any]:
-    """What can be done with a variable: leave it out, or take another code list."""
-    return {
-        "elimination": True,
-        "eliminationValueCode": variable.axis.total,
-        "show": "value",
-        "codeLists": [
-            {
-                "id": found.id,
-                "label": _codelist_label(found),
-                "type": "Aggregation",
-                "links": [link("metadata", f"codelists/{found.id}", teller)],
-            }
-            for found in codelists_of(dataset, variable)
-        ],
-    }
-
-
-def extension_of(dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
+def extension_of(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
     """What the protocol keeps beside JSON-stat."""
-    contact = dataset.about.contact or teller.site.config.contact
+    contact = dataset.about.contact or describer.site.config.contact
     return {
         "px": {
             "tableid": dataset.name,
@@ -208,7 +170,7 @@ def extension_of(dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
             "official-statistics": False,
             "aggregallowed": False,
             "copyright": False,
-            "language": teller.texts.code,
+            "language": describer.texts.code,
             "contents": dataset.title,
             "heading": [CONTENTS],
             "stub": [v.name for v in dataset.variables],
@@ -221,13 +183,13 @@ def extension_of(dataset: Dataset, teller: TableDescriber) -> dict[str, Any]:
     }
 
 
-def codelist_json(found: LevelCodeList, teller: TableDescriber) -> dict[str, Any]:
+def codelist_json(found: LevelCodeList, describer: TableDescriber) -> dict[str, Any]:
     """A code list with what each of its values holds."""
     return {
         "id": found.id,
         "label": _codelist_label(found),
-        "language": teller.texts.code,
-        "languages": list(teller.site.config.languages),
+        "language": describer.texts.code,
+        "languages": list(describer.site.config.languages),
         "elimination": True,
         "eliminationValueCode": found.variable.axis.total,
         "type": "Aggregation",
@@ -235,13 +197,41 @@ def codelist_json(found: LevelCodeList, teller: TableDescriber) -> dict[str, Any
             {"code": e.code, "label": e.label, "valueMap": found.leaves_of(e.code)}
             for e in found.categories
         ],
-        "links": [link("self", f"codelists/{found.id}", teller)],
+        "links": [link("self", f"codelists/{found.id}", describer)],
     }
 
 
 def updated_of(dataset: Dataset) -> str | None:
     """The day of the edition as a time, where the data set tells a day."""
     return f"{dataset.about.day}T00:00:00Z" if dataset.about.day else None
+
+
+def _codelist_named(id: str, known: Sequence[LevelCodeList], status: int) -> LevelCodeList:
+    for found in known:
+        if found.id == id:
+            return found
+    names, code = [found.id for found in known], "unknown_codelist"
+    raise no_such("code list", id, names, code=code, allowed=SEE_METADATA, status=status)
+
+
+def _dimension_extension(
+    dataset: Dataset, variable: OfferedVariable, describer: TableDescriber
+) -> dict[str, Any]:
+    """What can be done with a variable: leave it out, or take another code list."""
+    return {
+        "elimination": True,
+        "eliminationValueCode": variable.axis.total,
+        "show": "value",
+        "codeLists": [
+            {
+                "id": found.id,
+                "label": _codelist_label(found),
+                "type": "Aggregation",
+                "links": [link("metadata", f"codelists/{found.id}", describer)],
+            }
+            for found in codelists_of(dataset, variable)
+        ],
+    }
 
 
 def _codelist_label(found: LevelCodeList) -> str:

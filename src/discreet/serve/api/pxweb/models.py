@@ -7,7 +7,7 @@ import binascii
 import zlib
 from typing import Any, Literal, get_args
 
-from pydantic import AliasChoices, BaseModel, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from discreet.serve.api.models import ClosedModel, JsonStat
 from discreet.serve.refusals import Refusal
@@ -25,6 +25,8 @@ FormatParam = Literal[
 FORMAT_PARAMS: tuple[str, ...] = get_args(FormatParam)
 MOST_ENTRIES = 10_000
 """Most entries of a list that a program sends."""
+LONGEST_NAME = 4_000
+_LARGEST_QUERY = 100_000
 
 
 class VariableSelection(BaseModel):
@@ -60,8 +62,10 @@ class SavedQueryModel(BaseModel):
     outputFormatParams: list[FormatParam] = Field(default_factory=list, max_length=10)
 
 
-class Problem(ClosedModel):
+class ProblemDetails(ClosedModel):
     """Why a request was not answered."""
+
+    model_config = ConfigDict(title="Problem")
 
     type: str
     title: str
@@ -200,10 +204,6 @@ class DefaultSelection(VariablesSelection):
 
     language: str
     links: list[Link]
-
-
-LONGEST_NAME = 4_000
-_LARGEST_QUERY = 100_000
 
 
 def name_of(query: SavedQueryModel) -> str:

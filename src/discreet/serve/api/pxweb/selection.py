@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -23,6 +23,9 @@ from discreet.serve.data.source import DetailedVariable, OfferedVariable, by_det
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal, no_such
 from discreet.serve.web.texts import Texts
+
+_CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
+_MOST_PATTERNS = 100
 
 
 @dataclass(frozen=True)
@@ -110,7 +113,7 @@ class CellSelection:
             unit=unit,
         )
 
-    def answered(self) -> dict[str, Answer]:
+    def ask(self) -> dict[str, Answer]:
         """The answers, by unit."""
         return {unit: self.dataset.answer(self.query(unit)) for unit in self.units}
 
@@ -140,20 +143,6 @@ def default_wishes(dataset: Dataset) -> dict[str, Wish]:
         if name in dataset.first.variables:
             found[asked.name] = Wish(tuple(entry.code for entry in asked.entries))
     return found
-
-
-def _select(dataset: Dataset, variable: OfferedVariable, wish: Wish) -> VariableChoice:
-    """The codes of a wish in the smallest detail that has them all."""
-    if wish.codelist:
-        found = codelist_for(dataset, variable, wish.codelist)
-        codes = choose_codes(variable.name, [e.code for e in found.categories], wish.codes)
-        return VariableChoice(variable, found.detail, tuple(codes))
-    codes = choose_codes(variable.name, [e.code for e in widest(variable).entries], wish.codes)
-    return VariableChoice(variable, coarsest(variable, codes).detail, tuple(codes))
-
-
-_CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
-_MOST_PATTERNS = 100
 
 
 def split_expressions(text: str) -> list[str]:
@@ -196,59 +185,40 @@ def choose_codes(variable: str, codes: Sequence[str], expressions: Sequence[str]
     return [code for code in codes if code in found]
 
 
-def _codes_of(variable: str, codes: Sequence[str], expression: str) -> Sequence[str]:
-    call = _CALL.fullmatch(expression.strip())
-    if call is not None:
-        name, given = call[1].lower(), [part.strip() for part in call[2].split(",")]
-        return _CALLS[name](variable, codes, given)
-    if "*" not in expression and "?" not in expression:
-        return ()
-    return [code for code in codes if matches(code, expression)]
-
-
 def matches(text: str, pattern: str) -> bool:
     """Whether a pattern with `*` and `?` describes a text; no pattern takes long."""
     return fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
-def _top(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
-    count, offset = _numbers(variable, given)
-    return codes[offset : offset + count]
+def _select(dataset: Dataset, variable: OfferedVariable, wish: Wish) -> VariableChoice:
+    """The codes of a wish in the smallest detail that has them all."""
+    if wish.codelist:
+        found = codelist_for(dataset, variable, wish.codelist)
+        codes = choose_codes(variable.name, [e.code for e in found.categories], wish.codes)
+        return VariableChoice(variable, found.detail, tuple(codes))
+    codes = choose_codes(variable.name, [e.code for e in widest(variable).entries], wish.codes)
+    return VariableChoice(variable, coarsest(variable, codes).detail, tuple(codes))
 
 
-def _bottom(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
-    count, offset = _numbers(variable, given)
-    return codes[::-1][offset : offset + count]
-
-
-def _range(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
-    if len(given) != 2:
-        raise _malformed_selection(variable, "range(FIRST,LAST)")
-    return codes[_place(variable, codes, given[0]) : _place(variable, codes, given[1]) + 1]
-
-
-def _from(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
-    return codes[_place(variable, codes, ",".join(given)) :]
-
-
-def _to(variable: str, codes: Sequence[str], given: Sequence[str]) -> Sequence[str]:
-    return codes[: _place(variable, codes, ",".join(given)) + 1]
-
-
-_CALLS: dict[str, Callable[[str, Sequence[str], Sequence[str]], Sequence[str]]] = {
-    "top": _top,
-    "bottom": _bottom,
-    "range": _range,
-    "from": _from,
-    "to": _to,
-}
-
-
-def _numbers(variable: str, given: Sequence[str]) -> tuple[int, int]:
-    """How many, and how many are passed over before."""
-    if not 1 <= len(given) <= 2 or not all(re.fullmatch(r"[0-9]{1,9}", part) for part in given):
-        raise _malformed_selection(variable, "top(N), top(N,OFFSET), bottom(N) or bottom(N,OFFSET)")
-    return int(given[0]), int(given[1]) if len(given) == 2 else 0
+def _codes_of(variable: str, codes: Sequence[str], expression: str) -> Sequence[str]:
+    """The codes that a call such as `top(5)`, or a pattern, means."""
+    call = _CALL.fullmatch(expression.strip())
+    if call is None:
+        is_pattern = "*" in expression or "?" in expression
+        return [code for code in codes if matches(code, expression)] if is_pattern else ()
+    name, given = call[1].lower(), [part.strip() for part in call[2].split(",")]
+    if name in ("top", "bottom"):
+        if not 1 <= len(given) <= 2 or not all(re.fullmatch(r"[0-9]{1,9}", n) for n in given):
+            allowed = "top(N), top(N,OFFSET), bottom(N) or bottom(N,OFFSET)"
+            raise _malformed_selection(variable, allowed)
+        count, offset = int(given[0]), int(given[1]) if len(given) == 2 else 0
+        return (codes if name == "top" else codes[::-1])[offset : offset + count]
+    if name == "range":
+        if len(given) != 2:
+            raise _malformed_selection(variable, "range(FIRST,LAST)")
+        return codes[_place(variable, codes, given[0]) : _place(variable, codes, given[1]) + 1]
+    place = _place(variable, codes, ",".join(given))  # a code may hold commas
+    return codes[place:] if name == "from" else codes[: place + 1]
 
 
 def _place(variable: str, codes: Sequence[str], code: str) -> int:

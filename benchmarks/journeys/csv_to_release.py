@@ -1,0 +1,29 @@
+"""Journey: records in a CSV file → a release of 21 cells by cell keys → a CSV file.
+
+Count what it passes through: `python ../shared/tools/house.py --walk benchmarks/journeys/csv_to_release.py`.
+"""
+
+import csv
+import tempfile
+from pathlib import Path
+
+import discreet as dc
+
+REGIONS, AGES = ("north", "south", "west"), ("0-19", "20-39", "40-64", "65+", "unknown")
+
+
+def run(folder: Path) -> Path:
+    """Tabulate records by region and age, protect the table and write the release."""
+    source = folder / "people.csv"
+    with source.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["pid", "region", "age"])
+        rows.writerows([k, REGIONS[k % 7 % 3], AGES[k % 11 % 5]] for k in range(1_000))
+    people = dc.open(source, id="pid", secret=dc.Secret.demo())
+    release = people.tabulate("region*age").protect(dc.CellKey(dc.perturbation_table(5, 3, 2)))
+    return release.write(folder / "release.csv")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        run(Path(folder))
