@@ -12,8 +12,6 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet import registry as plugins
-from discreet.errors import ParameterError, PluginError, UnknownNameError
 
 EXAMPLE = Path(__file__).parent / "plugins"
 SOURCE = Path(registry.__file__).parents[1]
@@ -105,11 +103,11 @@ def test_one_file_and_one_line_register_one_of_each_kind(site, tmp_path):
 
 LINES = """
 from configparser import ConfigParser
-from discreet import plugins, registry
+from discreet import registry
 
 entries = ConfigParser()
 entries.read({path!r})
-groups = {{f"discreet.{{plugins.group_of(kind)}}": kind for kind in registry.KINDS}}
+groups = {{f"discreet.{{registry.group_of(kind)}}": kind for kind in registry.KINDS}}
 for group in entries.sections():
     for name, target in entries[group].items():
         registry.KINDS[groups[group]][name] = target
@@ -126,15 +124,15 @@ def test_a_line_in_the_registry_does_the_same(tmp_path):
 def installed(tmp_path, monkeypatch):
     """Installs distributions with the given entry points for the time of a test."""
     monkeypatch.syspath_prepend(tmp_path)
-    plugins.plugin_entries.cache_clear()
+    registry.plugin_entries.cache_clear()
 
     def add(name, *lines, group="matrices"):
         install(tmp_path, name, f"[discreet.{group}]\n" + "\n".join(lines))
         importlib.invalidate_caches()
-        plugins.plugin_entries.cache_clear()
+        registry.plugin_entries.cache_clear()
 
     yield add
-    plugins.plugin_entries.cache_clear()
+    registry.plugin_entries.cache_clear()
 
 
 WORKS = "works = discreet.noise.pram:drop_add"
@@ -324,9 +322,9 @@ def test_a_command_of_another_package(installed, tmp_path, capsys):
 
 
 def test_built_in_names_are_loaded_without_a_look_at_plug_ins():
-    plugins.plugin_entries.cache_clear()
+    registry.plugin_entries.cache_clear()
     registry.build("method", "drop-add")
-    assert plugins.plugin_entries.cache_info().misses == 0
+    assert registry.plugin_entries.cache_info().misses == 0
 
 
 def test_nested_data_needs_names():

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.cli.records import Book, Records, with_options
+from discreet.cli.options import LedgerOptions, RecordOptions, with_options
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.recipe import Choice, Recipe
 
@@ -104,8 +104,8 @@ def test_an_options_object_becomes_options_in_the_order_that_is_asked_for():
     def command(
         *,
         source: str,
-        book: Book,
-        records: Annotated[Records, ("id", "weight")],
+        book: LedgerOptions,
+        records: Annotated[RecordOptions, ("id", "weight")],
         more: int = 3,
     ) -> None:
         """Do something."""
@@ -115,7 +115,7 @@ def test_an_options_object_becomes_options_in_the_order_that_is_asked_for():
     assert names == ["source", "ledger", "budget", "budget_delta", "again", "id", "weight", "more"]
     given = dict.fromkeys(names[1:4]) | {"again": True, "id": "pid", "weight": None}
     command(source="x", **given, more=4)
-    assert seen == [("x", Book(again=True), Records(id="pid"), 4)]
+    assert seen == [("x", LedgerOptions(again=True), RecordOptions(id="pid"), 4)]
 
 
 @pytest.mark.parametrize(

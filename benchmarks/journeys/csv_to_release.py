@@ -1,6 +1,6 @@
 """Journey: records in a CSV file → a release of 21 cells by cell keys → a CSV file.
 
-Count what it passes through: `python ../shared/tools/house.py --walk benchmarks/journeys/csv_to_release.py`.
+`python ../shared/tools/house.py --walk FILE` counts what it passes through.
 """
 
 import csv

@@ -8,7 +8,7 @@ import pytest
 import typer
 
 import discreet as dc
-from discreet.cli.codes import codes
+from discreet.cli.custody import codes
 from discreet.errors import ParameterError
 
 ROWS = pd.DataFrame(

@@ -12,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from discreet.cli.ledger import ledger as ledger_command
+from discreet.cli.custody import ledger as ledger_command
 from discreet.errors import BudgetError, DiscreetError, LedgerError, ParameterError
 from discreet.ledger import Cost, Ledger, Sketch
 from discreet.tables.truth import DataSet

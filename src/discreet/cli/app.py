@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-import importlib
-
 import typer
 
-from discreet import __version__
-from discreet import registry as plugins
+from discreet import __version__, registry
+from discreet.cli import custody, judge, site, tables
+from discreet.cli.demo import demo
+from discreet.cli.synthesize import synthesize
 from discreet.errors import PluginError
 
-COMMANDS = (
-    "tabulate",
-    "protect",
-    "fit",
-    "synthesize",
-    "assess",
-    "audit",
-    "compare",
-    "study",
-    "run",
-    "export",
-    "ptable",
-    "keys",
-    "codes",
-    "ledger",
-    "demo",
-    "build",
-    "serve",
-    "replay",
-    "token",
-    "log",
-)
-
+COMMANDS = {
+    "tabulate": tables.tabulate,
+    "protect": tables.protect,
+    "fit": tables.fit,
+    "synthesize": synthesize,
+    "assess": judge.assess,
+    "audit": judge.audit,
+    "compare": judge.compare,
+    "study": None,
+    "run": tables.run,
+    "export": tables.export,
+    "ptable": tables.ptable,
+    "keys": custody.keys,
+    "codes": custody.codes,
+    "ledger": custody.ledger,
+    "demo": demo,
+    "build": site.build,
+    "serve": site.serve,
+    "replay": site.replay,
+    "token": custody.token,
+    "log": custody.log,
+}
+"""Commands in the order of the help; a study comes with a package of its own."""
 PACKAGES = {"study": "discreet-studies"}
 """Commands that come with packages of their own; they are listed whether these are there or not."""
 
@@ -49,11 +49,11 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(_top)
-    others = plugins.plugin_entries("command", frozenset(COMMANDS) - frozenset(PACKAGES))
+    others = registry.plugin_entries("command", frozenset(COMMANDS) - frozenset(PACKAGES))
     for name in dict.fromkeys([*COMMANDS, *others]):
         if name in others:
             try:
-                app.command(name)(plugins.load_plugin("command", others[name]))
+                app.command(name)(registry.load_plugin("command", others[name]))
             except PluginError as error:  # other commands go on without it
                 _refuse(app, name, error)
         elif name in PACKAGES:
@@ -61,8 +61,7 @@ def build_app() -> typer.Typer:
             line = f"`discreet {name}` needs the package {package}: `pip install {package}`."
             _refuse(app, name, PluginError(line))
         else:
-            module = importlib.import_module(f"discreet.cli.{name}")
-            app.command(name)(getattr(module, name))
+            app.command(name)(COMMANDS[name])
     return app
 
 

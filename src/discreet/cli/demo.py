@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 import urllib.request
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
 import typer
 
-from discreet.cli.common import progress_bar, say
-from discreet.cli.serve import DEFAULT_METHOD, run_site
+from discreet.cli.options import progress_bar, say
+from discreet.cli.site import DEFAULT_METHOD, run_site
+from discreet.demo import structural_zeros
+from discreet.design.formula import margins
 from discreet.errors import DataError
 from discreet.files import OWNER_ONLY
 from discreet.recipe import Recipe
@@ -22,10 +26,19 @@ if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
     from discreet.serve.site.site import SiteHolder
 
+
 FIRST_TABLE = "region[province]*sex"
+
+
 _CHECKED = {"rows": "region[province]", "columns": "sex"}
+
+
 _SECONDS = 60
+
+
 _SAMPLED = 0.022  # of the people, by the design of the survey
+
+
 CODES, SITE = "codes.toml", "site.toml"
 
 
@@ -64,7 +77,6 @@ def prepared(folder: Path, persons: int, seed: int) -> Microdata:
     """The census with keys, and the site's file; files that are already there are used again."""
     import tomli_w
 
-    from discreet.cli.demo_site import demo_site  # start-up time
     from discreet.demo import hierarchies, opened  # start-up time
     from discreet.files import written_whole  # start-up time
     from discreet.records.secret import Secret  # start-up time
@@ -171,3 +183,40 @@ def _check(holder: SiteHolder) -> None:
             say(f"check failed: {url} did not answer with a table ({error}).")
             raise typer.Exit(1) from error
     say(f"checked {url}: {len(lines) - 1} cells")
+
+
+_ENOUGH = 50_000  # people, for the sparsity of areas to say something
+
+
+def demo_site(census: str, survey: str, persons: int, sampled: int) -> dict[str, Any]:
+    """What the demo's `site.toml` says.
+
+    Args:
+      census: The file of the census, beside the site's.
+      survey: The file of the survey.
+      persons: Number of people in the census.
+      sampled: About how many of them answered the survey.
+    """
+    text = files("discreet.cli").joinpath("demo_site.toml").read_text(encoding="utf-8")
+    site = tomllib.loads(text)
+    people, sample = site["datasets"]["census"], site["datasets"]["survey"]
+    people["description"] = people["description"].format(persons=persons)
+    people["recipe"]["protect"]["parameters"]["proposals"] = min(2e7, 200.0 * persons)
+    people["policy"]["max_sparsity"] = 0.5 if persons >= _ENOUGH else 1.0
+    sample["recipe"]["protect"]["parameters"]["grid"] = max(1, round(persons / max(sampled, 1)))
+    _complete(people, census, order=3)
+    _complete(sample, survey, order=1)
+    return site
+
+
+def _complete(dataset: dict[str, Any], file: str, order: int) -> None:
+    """Name the records, the crossings of so many variables, and what cannot occur among them."""
+    names = dataset["recipe"]["tabulate"]["margins"]
+    used = {name.partition("[")[0] for name in names}
+    dataset["records"]["source"] = file
+    dataset["records"]["structural_zeros"] = [
+        {variable: sorted(codes) for variable, codes in rule.items()}
+        for rule in structural_zeros()
+        if used >= rule.keys()
+    ]
+    dataset["recipe"]["tabulate"]["margins"] = [list(term) for term in margins(names, order=order)]

@@ -8,8 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import Json, Out, Parameters, answer, check_out, plain_values, progress_bar
-from discreet.cli.records import Again, Book, LedgerFile, Records, SecretFile, with_options
+from discreet.cli.options import (
+    Again,
+    Json,
+    LedgerFile,
+    LedgerOptions,
+    Out,
+    Parameters,
+    RecordOptions,
+    SecretFile,
+    answer,
+    check_out,
+    plain_values,
+    progress_bar,
+    with_options,
+)
 from discreet.errors import ParameterError
 from discreet.files import ending_of
 
@@ -80,7 +93,7 @@ def synthesize(
     secret: SecretFile = None,
     ledger: LedgerFile = None,
     again: Again = False,
-    records: Annotated[Records, ("name", "edition", "id", "key", "encoding", "decimal")],
+    records: Annotated[RecordOptions, ("name", "edition", "id", "key", "encoding", "decimal")],
     json: Json = False,
     seed: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -106,7 +119,7 @@ def synthesize(
             data,
             model,
             method,
-            ledger=Book(ledger).open(),
+            ledger=LedgerOptions(ledger).open(),
             again=again,
             **options,
             **plain_values(set),
@@ -114,7 +127,7 @@ def synthesize(
     if out is not None:
         made.save(out)
     if report is not None:
-        others = Records(encoding=records.encoding, decimal=records.decimal)
+        others = RecordOptions(encoding=records.encoding, decimal=records.decimal)
         apart = None if control is None else others.open(control)
         _write_report(data, made, report, {"control": apart, "target": target})
     summary = {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from discreet.cli.common import Json, answer, progress_bar, say
+from discreet.cli.options import Json, answer, progress_bar, say
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:

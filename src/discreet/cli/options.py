@@ -1,50 +1,69 @@
-"""Options of commands that read records or write to the ledger, as objects in their signatures.
+"""Options, progress and output that commands share.
 
-A command with the parameter `records: Records` has an option for each field. With
-`Annotated[Records, ("id", "key")]` it has these two alone, in this order.
+A command with the parameter `records: RecordOptions` has an option for each field of that class.
+With `Annotated[RecordOptions, ("id", "key")]` it has these two alone, in this order.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from discreet.cli.common import pairs
 from discreet.errors import ParameterError
+from discreet.files import PARQUET
+from discreet.registry import plain_value
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
+    from discreet.facade.release import Release
     from discreet.ledger import Ledger
+
 
 SecretFile = Annotated[
     Path | None, typer.Option("--secret", help="The custodian's secret file, for keys and noise.")
 ]
+
+
 LedgerFile = Annotated[
     Path | None, typer.Option("--ledger", help="The custodian's ledger; made when it is not there.")
 ]
+
+
 Again = Annotated[
     bool,
     typer.Option(
         "--again", help="Make a second table-wise release of an edition; both can be averaged."
     ),
 ]
+
+
 Hierarchies = Annotated[
     list[str] | None,
     typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
 ]
+
+
 Weight = Annotated[str | None, typer.Option(help="Column of survey weights.")]
+
+
 _BOUNDS = ("weight_bound", "person", "max_records")
+
+
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
 
 @dataclass(frozen=True)
-class Records:
+class RecordOptions:
     """What is known of the records that a command works on."""
 
     weight: Weight = None
@@ -110,15 +129,15 @@ class Records:
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}
         if self.secret is not None:
-            given["secret"] = Secret.from_file(_existing(self.secret))
+            given["secret"] = Secret.from_file(_require_secret(self.secret))
         chosen = {option: value for option, value in given.items() if value is not None}
         return open_microdata(source, **chosen).with_roles(**bounds)
 
 
-UNWEIGHTED = tuple(f.name for f in fields(Records) if f.name not in ("weight", *_BOUNDS))
+UNWEIGHTED = tuple(f.name for f in fields(RecordOptions) if f.name not in ("weight", *_BOUNDS))
 
 
-def _existing(secret: Path) -> Path:
+def _require_secret(secret: Path) -> Path:
     """The secret file, or how to make one: a new secret would be other noise."""
     if not secret.exists():
         raise ParameterError(
@@ -129,7 +148,7 @@ def _existing(secret: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class Book:
+class LedgerOptions:
     """The custodian's ledger, and what it allows."""
 
     ledger: LedgerFile = None
@@ -183,3 +202,112 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 def _option(kind: Any, name: str) -> inspect.Parameter:
     annotation = get_type_hints(kind, include_extras=True)[name]
     return inspect.Parameter(name, _BY_NAME, default=getattr(kind, name), annotation=annotation)
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
+
+
+Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write.")]
+
+
+Unit = Annotated[
+    str | None, typer.Option(help="What is published of a table with weights: count or weight.")
+]
+
+
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option("--set", "-s", help="A parameter, as NAME=VALUE (may be repeated)."),
+]
+
+
+_PATIENCE = 1.0
+
+
+def pairs(given: list[str] | None, what: str) -> dict[str, str]:
+    """NAME=VALUE options as a dict."""
+    found = {}
+    for text in given or []:
+        name, separator, value = text.partition("=")
+        if not separator or not name or not value:
+            raise ParameterError(f"{what} must be given as NAME=VALUE, got {text!r}.")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def plain_values(given: list[str] | None) -> dict[str, Any]:
+    """NAME=VALUE options with plain values: numbers, true and false, lists, texts."""
+    named = pairs(given, "a parameter").items()
+    return {name.replace("-", "_"): plain_value(value) for name, value in named}
+
+
+def choice(kind: Any, value: str, flag: str) -> Any:
+    """A text of the command line as one of the values of a `Literal`."""
+    if value not in get_args(kind):
+        raise ParameterError(f"{flag} must be one of {', '.join(get_args(kind))}; got {value!r}.")
+    return value
+
+
+def say(text: str) -> None:
+    """Print a line of text for people."""
+    typer.echo(text)
+
+
+def answer(summary: dict[str, Any], as_json: bool, text: str) -> None:
+    """The result of a command: one JSON object, or text."""
+    say(json.dumps(summary, ensure_ascii=False) if as_json else text)
+
+
+@contextmanager
+def progress_bar() -> Iterator[None]:
+    """A progress bar on the error stream for work that takes over a second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from discreet.progress import listening  # start-up time
+
+    started, tasks = time.monotonic(), {}
+    with Progress(console=Console(stderr=True), transient=True, auto_refresh=True) as bar:
+
+        def show(task: str, fraction: float) -> None:
+            if time.monotonic() - started < _PATIENCE:
+                return
+            if task not in tasks:
+                tasks[task] = bar.add_task(task, total=1.0)
+            bar.update(tasks[task], completed=fraction)
+
+        with listening(show):
+            yield
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a name that no release can be written under, before any work is done."""
+    from discreet.release.formats.write import writer_of  # start-up time
+
+    if out is not None and not out.name.lower().endswith(PARQUET):
+        writer_of(out)
+
+
+def write_release(release: Release, out: Path | None, as_json: bool, **more: Any) -> None:
+    """Write a release where that is asked for, and say what it is."""
+    if out is not None:
+        save_or_write(release, out)
+    summary = {
+        "file": None if out is None else str(out),
+        "side": "public",
+        **more,
+        "published_cells": release.design.n_published,
+        "statement": release.statement.text,
+    }
+    answer(summary, as_json, f"{release}" if out is None else f"{out}: {release.statement.text}")
+
+
+def save_or_write(release: Release, out: Path) -> None:
+    """Write a release: to be read again where the name ends so, for other programs otherwise."""
+    if out.name.lower().endswith((*PARQUET, ".csv")) and not out.name.lower().endswith(".sdmx.csv"):
+        release.save(out)
+    else:
+        release.write(out)

@@ -1,8 +1,9 @@
-"""`discreet serve`: a table builder over confidential records."""
+"""Commands of the table builder: serve, build, replay."""
 
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
@@ -10,9 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.common import progress_bar, say
-from discreet.cli.records import UNWEIGHTED, Hierarchies, LedgerFile, Records, Weight, with_options
+from discreet.cli.options import (
+    UNWEIGHTED,
+    Again,
+    Hierarchies,
+    Json,
+    LedgerFile,
+    RecordOptions,
+    Weight,
+    answer,
+    progress_bar,
+    say,
+    with_options,
+)
 from discreet.errors import ParameterError
+from discreet.progress import notice
 from discreet.recipe import Choice, Recipe
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import ServerConfig, SiteConfig
@@ -21,9 +34,13 @@ from discreet.tables.protected import WEIGHT
 if TYPE_CHECKING:
     from discreet.design.formula import Margins
     from discreet.facade.microdata import Microdata
+    from discreet.release.formats.write import Writer
     from discreet.serve.site.site import SiteHolder
 
+
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
+
+
 _SETTINGS = {f.name: f for f in (*fields(ServerConfig), *fields(Policy))}
 
 
@@ -40,7 +57,7 @@ def serve(
     recipe: Annotated[Path | None, typer.Option(help="A recipe.toml; else cell keys.")] = None,
     by: Annotated[str | None, typer.Option(help="What is on offer, e.g. 'region*age*sex'.")] = None,
     hierarchy: Hierarchies = None,
-    records: Annotated[Records, UNWEIGHTED],
+    records: Annotated[RecordOptions, UNWEIGHTED],
     ledger: LedgerFile = None,
     weight: Weight = None,
     grid: Annotated[
@@ -164,3 +181,111 @@ def _refuse_options(given: dict[str, Any]) -> None:
 def _changed(settings: Any, given: dict[str, Any]) -> Any:
     known = {f.name for f in fields(settings)}
     return replace(settings, **{k: v for k, v in given.items() if k in known and v is not None})
+
+
+_NO_LEDGER = (
+    "data set {!r} names no ledger, so an edition that differs from an earlier one by a single "
+    "person is not noticed, and whoever compares both learns about this person. Name one beside "
+    "its records: ledger = 'ledger.db'."
+)
+
+
+def build(
+    site: Annotated[Path, typer.Argument(help="The site's file, a site.toml.")],
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="A data set; may be repeated.")
+    ] = None,
+    stale: Annotated[
+        bool, typer.Option("--stale", help="Leave out data sets that are built already.")
+    ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Say what the build takes, and stop.")
+    ] = False,
+    again: Again = False,
+    as_json: Json = False,
+) -> None:
+    """Protect the data sets that are released once, so that `discreet serve` can answer.
+
+    Example: discreet build site.toml
+
+    Example: discreet build site.toml --only census --plan
+    """
+    from discreet.serve.build import build as build_one  # start-up time
+    from discreet.serve.build import datasets_to_build, open_records_of, plan_build  # start-up time
+    from discreet.serve.site.config import read_site  # start-up time
+
+    config = read_site(site)
+    done = []
+    for dataset in datasets_to_build(config, only or (), stale=stale):
+        data = open_records_of(config, dataset)
+        needs = plan_build(dataset, data)
+        if not as_json:
+            say(needs.text)
+        if plan:
+            done.append({"name": needs.name, "inner": needs.inner, "memory": needs.memory})
+            continue
+        if data.ledger is None:
+            notice(_NO_LEDGER.format(dataset.name))
+        with progress_bar():
+            built = build_one(config, dataset, data, again=again)
+        done.append({"name": built.name, "edition": built.edition, "cells": built.cells})
+    lines = [f"{d['name']}: {d['cells']:,} protected cells" for d in done if "cells" in d]
+    text = "\n".join(lines) or ("" if plan else "Every data set is built.")
+    if as_json or text:
+        answer({"datasets": done}, as_json, text)
+
+
+def replay(
+    query: Annotated[Path, typer.Argument(help="A saved query, query.toml.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="File to write, e.g. table.xlsx; CSV is printed if none."),
+    ] = None,
+    site: Annotated[
+        Path | None, typer.Option(help="A site.toml to make the table from, without a server.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(help="Address of a site; the one in the saved query if absent.")
+    ] = None,
+    token: Annotated[
+        str, typer.Option(envvar="DISCREET_TOKEN", help="Token, for sites with accounts.")
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Make the table of a saved query again; figures are those of the edition of today.
+
+    Example: discreet replay query.toml --out table.xlsx
+
+    Example: discreet replay query.toml --url https://tables.office.example --out table.csv
+
+    Example: discreet replay query.toml --site site.toml --out table.px
+    """
+    from discreet.files import written_whole  # start-up time
+    from discreet.release.formats.write import files_of, writer_named  # start-up time
+    from discreet.serve.api.saved import (  # start-up time
+        SavedQuery,  # start-up time
+        replay_by_site,
+        replay_by_url,
+    )
+    from discreet.serve.site.start import load_site  # start-up time
+
+    if site is not None and url is not None:
+        raise ParameterError("give --site or --url, not both: a table comes from one place.")
+    saved = SavedQuery.read(query)
+    made = None if site is None else load_site(site).current
+
+    def content(writer: Writer) -> bytes:
+        if made is None:
+            return replay_by_url(saved, url or saved.url, writer, token)
+        return replay_by_site(saved, made, writer, "" if out is None else out.name)
+
+    if out is None:
+        sys.stdout.write(content(writer_named("csv")).decode("utf-8"))
+        return
+    contents = {target: content(writer) for target, writer in files_of(out)}
+    for target, made_of_it in contents.items():
+        with written_whole(target) as temporary:
+            temporary.write_bytes(made_of_it)
+    size = len(contents[out])
+    summary = {"file": str(out), "side": "public", "dataset": saved.dataset, "bytes": size}
+    answer(summary, json, f"{out}: {saved.title or saved.dataset}, {size:,} bytes.")

@@ -1,0 +1,334 @@
+"""Commands from records to a release: tabulate, protect, fit, run, export, ptable."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from discreet.cli.options import (
+    Hierarchies,
+    Json,
+    LedgerOptions,
+    Out,
+    Parameters,
+    RecordOptions,
+    SecretFile,
+    Unit,
+    answer,
+    check_out,
+    choice,
+    plain_values,
+    progress_bar,
+    save_or_write,
+    with_options,
+    write_release,
+)
+from discreet.errors import MissingDependencyError, ParameterError
+from discreet.files import ending_of, written_whole
+
+if TYPE_CHECKING:
+    from discreet.noise import TransitionMatrix
+
+
+@with_options
+def tabulate(
+    *,
+    source: Annotated[str, typer.Argument(help="Records: a Parquet or CSV file, or a database.")],
+    by: Annotated[str, typer.Option(help="What to publish, e.g. 'region*age + region*sex'.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The table, a confidential .parquet.")],
+    hierarchy: Hierarchies = None,
+    records: RecordOptions,
+    support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
+    value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,
+    contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None,
+    holding: Annotated[
+        str | None, typer.Option(help="Column of groups of contributors that count as one.")
+    ] = None,
+    negative: Annotated[
+        str, typer.Option(help="Negative values: 'refuse', or judge by 'absolute' value.")
+    ] = "refuse",
+    largest: Annotated[int, typer.Option(help="Largest contributions kept for each cell.")] = 3,
+    json: Json = False,
+) -> None:
+    """Count records into a table. The result holds true counts: only its owner can read it.
+
+    Example: discreet tabulate people.csv --by "region*age + region*sex" --codes codes.toml
+    --id person_id --secret keys.secret --name census --edition 2024 --out table.parquet
+
+    Example: discreet tabulate firms.csv --by "activity*region" --value turnover
+    --contributor enterprise --out table.parquet
+    """
+    from discreet.design.support import Support  # start-up time
+    from discreet.tables.magnitude import Negative  # start-up time
+    from discreet.tables.storage import check_table_name  # start-up time
+
+    check_table_name(out)
+    data = records.open(source, hierarchies=hierarchy)
+    with progress_bar():
+        table = data.tabulate(
+            by,
+            support=choice(Support, support, "--support"),
+            value=value,
+            contributor=contributor,
+            holding=holding,
+            negative=choice(Negative, negative, "--negative"),
+            largest=largest,
+        )
+        table.save(out)
+    summary = {
+        "file": str(out),
+        "side": "confidential",
+        "published_cells": table.design.n_published,
+        "inner_cells": table.design.n_inner,
+        "keys": table.published.key is not None,
+        "weights": table.published.weight is not None,
+        "value": value,
+    }
+    text = f"{out}: {table.design.n_published:,} published cells (confidential, owner only)"
+    answer(summary, json, text)
+
+
+@with_options
+def protect(
+    *,
+    table: Annotated[Path, typer.Argument(help="A table made by `discreet tabulate`.")],
+    method: Annotated[str, typer.Option(help="The method's name, e.g. cell-key.")],
+    out: Out = None,
+    set: Parameters = None,
+    unit: Unit = None,
+    secret: SecretFile = None,
+    book: LedgerOptions,
+    json: Json = False,
+    seed: Annotated[int | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Protect a table; the release may be published.
+
+    Example: discreet protect table.parquet --method cell-key -s D=5 -s V=3 -s js=2
+    --out release.csv
+
+    Example: discreet protect table.parquet --method safe --secret keys.secret
+    --ledger discreet.db --out release.parquet
+
+    Example: discreet protect table.parquet --method discrete-laplace -s epsilon=0.5
+    --ledger discreet.db --budget 1 --out release.csv
+
+    Example: discreet protect table.parquet --method cell-key --out table.xlsx
+    """
+    from discreet import registry  # start-up time
+    from discreet.facade.table import read_table  # start-up time
+    from discreet.records.secret import Secret  # start-up time
+
+    if seed is not None:
+        raise ParameterError(
+            "--seed no longer protects: publication draws from a secret, since whoever knows a "
+            "seed can undo the noise. Give --secret keys.secret instead; experiments are made in "
+            "Python, by `table.simulate`."
+        )
+    check_out(out)
+    ledger = book.open()
+    truth = read_table(table)
+    if secret is not None:
+        truth = truth.with_secret(Secret.from_file(secret))
+    chosen = registry.build("method", method, plain_values(set))
+    with progress_bar():
+        release = truth.protect(chosen, unit=unit, ledger=ledger, again=book.again)
+    write_release(release, out, json, method=method)
+
+
+def fit(
+    release: Annotated[Path, typer.Argument(help="A release made by `discreet protect`.")],
+    fitter: Annotated[str, typer.Option(help="The fitter's name.")] = "auto",
+    out: Out = None,
+    set: Parameters = None,
+    zeros: Annotated[
+        str,
+        typer.Option(
+            help="Which inner cells may be filled: all, or margins (none in a published zero)."
+        ),
+    ] = "all",
+    round: Annotated[
+        str | None,
+        typer.Option(help="Make whole numbers: margins, unbiased, total or cube. Needs --seed."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the rounding.")] = None,
+    json: Json = False,
+) -> None:
+    """Fit inner cells to a release; the result is additive and public.
+
+    Examples: discreet fit release.parquet --fitter non-negative --out fitted.parquet
+    and in whole numbers, discreet fit release.parquet --fitter whole-number -s seed=1
+    """
+    from discreet import registry  # start-up time
+    from discreet.facade.table import read_release  # start-up time
+
+    check_out(out)
+    whole = _rounding(round, seed)
+    public = read_release(release)
+    chosen = registry.build("fitter", fitter, plain_values(set))
+    with progress_bar():
+        fitted = public.fit(chosen, zeros=zeros)
+    result = fitted.fit_result.require()
+    if whole is not None:
+        fitted = fitted.round(whole[0], seed=whole[1])
+    if out is not None:
+        save_or_write(fitted, out)
+    summary = {
+        "file": None if out is None else str(out),
+        "side": "public",
+        "fitter": fitter,
+        "status": result.status.name,
+        "certificate": result.certificate.worst,
+        "seconds": result.seconds,
+    }
+    text = f"{result.status.value} Certificate {result.certificate.worst:.1e}."
+    if "bound" in result.notes:
+        summary |= {name: result.notes[name] for name in ("loss", "bound")}
+        text += " Loss {loss:.6g}; no table has less than {bound:.6g}.".format(**summary)
+    answer(summary, json, f"{fitted}\n{text}" if out is None else f"{out}: {text}")
+
+
+def _rounding(method: str | None, seed: int | None) -> tuple[str, int] | None:
+    """How to round and with which seed; what is missing is said before the fit begins."""
+    from discreet.release.fitting import Rounding  # start-up time
+
+    if method is None:
+        return None
+    if seed is None:
+        raise ParameterError("rounding draws at random: give it a --seed.")
+    return choice(Rounding, method, "--round"), seed
+
+
+@with_options
+def run(
+    recipe: Annotated[Path, typer.Argument(help="A recipe.toml.")],
+    source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="The release: .parquet, .csv, .xlsx, …")],
+    records: RecordOptions,
+    book: LedgerOptions,
+    json: Json = False,
+) -> None:
+    """Tabulate, protect and fit as a recipe says.
+
+    Example: discreet run recipe.toml people.csv --codes codes.toml --id person_id
+    --secret keys.secret --ledger discreet.db --out release.csv
+    """
+    from discreet.recipe import Recipe  # start-up time
+
+    check_out(out)
+    plan = Recipe.read(recipe)
+    data = records.open(source, ledger=book.open())
+    with progress_bar():
+        release = plan.run(data, again=book.again)
+    write_release(release, out, json)
+
+
+def export(
+    release: Annotated[Path, typer.Argument(help="A release made by `discreet protect`.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            help="The file; .csv, .parquet, .xlsx, .json, .jsonstat.json, .sdmx.csv, .px or .html.",
+        ),
+    ],
+    layout: Annotated[str | None, typer.Option(help="long (a row per cell) or wide.")] = None,
+    labels: Annotated[
+        str | None, typer.Option(help="Categories by their codes, labels, or both.")
+    ] = None,
+    columns: Annotated[
+        list[str] | None, typer.Option(help="A variable in columns (may be repeated).")
+    ] = None,
+    title: Annotated[str, typer.Option(help="What the table shows.")] = "",
+    source: Annotated[str, typer.Option(help="Who made the figures.")] = "",
+    footnote: Annotated[
+        list[str] | None, typer.Option(help="What readers must know (may be repeated).")
+    ] = None,
+    dataflow: Annotated[str, typer.Option(help="SDMX data flow, e.g. EXAMPLE:TURNOVER(1.0).")] = "",
+    json: Json = False,
+) -> None:
+    """Write a release for other programs; statement and notes are part of every format.
+
+    Example: discreet export release.parquet --out table.xlsx --columns sex --title "People"
+
+    Example: discreet export release.parquet --out table.px
+    """
+    from discreet.facade.table import read_release  # start-up time
+
+    written = read_release(release).write(
+        out,
+        layout=layout,
+        labels=labels,
+        columns=tuple(columns or ()),
+        title=title,
+        source=source,
+        footnotes=tuple(footnote or ()),
+        dataflow=dataflow,
+    )
+    summary = {"file": str(written), "side": "public", "bytes": written.stat().st_size}
+    answer(summary, json, f"{written}: {summary['bytes']:,} bytes.")
+
+
+def ptable(
+    D: Annotated[int, typer.Option("--D", help="Largest move.")],
+    V: Annotated[float, typer.Option("--V", help="Variance of the noise.")],
+    js: Annotated[int, typer.Option(help="Counts 1..js are never published.")] = 0,
+    pstay: Annotated[float | None, typer.Option(help="Least probability of no change.")] = None,
+    variant: Annotated[str, typer.Option(help="'discreet' or 'ptable'.")] = "discreet",
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the table: .csv or .json.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw it: .svg, .png or interactive .html.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Design a perturbation table by maximum entropy and print its audit.
+
+    Example: discreet ptable --D 5 --V 3 --js 2 --plot ptable.svg --out ptable.csv
+    """
+    from discreet.noise import perturbation_table  # start-up time
+    from discreet.noise.entropy import Variant  # start-up time
+
+    law = choice(Variant, variant, "--variant")
+    matrix = perturbation_table(D, V, js, pstay, variant=law)
+    audit = matrix.audit()
+    if out is not None:
+        _write(matrix, out)
+    if plot is not None:
+        _draw(matrix, plot)
+    summary = {
+        "D": D,
+        "V": V,
+        "js": js,
+        "mean": audit.mean.tolist(),
+        "variance": audit.variance.tolist(),
+        "stay": audit.stay.tolist(),
+        "entropy": audit.entropy.tolist(),
+        "epsilon": audit.epsilon,
+        "delta": audit.delta,
+    }
+    written = "".join(f"\nwritten: {path}" for path in (out, plot) if path is not None)
+    answer(summary, json, f"{audit}{written}")
+
+
+def _write(matrix: TransitionMatrix, out: Path) -> None:
+    ending = ending_of(out, (".csv", ".json"))
+    with written_whole(out) as temporary:
+        if ending == ".csv":
+            matrix.to_ptable_csv(temporary)
+        else:
+            temporary.write_text(matrix.to_json(), encoding="utf-8")
+
+
+def _draw(matrix: TransitionMatrix, path: Path) -> None:
+    ending: Any = ending_of(path, (".svg", ".png", ".html"))
+    chart = matrix.plot()
+    inline = ending == ".html"  # the page loads nothing from elsewhere
+    try:
+        with written_whole(path) as temporary:
+            chart.save(str(temporary), format=ending[1:], inline=inline)
+    except ImportError:
+        raise MissingDependencyError("drawing", "vl-convert-python", "plot") from None
