@@ -16,8 +16,8 @@ from recorded.site import Server, make_site, run, serving
 from recorded.text import content_text, normalised
 
 Pairs = list[tuple[str, str]]
-LEFT_OUT = {"date", "content-length", "transfer-encoding"}  # of headers; contents are recorded
-ENDINGS = "csv csvw.json xlsx parquet json jsonstat.json sdmx.csv px html".split()
+LEFT_OUT = {"date", "content-length", "last-modified", "transfer-encoding"}  # of headers; contents are recorded
+ENDINGS = "csv csv-metadata.json xlsx parquet json jsonstat.json sdmx.csv px html".split()
 FORMATS = "csv csvw xlsx parquet json json-stat sdmx-csv px html".split()
 CHARTS = ("bars", "lines", "heat", "pyramid")
 
@@ -241,7 +241,7 @@ def asked(server: Server, path: str, **options: str) -> str:
     status, headers, content = server.ask(quote(path, safe="/?=&%|[]*(),+-_.:<>"), **options)
     shown = [f"{name}: {headers[name]}" for name in sorted(headers) if name not in LEFT_OUT]
     text = content_text(content, path)
-    if "json" in headers.get("content-type", ""):
+    if content and "json" in headers.get("content-type", ""):
         text = json.dumps(json.loads(content), indent=1, ensure_ascii=False)
     return normalised(_stripped("\n".join([f"{status}", *shown, "", text])))
 

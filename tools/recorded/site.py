@@ -104,7 +104,7 @@ def _datasets(census: Mapping[str, Any], survey: Mapping[str, Any]) -> dict[str,
             "mode": "on-the-fly",
             "records": {**records, "name": "keyed", "edition": "2026"},
             "recipe": {"tabulate": {"margins": "region*age*sex*education"}, "protect": keyed},
-            "policy": {"min_population": 30, "k_anonymity": 1, "min_difference": 5},
+            "policy": {"min_population": 3, "min_difference": 5},
         },
         "survey": {**survey, "policy": {"groups": "none", "min_mean_cell": 1}},
         "private": {  # noise of the operating system: recorded without its figures
