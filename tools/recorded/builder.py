@@ -12,13 +12,29 @@ from pathlib import Path
 from urllib.parse import quote, urlencode
 
 import tomli_w
+
 from recorded.site import Server, make_site, run, serving
 from recorded.text import content_text, normalised
 
 Pairs = list[tuple[str, str]]
-LEFT_OUT = {"date", "content-length", "last-modified", "transfer-encoding"}  # of headers; contents are recorded
-ENDINGS = "csv csv-metadata.json xlsx parquet json jsonstat.json sdmx.csv px html".split()
-FORMATS = "csv csvw xlsx parquet json json-stat sdmx-csv px html".split()
+LEFT_OUT = {
+    "date",
+    "content-length",
+    "last-modified",
+    "transfer-encoding",
+}  # of headers; contents are recorded
+ENDINGS = [
+    "csv",
+    "csv-metadata.json",
+    "xlsx",
+    "parquet",
+    "json",
+    "jsonstat.json",
+    "sdmx.csv",
+    "px",
+    "html",
+]
+FORMATS = ["csv", "csvw", "xlsx", "parquet", "json", "json-stat", "sdmx-csv", "px", "html"]
 CHARTS = ("bars", "lines", "heat", "pyramid")
 
 LAYOUTS: dict[str, list[Pairs]] = {
@@ -160,7 +176,14 @@ def addresses() -> list[str]:
 
 def _fixed() -> list[str]:
     paths = ["/", "/about", "/health", "/sign-in", "/admin", "/admin/log.csv", "/nowhere", "/d/no"]
-    paths += ["/d/no/table", "/d/no/table.csv", "/d/census/table.doc", "/d/census/", "/api", "/api/"]
+    paths += [
+        "/d/no/table",
+        "/d/no/table.csv",
+        "/d/census/table.doc",
+        "/d/census/",
+        "/api",
+        "/api/",
+    ]
     paths += ["/api/openapi.json", "/static/style.css", "/static/builder.js", "/static/icon.svg"]
     paths += ["/?query=census", "/?query=zzz", "/robots.txt", "/favicon.ico", "/static/no"]
     in_both = ["/", "/about", "/nowhere", "/sign-in", "/d/no"]
@@ -248,7 +271,7 @@ def asked(server: Server, path: str, **options: str) -> str:
 
 def _stripped(text: str) -> str:
     """Without tokens, cookies, and tags of answers whose content has today's date in it."""
-    text = re.sub(r'(?m)^etag: .*$', "etag: <TAG>", text)
+    text = re.sub(r"(?m)^etag: .*$", "etag: <TAG>", text)
     text = re.sub(r"(?m)^(set-cookie: [^=]+=)[^;]+", r"\1<COOKIE>", text)
     return re.sub(r'(name="(?:token|csrf|proof)" value=")[^"]+', r"\1<TOKEN>", text)
 
@@ -337,5 +360,10 @@ def _records_alone(folder: Path) -> Iterator[tuple[str, str]]:
     options = ["--codes", "codes/codes.toml", "--id", "person_id", "--secret", "keys.secret"]
     source = next(folder.glob("census-*.parquet")).name
     with serving(source, "--by", "sex*age", *options, "--title", "Alone", folder=folder) as server:
-        for path in ("/", "/about", "/d/census-3000-1?rows=sex", "/d/census-3000-1/table.csv?rows=age"):
+        for path in (
+            "/",
+            "/about",
+            "/d/census-3000-1?rows=sex",
+            "/d/census-3000-1/table.csv?rows=age",
+        ):
             yield f"builder/records{path}", asked(server, path)

@@ -70,7 +70,11 @@ paper,north,s
 KEYS = "--id pid --secret keys.secret --codes codes.toml"
 FIRMS = "tabulate firms.csv --by activity*region"
 SUMS = "--value turnover --contributor enterprise"
-STUDIES = "study list"
+DRAWN = "--secret keys.secret"
+SAFE = f"--method safe -s proposals=2000 {DRAWN} --ledger ledger.db"
+KEYED = f"--method cell-key -s D=5 -s V=3 {DRAWN}"
+BY_REGION = f"--clusters region {DRAWN}"
+INCOMES = "synthesize people.parquet --model"
 COMMANDS = f"""
 tabulate people.csv --by region*sex {KEYS} --out table.parquet
 tabulate people.csv --by region*sex+children {KEYS} --name census --edition 2026 --out named.parquet
@@ -79,25 +83,25 @@ tabulate people.csv --by region {KEYS} --support occurring --json --out occurrin
 {FIRMS} --out counts.parquet
 {FIRMS} {SUMS} --out sums.parquet
 {FIRMS} {SUMS} --holding group --largest 2 --json --out held.parquet
-tabulate people.csv --by region*sex --hierarchy region=region.hrc --id pid --secret keys.secret --out tree.parquet
-protect table.parquet --method cell-key -s D=5 -s V=3 -s js=2 --secret keys.secret --out release.csv
-protect table.parquet --method cell-key -s D=5 -s V=3 --secret keys.secret --json --out release.parquet
-protect table.parquet --method cell-key -s D=5 -s V=3 --secret keys.secret --out release.xlsx
-protect table.parquet --method cell-key -s D=5 -s V=3 --secret keys.secret
-protect table.parquet --method safe -s proposals=2000 --secret keys.secret --ledger ledger.db --out safe.parquet
-protect table.parquet --method safe -s proposals=2000 -s min_count=4 --secret keys.secret --ledger ledger.db --out safe2.parquet
-protect table.parquet --method safe -s proposals=2000 -s min_count=4 --secret keys.secret --ledger ledger.db --again --out safe2.parquet
-protect table.parquet --method drop-add --secret keys.secret --out dropped.px
-protect table.parquet --method pram --secret keys.secret --out pram.jsonstat.json
-protect table.parquet --method controlled-rounding --secret keys.secret --out rounded.sdmx.csv
-protect table.parquet --method small-count-rounding -s proposals=2000 --secret keys.secret --out small.html
-protect table.parquet --method quality -s D=5 -s V=3 --secret keys.secret --out quality.json
-protect table.parquet --method adjust -s D=5 -s V=3 -s proposals=2000 --secret keys.secret --out adjusted.parquet
-protect weighted.parquet --method cell-key -s D=5 -s V=3 -s grid=10 --unit weight --secret keys.secret --out weighted.csv
-protect weighted.parquet --method cell-key -s D=5 -s V=3 --secret keys.secret --out weighted2.csv
+tabulate people.csv --by region*sex --hierarchy region=region.hrc --id pid {DRAWN} --out t.parquet
+protect table.parquet --method cell-key -s D=5 -s V=3 -s js=2 {DRAWN} --out release.csv
+protect table.parquet {KEYED} --json --out release.parquet
+protect table.parquet {KEYED} --out release.xlsx
+protect table.parquet {KEYED}
+protect table.parquet {SAFE} --out safe.parquet
+protect table.parquet {SAFE} -s min_count=4 --out safe2.parquet
+protect table.parquet {SAFE} -s min_count=4 --again --out safe2.parquet
+protect table.parquet --method drop-add {DRAWN} --out dropped.px
+protect table.parquet --method pram {DRAWN} --out pram.jsonstat.json
+protect table.parquet --method controlled-rounding {DRAWN} --out rounded.sdmx.csv
+protect table.parquet --method small-count-rounding -s proposals=2000 {DRAWN} --out small.html
+protect table.parquet --method quality -s D=5 -s V=3 {DRAWN} --out quality.json
+protect table.parquet --method adjust -s D=5 -s V=3 -s proposals=2000 {DRAWN} --out adjusted.parquet
+protect weighted.parquet {KEYED} -s grid=10 --unit weight --out weighted.csv
+protect weighted.parquet {KEYED} --out weighted2.csv
 protect counts.parquet --method suppress -s max=3 --out suppressed.csv
 protect counts.parquet --method suppress -s max=3 --out suppressed.parquet
-protect sums.parquet --method suppress -s rules=["p%(10)","few-contributors(3)"] --out turnover.parquet
+protect sums.parquet --method suppress -s rules=["p%(10)","few-contributors(3)"] --out tax.parquet
 protect sums.parquet --method suppress -s rules=dominance --json --out dominated.csv
 protect counts.parquet --method suppress -s secondary=gauss --out gauss.csv
 protect table.parquet --method nothing --out x.csv
@@ -121,12 +125,12 @@ fit release.parquet --round up --seed 1
 fit release.parquet --fitter best
 fit table.parquet
 fit release.parquet --out fitted.txt
-synthesize people.parquet --model income~age+region --keep region --keep age --secret keys.secret --out synthetic.csv
-synthesize people.parquet --model income+tax~local(age)+shared(sex) --method hybrid --clusters region --secret keys.secret --json --out hybrid.csv
-synthesize people.parquet --model income~age --method romm -s lambda_=0.3 --secret keys.secret --report synthetic.html --out romm.csv
-synthesize people.parquet --model income~height --secret keys.secret --out x.csv
-synthesize people.parquet --model income --secret keys.secret --out x.csv
-synthesize people.parquet --model income~age --method magic --secret keys.secret --out x.csv
+{INCOMES} income~age+region --keep region --keep age {DRAWN} --out synthetic.csv
+{INCOMES} income+tax~local(age)+shared(sex) --method hybrid {BY_REGION} --json --out hybrid.csv
+{INCOMES} income~age --method romm -s lambda_=0.3 {DRAWN} --report synthetic.html --out romm.csv
+{INCOMES} income~height {DRAWN} --out x.csv
+{INCOMES} income {DRAWN} --out x.csv
+{INCOMES} income~age --method magic {DRAWN} --out x.csv
 assess table.parquet release.parquet
 assess table.parquet release.parquet --sensitive sex --json
 assess table.parquet release.parquet -m hellinger-utility -m unchanged-small-cells:small=3
@@ -135,7 +139,7 @@ assess table.parquet release.parquet --sensitive height
 assess release.parquet table.parquet
 audit suppressed.parquet --table counts.parquet
 audit suppressed.parquet --json
-audit turnover.parquet --table sums.parquet --intervals all --lone signs
+audit tax.parquet --table sums.parquet --intervals all --lone signs
 audit --table counts.parquet --labels pattern.csv --json
 audit --labels pattern.csv
 audit suppressed.parquet --intervals some
@@ -150,7 +154,7 @@ run wrong.toml people.csv {KEYS} --out x.csv
 export release.parquet --out out.px --title People --source Office --footnote Invented
 export release.parquet --out out.xlsx --layout wide --labels both
 export release.csv --out out.jsonstat.json
-export turnover.parquet --out out.sdmx.csv --dataflow EXAMPLE:TURNOVER(1.0)
+export tax.parquet --out out.sdmx.csv --dataflow EXAMPLE:TURNOVER(1.0)
 export release.parquet --out out.html --json
 export release.parquet --out out.doc
 export table.parquet --out out.csv
@@ -162,10 +166,10 @@ ptable --D 2 --V 20
 ptable --D 3 --V 2 --variant other
 ptable --D x --V 2
 assess table.parquet release.parquet --ptable ptable.csv
-keys people.csv --id pid --secret keys.secret --out keys.parquet
-keys people.csv --id pid --secret keys.secret --edition 2 --editions redrawn --json --out keys2.parquet
-keys people.csv --id sex --secret keys.secret --out keys3.parquet
-keys people.csv --id nobody --secret keys.secret --out keys3.parquet
+keys people.csv --id pid {DRAWN} --out keys.parquet
+keys people.csv --id pid {DRAWN} --edition 2 --editions redrawn --json --out keys2.parquet
+keys people.csv --id sex {DRAWN} --out keys3.parquet
+keys people.csv --id nobody {DRAWN} --out keys3.parquet
 tabulate people.csv --by region --id pid --keys keys.parquet --out keyed.parquet
 codes people.csv --id pid --weight w --out drafted.toml
 codes people.csv --id pid --max-codes 3 --json --out drafted2.toml
@@ -257,7 +261,9 @@ def _write_inputs(folder: Path) -> None:
 
 
 def _said(line: str, folder: Path) -> str:
-    return subprocess.run(discreet(*line.split()), cwd=folder, capture_output=True, text=True).stdout
+    return subprocess.run(
+        discreet(*line.split()), cwd=folder, capture_output=True, text=True
+    ).stdout
 
 
 def _run(line: str, folder: Path) -> str:

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import discreet as dc
 import numpy as np
 import pandas as pd
+
+import discreet as dc
 from recorded import inputs
 from recorded.text import normalised, outcome
 
@@ -206,7 +207,9 @@ def _records(folder: Path) -> dict[str, Callable[[], Any]]:
         "no secret in the environment": lambda: dc.Secret.from_env("NOT_SET_ANYWHERE"),
         "secret for others": lambda: dc.Secret.from_file(_text(folder, "open.secret", "0" * 64)),
         "formula of synthesis": lambda: dc.synthesize(people, "income"),
-        "column of synthesis": lambda: dc.synthesize(people, "income ~ height", secret=inputs.SECRET),
+        "column of synthesis": lambda: dc.synthesize(
+            people, "income ~ height", secret=inputs.SECRET
+        ),
         "text is synthesized": lambda: dc.synthesize(people, "sex ~ age", secret=inputs.SECRET),
         "synthesizer": lambda: dc.synthesize(people, "income ~ age", "magic"),
         "clusters": lambda: dc.synthesize(people, "income ~ age", clusters="region"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import discreet as dc
 import numpy as np
 import pandas as pd
+
+import discreet as dc
 
 SECRET = dc.Secret(b"a fixed secret of at least thirty-two bytes for recordings")
 REGION = dc.Hierarchy(
@@ -42,7 +43,8 @@ def flat(**options: Any) -> dc.Table:
 def hierarchical() -> dc.Table:
     """A hierarchy, structural zeros and linked margins."""
     frame = _cells(2, region=REGION.leaves, age=AGES, sex=SEXES)
-    impossible = [r == "ISLE" and a == "65+" for r, a in zip(frame["region"], frame["age"])]
+    places = zip(frame["region"], frame["age"], strict=True)
+    impossible = [place == ("ISLE", "65+") for place in places]
     for name in ("n", "key", "w"):
         frame[name] = np.where(impossible, 0, frame[name])
     table = dc.Table.from_counts(

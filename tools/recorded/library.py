@@ -1,4 +1,4 @@
-"""Answers of the library: methods, fitters, formats, measures, audits, synthesis, matrices, files."""
+"""Answers of the library: methods, fitters, formats, measures, audits, synthesis, files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import discreet as dc
 import numpy as np
+
+import discreet as dc
 from discreet import registry
 from recorded import inputs
 from recorded.text import folder_text, normalised, outcome, sqlite_text, text_of
@@ -36,7 +37,8 @@ VARIANTS = {
     "cell-key adjusted": dc.CellKey(PTABLE, margins="adjusted"),
     "cell-key grid": dc.CellKey(PTABLE, grid=10),
     "cell-key folded": dc.CellKey(PTABLE, folded=True),
-    "drop-add": dc.DropAdd(share=0.1, cap=3),
+    "drop-add often": dc.DropAdd(share=0.1, cap=3),
+    "drop-add grid": dc.DropAdd(grid=10),
     "invariant pram": dc.Pram(invariant=True),
     "realised pram": dc.Pram(invariant=True, realised=True),
     "quality of safe": dc.Quality(dc.Safe(proposals=FEW)),
@@ -122,7 +124,7 @@ def _methods() -> Named:
             f"protect/{name}/{of}",
             lambda make=make, table=table, of=of: _released(make(), table(), of),
         )
-    for name in ("cell-key grid", "drop-add", "cell-key threshold"):
+    for name in ("cell-key grid", "drop-add grid", "cell-key threshold"):
         yield (
             f"simulate/{name}/weighted/weight",
             lambda name=name: _protected(
@@ -140,8 +142,10 @@ def _released(method: Any, table: Any, of: str) -> dict[str, Any]:
     return {**_protected(release), **shown}
 
 
-def _release(of: str = "hierarchical", method: Any = NOISE) -> Any:
-    return inputs.TABLES[of]().protect(method, **_unit(of))
+def _release(of: str = "hierarchical", method: Any = None) -> Any:
+    """A release of a table; by cell keys where it is one of counts."""
+    usual = VARIANTS["suppress p%"] if of == "magnitude" else NOISE
+    return inputs.TABLES[of]().protect(method or usual, **_unit(of))
 
 
 def _releases() -> Named:
@@ -161,18 +165,22 @@ def _releases() -> Named:
         )
         yield (
             f"microdata/{rounding}/{of}",
-            lambda of=of, r=rounding: (
-                _fitted(of, "non-negative").round(r, seed=3).to_microdata()
-            ),
+            lambda of=of, r=rounding: _fitted(of, "non-negative").round(r, seed=3).to_microdata(),
         )
     for of in inputs.TABLES:
-        yield f"errors of cells/{of}", lambda of=of: _release(of).standard_errors()
-        yield f"intervals/{of}", lambda of=of: list(_release(of).intervals(0.9))
+        yield f"errors of cells/{of}", lambda of=of: _private(of).standard_errors()
+        yield f"errors of fits/{of}", lambda of=of: _private(of).fit("additive").standard_errors()
+        yield f"intervals/{of}", lambda of=of: np.ptp(_private(of).intervals(0.9), axis=0)
         yield f"pandas/{of}", lambda of=of: _release(of).to_pandas()
         yield f"polars/{of}", lambda of=of: _release(of).to_polars()
         yield f"tabulate/{of}", lambda of=of: _protected(_further(of))
     for cell in ({"region": "N"}, {"region": "N", "age": "65+"}, {}, {"sex": "q"}):
-        yield f"sums/{cell}", lambda cell=cell: _fitted("hierarchical", "auto").publish(cell)
+        yield f"sums/{cell}", lambda cell=cell: _release(method=dc.Suppress()).publish(cell)
+
+
+def _private(of: str) -> Any:
+    """Noise of the operating system: its size is fixed, its values are not recorded."""
+    return _release(of, dc.Laplace(3.0))
 
 
 def _further(of: str) -> Any:
@@ -196,17 +204,10 @@ def _tables() -> Named:
         yield f"table/{of}/html", lambda t=table: t()._repr_html_()
         yield f"table/{of}/pandas", lambda t=table: t().to_pandas()
         yield f"table/{of}/polars", lambda t=table: t().to_polars()
-    published = inputs.hierarchical().to_arrow()
+    published = inputs.flat().to_arrow()
     yield (
         "table/from published cells",
-        lambda: _table(
-            dc.Table.from_frame(
-                published,
-                "region*age + region*sex",
-                key="cell_key",
-                hierarchies={"region": inputs.REGION},
-            )
-        ),
+        lambda: _table(dc.Table.from_frame(published, "age*job", key="cell_key")),
     )
     yield "table/found codes", lambda: _table(inputs.flat(declared=False))
     yield "table/occurring", lambda: _table(inputs.flat(support="occurring"))
@@ -246,7 +247,7 @@ def _fitters() -> Named:
         "ridge": dc.NonNegative(ridge=0.1),
         "exact": dc.NonNegative(exact="a"),
         "tight": dc.NonNegative(tolerance=1e-8),
-        "variance": dc.LeastSquares(variance=np.arange(1.0, X.n_published + 1)),
+        "variance": dc.LeastSquares(variance=np.arange(1.0, X.n_inner + 1)),
         "few steps": dc.LogLinear(max_steps=2),
         "nonzero": dc.WholeNumber(max_nonzero=5, proposals=1e5),
         "chain": dc.Chain(["least-squares", "poisson"]),
@@ -282,16 +283,18 @@ def _designs() -> Named:
         }
         for what, call in calls.items():
             yield f"design/{name}/{what}", lambda call=call, design=design: call(design)
-    for text in ("a*b", "a + b*c", "a[x]*b", "(a + b)*c", "a*a", "", "a*", "1", "a*b - a"):
-        yield f"margins/{text}", lambda text=text: repr(dc.margins(text))
-    yield "margins/order", lambda: repr(dc.margins(["a", "b", "c"], order=2))
+    sizes = {"a": 2, "b": 3, "c": 2}
+    for text in ("a*b", "a + b*c", "a[x]*b", "(a + b)*c", "a*a", "", "a*", "1", "a*b - a", "a:b"):
+        yield f"formula/{text}", lambda text=text: repr(dc.Design.product(sizes, text).terms)
+    for order in (0, 1, 2, 3, 4):
+        yield f"margins/{order}", lambda order=order: repr(dc.margins(["a", "b[x]", "c"], order))
 
 
 def _matrices() -> Named:
     made: dict[str, dict[str, Any]] = {
         "discrete-laplace": {"epsilon": 1.0, "cap": 5},
         "linear-table": {"D": 4, "V": 2.0},
-        "perturbation-table": {"D": 5, "V": 3},
+        "perturbation-table": {"D": 5, "V": 3, "js": 2},
     }
     for name in registry.names("matrix"):
         if name != "file":
@@ -300,7 +303,10 @@ def _matrices() -> Named:
                 lambda name=name: _matrix(registry.build("matrix", name, made.get(name, {}))),
             )
     for D, V, js in itertools.product((2, 4, 5), (1.0, 2.0, 3.0), (0, 1, 2)):
-        yield f"ptable/{D},{V},{js}", lambda D=D, V=V, js=js: _matrix(dc.perturbation_table(D, V, js))
+        yield (
+            f"ptable/{D},{V},{js}",
+            lambda D=D, V=V, js=js: _matrix(dc.perturbation_table(D, V, js)),
+        )
     yield "ptable/as ptable", lambda: _matrix(dc.perturbation_table(3, 2, variant="ptable"))
     yield "ptable/stay", lambda: _matrix(dc.perturbation_table(3, 2, pstay=0.5))
 
@@ -314,7 +320,7 @@ def _matrix(matrix: Any) -> dict[str, Any]:
         "dense": matrix.dense(12),
         "noise": matrix.noise(np.arange(len(keys)) % 9, keys, 256),
         "audit": text_of(str(matrix.audit())),
-        "ons": outcome(matrix.to_ons),
+        "ons": outcome(lambda: matrix.to_ons().slice(0, 300)),
         "modified": outcome(lambda: matrix.modified(seed=1).dense(8)),
     }
 
@@ -323,11 +329,15 @@ def _hierarchies() -> Named:
     trees = {"region": inputs.REGION, **dc.demo.hierarchies()}
     for name, tree in trees.items():
         yield f"hierarchy/{name}", lambda tree=tree: _hierarchy(tree)
-    yield "hierarchy/digits", lambda: _hierarchy(
-        dc.Hierarchy.from_digits(["011", "012", "021", "100"], "111")
+    yield (
+        "hierarchy/digits",
+        lambda: _hierarchy(dc.Hierarchy.from_digits(["011", "012", "021", "100"], "111")),
     )
-    yield "hierarchy/dict", lambda: _hierarchy(
-        dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
+    yield (
+        "hierarchy/dict",
+        lambda: _hierarchy(
+            dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
+        ),
     )
     yield "hierarchy/pruned", lambda: _hierarchy(inputs.REGION.prune(["N1", "S1", "S2"]))
     yield "hierarchy/grouped", lambda: _hierarchy(inputs.REGION.grouped("part"))
@@ -371,10 +381,17 @@ def _measures() -> Named:
             )
     records, others = inputs.people(), inputs.people(200, 9)
     for method in ("ipso", "romm"):
-        yield f"assess/records/{method}", lambda method=method: _assessment(
-            dc.assess(
-                records, _synthetic(method).frame, control=others, target="sex", codes=("region",)
-            )
+        yield (
+            f"assess/records/{method}",
+            lambda method=method: _assessment(
+                dc.assess(
+                    records,
+                    _synthetic(method).frame,
+                    control=others,
+                    target="sex",
+                    codes=("region",),
+                )
+            ),
         )
 
 
@@ -394,11 +411,15 @@ def _audits() -> Named:
             )
     labels = inputs.flat().to_pandas().assign(status=".")
     labels.loc[[0, 3], "status"] = ["p", "s"]
-    yield "audit/labels", lambda: _said(
-        dc.audit(dc.Pattern.from_labels(inputs.flat(), labels), intervals="all")
+    yield (
+        "audit/labels",
+        lambda: _said(dc.audit(dc.Pattern.from_labels(inputs.flat(), labels), intervals="all")),
     )
-    yield "audit/signs", lambda: _said(
-        dc.audit(_release("flat", dc.Suppress()), inputs.flat(), lone="signs", intervals="all")
+    yield (
+        "audit/signs",
+        lambda: _said(
+            dc.audit(_release("flat", dc.Suppress()), inputs.flat(), lone="signs", intervals="all")
+        ),
     )
 
 
@@ -415,22 +436,29 @@ def _said(found: Any) -> str:
 def _comparisons() -> Named:
     methods = {"keyed": NOISE, "safe": dc.Safe(proposals=FEW), "rounded": "controlled-rounding"}
     table = inputs.linked()
-    yield "compare", lambda: _comparison(
-        dc.compare(table, methods, replicates=4, sensitive="job", workers=1)
+    yield (
+        "compare",
+        lambda: _comparison(dc.compare(table, methods, replicates=4, sensitive="job", workers=1)),
     )
-    yield "frontier", lambda: _said(
-        dc.frontier(
-            "cell-key", {"D": [5], "V": [2, 3], "js": [1, 2]}, table, replicates=3, workers=1
-        )
+    yield (
+        "frontier",
+        lambda: _said(
+            dc.frontier(
+                "cell-key", {"D": [5], "V": [2, 3], "js": [1, 2]}, table, replicates=3, workers=1
+            )
+        ),
     )
-    yield "equal risk", lambda: _comparison(
-        dc.compare(
-            table,
-            ["drop-add", "discrete-laplace"],
-            replicates=3,
-            equal_risk=("unchanged-small-cells", 0.4),
-            workers=1,
-        )
+    yield (
+        "equal risk",
+        lambda: _comparison(
+            dc.compare(
+                table,
+                ["drop-add", "discrete-laplace"],
+                replicates=3,
+                equal_risk=("unchanged-small-cells", 0.4),
+                workers=1,
+            )
+        ),
     )
     design = inputs.designs()["pairs"]
     yield "select margins", lambda: dc.select_margins(design, epsilon=1.0).frame
@@ -451,15 +479,12 @@ SYNTHESIS: dict[str, tuple[str, dict[str, Any]]] = {
     "from-residuals": ("income + tax ~ age + region", {"share": 0.5}),
     "romm": ("income + tax ~ age*sex", {"lambda_": 0.3}),
     "hybrid": ("income + tax ~ local(age) + shared(sex)", {"clusters": "region"}),
-    "mixed": ("income ~ region", {"counts": None}),
+    "mixed": ("income + tax ~ region + sex", {"counts": "controlled-rounding"}),
 }
 
 
 def _synthetic(method: str, **options: Any) -> Any:
     model, parameters = SYNTHESIS[method]
-    if "counts" in parameters:
-        counts = dc.open(inputs.people(), id="pid").tabulate("region")
-        parameters = {"counts": counts.with_secret(inputs.SECRET).protect("safe", proposals=FEW)}
     options = {"secret": inputs.SECRET, **options}
     return dc.synthesize(inputs.people(), model, method, **parameters, **options)
 
@@ -470,25 +495,35 @@ def _synthesis() -> Named:
             continue
         yield f"synthesize/{method}", lambda method=method: _made(_synthetic(method))
         for seed in (1, 2):
-            yield f"synthesize/{method}/{seed}", lambda method=method, seed=seed: (
-                _synthetic(method, simulate=True, seed=seed, secret=None).frame
+            yield (
+                f"synthesize/{method}/{seed}",
+                lambda method=method, seed=seed: (
+                    _synthetic(method, simulate=True, seed=seed, secret=None).frame
+                ),
             )
-        yield f"preserved/{method}", lambda method=method: _said(
-            dc.Preserved.of(inputs.people(), _synthetic(method))
+        yield (
+            f"preserved/{method}",
+            lambda method=method: _said(dc.Preserved.of(inputs.people(), _synthetic(method))),
         )
-    yield "synthesize/similar", lambda: _made(
-        dc.synthesize(
-            inputs.people(),
-            "income + tax ~ local(age) + shared(sex)",
-            "hybrid",
-            clusters=30,
-            outliers=0.99,
-            secret=inputs.SECRET,
-        )
+    yield (
+        "synthesize/similar",
+        lambda: _made(
+            dc.synthesize(
+                inputs.people(),
+                "income + tax ~ local(age) + shared(sex)",
+                "hybrid",
+                clusters=30,
+                outliers=0.99,
+                secret=inputs.SECRET,
+            )
+        ),
     )
     for draw in ("multinomial", "unbiased", "total", "cube", "margins"):
-        yield f"records/{draw}", lambda draw=draw: _made(
-            dc.records_from(_fitted("linked", "non-negative"), draw, seed=2)
+        yield (
+            f"records/{draw}",
+            lambda draw=draw: _made(
+                dc.records_from(_fitted("linked", "non-negative"), draw, seed=2)
+            ),
         )
 
 
@@ -505,12 +540,14 @@ def _made(synthetic: Any) -> dict[str, Any]:
 def _inference() -> Named:
     for of, margin in (("flat", "age*job"), ("linked", "age*sex"), ("hierarchical", "region*sex")):
         yield f"chi-square/{of}", lambda of=of, m=margin: dc.inference.chi_square(_release(of), m)
-        yield f"frequencies/{of}", lambda of=of, m=margin: dc.inference.count_frequencies(
-            _release(of), m, PTABLE
+        yield (
+            f"frequencies/{of}",
+            lambda of=of, m=margin: dc.inference.count_frequencies(_release(of), m, PTABLE),
         )
-        yield f"goodness/{of}", lambda of=of, m=margin: dc.inference.goodness_of_fit(
-            _release(of), m, None
-        )
+    yield (
+        "goodness",
+        lambda: dc.inference.goodness_of_fit(_release("flat"), "age*job", np.full((3, 4), 1 / 12)),
+    )
     yield "law", lambda: _matrix(dc.inference.matrix_of(_release("flat")))
 
 
@@ -519,8 +556,11 @@ def _demo() -> Named:
     yield "demo/sample", lambda: _column_digests(dc.demo.sample(20_000))
     yield "demo/table", lambda: _table(dc.demo.census(2000).tabulate("region[province]*sex"))
     yield "demo/weighted", lambda: _table(dc.demo.sample(20_000).tabulate("age[broad_age]*sex"))
-    yield "demo/release", lambda: _protected(
-        dc.demo.census(2000).tabulate("region[district]*sex + age*sex").protect(NOISE)
+    yield (
+        "demo/release",
+        lambda: _protected(
+            dc.demo.census(2000).tabulate("region[district]*sex + age*sex").protect(NOISE)
+        ),
     )
 
 
@@ -539,18 +579,26 @@ def _records() -> Named:
     yield "open/repr", lambda: repr(opened())
     yield "open/html", lambda: getattr(opened(), "_repr_html_", str)()
     for engine in registry.names("engine"):
-        yield f"open/{engine}", lambda e=engine: _table(
-            opened().tabulate("region*sex + children", engine=e)
+        yield (
+            f"open/{engine}",
+            lambda e=engine: _table(opened().tabulate("region*sex + children", engine=e)),
         )
     yield "open/weighted", lambda: _table(opened(weight="w").tabulate("region*sex"))
-    yield "open/cut", lambda: _table(
-        opened().recode(age=dc.cut([30, 50, 65])).tabulate("age*sex", support="occurring")
+    yield (
+        "open/cut",
+        lambda: _table(
+            opened().recode(age=dc.cut([30, 50, 65])).tabulate("age*sex", support="occurring")
+        ),
     )
-    yield "open/sums", lambda: _table(
-        opened().tabulate("region", value="income", contributor="pid")
+    yield (
+        "open/sums",
+        lambda: _table(opened().tabulate("region", value="income", contributor="pid")),
     )
-    yield "open/redrawn", lambda: _table(
-        dc.open(frame, id="pid", secret=inputs.SECRET, editions="redrawn").tabulate("region")
+    yield (
+        "open/redrawn",
+        lambda: _table(
+            dc.open(frame, id="pid", secret=inputs.SECRET, editions="redrawn").tabulate("region")
+        ),
     )
 
 
@@ -579,29 +627,44 @@ def _files(folder: Path) -> Named:
     for (kind, make), ending, (way, chosen) in itertools.product(
         releases.items(), ENDINGS, options.items()
     ):
-        yield f"write/{kind}/{ending}/{way}", lambda make=make, e=ending, o=chosen: written(
-            lambda place: make().write(place / f"table{e}", **o)
+        yield (
+            f"write/{kind}/{ending}/{way}",
+            lambda make=make, e=ending, o=chosen: written(
+                lambda place: make().write(place / f"table{e}", **o)
+            ),
         )
     for kind, make in releases.items():
         for ending in (".csv", ".parquet"):
-            yield f"save/{kind}/{ending}", lambda make=make, e=ending: written(
-                lambda place: make().save(place / f"release{e}")
+            yield (
+                f"save/{kind}/{ending}",
+                lambda make=make, e=ending: written(
+                    lambda place: make().save(place / f"release{e}")
+                ),
             )
-            yield f"read/{kind}/{ending}", lambda make=make, e=ending: _protected(
-                dc.read_release(make().save(folder / f"again{e}"))
+            yield (
+                f"read/{kind}/{ending}",
+                lambda make=make, e=ending: _protected(
+                    dc.read_release(make().save(folder / f"again{e}"))
+                ),
             )
     for of, table in inputs.TABLES.items():
         yield f"save/table/{of}", lambda t=table: written(lambda p: t().save(p / "t.parquet"))
         yield f"read/table/{of}", lambda t=table: _table(dc.read(t().save(folder / "t.parquet")))
     yield "write/ptable.csv", lambda: written(lambda p: PTABLE.to_ptable_csv(p / "p.csv"))
     for ending in (".csv", ".parquet"):
-        yield f"save/synthetic/{ending}", lambda e=ending: written(
-            lambda place: _synthetic("ipso").save(place / f"synthetic{e}")
+        yield (
+            f"save/synthetic/{ending}",
+            lambda e=ending: written(
+                lambda place: _synthetic("ipso").save(place / f"synthetic{e}")
+            ),
         )
-    yield "write/transmission", lambda: written(
-        lambda place: dc.write_transmission(
-            _release("magnitude", VARIANTS["suppress p%"]), place / "transmission.csv"
-        )
+    yield (
+        "write/transmission",
+        lambda: written(
+            lambda place: dc.write_transmission(
+                _release("magnitude", VARIANTS["suppress p%"]), place / "transmission.csv"
+            )
+        ),
     )
 
 

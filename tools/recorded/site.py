@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import tomli_w
+
 from recorded.entry import discreet
 
 SECRET = f"{7:064x}\n"

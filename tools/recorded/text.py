@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import enum
 import io
+import itertools
 import json
 import re
 import sqlite3
@@ -19,9 +20,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-_MONTHS_NB = (
-    "januar februar mars april mai juni juli august september oktober november desember".split()
-)
+_MONTHS_NB = [
+    "januar",
+    "februar",
+    "mars",
+    "april",
+    "mai",
+    "juni",
+    "juli",
+    "august",
+    "september",
+    "oktober",
+    "november",
+    "desember",
+]
 _VOLATILE = [
     (re.compile(r" at 0x[0-9a-f]+"), ""),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|\+00:00)?"), "<TIME>"),
@@ -57,41 +69,42 @@ def text_of(value: Any) -> str:
 
 
 def _lines(value: Any, indent: str) -> list[str]:
-    inside = indent + "  "
-    if isinstance(value, np.ma.MaskedArray):
-        return [f"{indent}masked", *_lines(value.filled(-1), inside), *_lines(value.mask, inside)]
-    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
-        value = value.toarray()
+    value, inside = _plain(value), indent + "  "
     if isinstance(value, np.ndarray):
         return _array_lines(value, indent)
-    if isinstance(value, pa.Table):
-        return [f"{indent}{line}" for line in frame_text(value).splitlines()]
-    if hasattr(value, "to_arrow") and type(value).__module__.split(".")[0] == "polars":
-        return ["polars", *_lines(value.to_arrow(), inside)]
-    if hasattr(value, "iloc"):
-        return ["pandas", *_lines(pa.Table.from_pandas(value), inside)]
-    if isinstance(value, pa.Array | pa.ChunkedArray):
-        return [f"{indent}{value.type} {value.to_pylist()!r}"]
-    if isinstance(value, enum.Enum):
-        return [f"{indent}{value.name}"]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        value = {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
-        found = []
-        for key, each in value.items():
-            found += [f"{indent}{key}:", *_lines(each, inside)]
-        return found
-    if isinstance(value, Set):
-        return _lines(sorted(value, key=repr), indent)
-    if isinstance(value, Sequence) and not isinstance(value, str | bytes | range):
+        named = ([f"{indent}{key}:", *_lines(each, inside)] for key, each in value.items())
+        return list(itertools.chain.from_iterable(named))
+    if isinstance(value, str):
+        return [f"{indent}{line}" for line in value.splitlines()] or [f"{indent}(empty)"]
+    if isinstance(value, Sequence) and not isinstance(value, bytes | range):
         if all(isinstance(each, str | int | float | None) for each in value):
             return [f"{indent}{list(value)!r}"]
         return [line for each in value for line in [f"{indent}-", *_lines(each, inside)]]
-    if isinstance(value, str):
-        return [f"{indent}{line}" for line in value.splitlines()] or [f"{indent}(empty)"]
-    if isinstance(value, np.generic):
-        return [f"{indent}{value.dtype} {value.item()!r}"]
     return [f"{indent}{value!r}"]
+
+
+def _plain(value: Any) -> Any:
+    """A value as an array, a mapping, a sequence, a text, or itself where it is none of them."""
+    if isinstance(value, np.ma.MaskedArray):
+        return {"masked": np.asarray(value.filled(-1)), "mask": np.asarray(value.mask)}
+    if isinstance(value, np.generic):
+        return f"{value.dtype} {value.item()!r}"
+    if hasattr(value, "tocsr") and hasattr(value, "nnz"):
+        return value.toarray()
+    if isinstance(value, pa.Table):
+        return frame_text(value)
+    if isinstance(value, pa.Array | pa.ChunkedArray):
+        return f"{value.type} {value.to_pylist()!r}"
+    if type(value).__module__.startswith("polars"):
+        return {"polars": value.to_arrow()}
+    if type(value).__module__.startswith("pandas"):
+        return {"pandas": pa.Table.from_pandas(value)}
+    if isinstance(value, enum.Enum):
+        return value.name
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: getattr(value, f.name) for f in dataclasses.fields(value)}
+    return sorted(value, key=repr) if isinstance(value, Set) else value
 
 
 def _array_lines(value: np.ndarray, indent: str) -> list[str]:
