@@ -6,13 +6,12 @@ Commands run one after the other in one folder, so that each finds what those be
 from __future__ import annotations
 
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from recorded import inputs
-from recorded.entry import ROOT, discreet
+from recorded.entry import ROOT, run_forked
 from recorded.site import write_secret
 from recorded.text import content_text, normalised, sqlite_text
 
@@ -72,7 +71,8 @@ FIRMS = "tabulate firms.csv --by activity*region"
 SUMS = "--value turnover --contributor enterprise"
 DRAWN = "--secret keys.secret"
 SAFE = f"--method safe -s proposals=2000 {DRAWN} --ledger ledger.db"
-KEYED = f"--method cell-key -s D=5 -s V=3 {DRAWN}"
+NOISE = "-s D=5 -s V=3 -s js=2"
+KEYED = f"--method cell-key {NOISE} {DRAWN}"
 BY_REGION = f"--clusters region {DRAWN}"
 INCOMES = "synthesize people.parquet --model"
 COMMANDS = f"""
@@ -84,7 +84,7 @@ tabulate people.csv --by region {KEYS} --support occurring --json --out occurrin
 {FIRMS} {SUMS} --out sums.parquet
 {FIRMS} {SUMS} --holding group --largest 2 --json --out held.parquet
 tabulate people.csv --by region*sex --hierarchy region=region.hrc --id pid {DRAWN} --out t.parquet
-protect table.parquet --method cell-key -s D=5 -s V=3 -s js=2 {DRAWN} --out release.csv
+protect table.parquet {KEYED} --out release.csv
 protect table.parquet {KEYED} --json --out release.parquet
 protect table.parquet {KEYED} --out release.xlsx
 protect table.parquet {KEYED}
@@ -95,8 +95,8 @@ protect table.parquet --method drop-add {DRAWN} --out dropped.px
 protect table.parquet --method pram {DRAWN} --out pram.jsonstat.json
 protect table.parquet --method controlled-rounding {DRAWN} --out rounded.sdmx.csv
 protect table.parquet --method small-count-rounding -s proposals=2000 {DRAWN} --out small.html
-protect table.parquet --method quality -s D=5 -s V=3 {DRAWN} --out quality.json
-protect table.parquet --method adjust -s D=5 -s V=3 -s proposals=2000 {DRAWN} --out adjusted.parquet
+protect table.parquet --method quality {NOISE} {DRAWN} --out quality.json
+protect table.parquet --method adjust {NOISE} -s proposals=2000 {DRAWN} --out adjusted.parquet
 protect weighted.parquet {KEYED} -s grid=10 --unit weight --out weighted.csv
 protect weighted.parquet {KEYED} --out weighted2.csv
 protect counts.parquet --method suppress -s max=3 --out suppressed.csv
@@ -143,8 +143,8 @@ audit tax.parquet --table sums.parquet --intervals all --lone signs
 audit --table counts.parquet --labels pattern.csv --json
 audit --labels pattern.csv
 audit suppressed.parquet --intervals some
-compare table.parquet --method cell-key:D=5,V=3 --method drop-add --replicates 3 --workers 1
-compare table.parquet --method cell-key:D=5,V=3 --replicates 3 --workers 1 --json
+compare table.parquet --method cell-key:D=5,V=3,js=2 --method drop-add --replicates 3 --workers 1
+compare table.parquet --method cell-key:D=5,V=3,js=2 --replicates 3 --workers 1 --json
 compare table.parquet
 compare table.parquet --method none
 run recipe.toml people.csv {KEYS} --out recipe.csv
@@ -232,7 +232,7 @@ def answers(only: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 def _all(folder: Path) -> Iterator[tuple[str, str]]:
     _write_inputs(folder)
     yield "commands/help", _run("--help", folder)
-    listed = re.findall(r"(?m)^  ([a-z]+) ", _said("--help", folder))
+    listed = re.findall(r"(?m)^  ([a-z]+) ", run_forked(["--help"], folder).stdout)
     for name in listed:
         yield f"commands/{name} --help", _run(f"{name} --help", folder)
     for line in COMMANDS.strip().splitlines():
@@ -260,24 +260,11 @@ def _write_inputs(folder: Path) -> None:
     write_secret(folder / "keys.secret")
 
 
-def _said(line: str, folder: Path) -> str:
-    return subprocess.run(
-        discreet(*line.split()), cwd=folder, capture_output=True, text=True
-    ).stdout
-
-
 def _run(line: str, folder: Path) -> str:
     """Exit code, both streams, and the files that are new or changed."""
     before = _times(folder)
-    done = subprocess.run(
-        discreet(*line.split()),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        stdin=subprocess.DEVNULL,
-        timeout=120,
-    )
-    parts = [f"exit {done.returncode}", "-- stdout", done.stdout, "-- stderr", done.stderr]
+    done = run_forked(line.split(), folder)
+    parts = [f"exit {done.code}", "-- stdout", done.stdout, "-- stderr", done.stderr]
     after = _times(folder)
     for name in sorted(name for name in after if after[name] != before.get(name)):
         parts.append(f"-- {name} {(folder / name).stat().st_mode & 0o777:o}")

@@ -130,7 +130,7 @@ def _methods() -> dict[str, Callable[[], Any]]:
 
 def _releases(folder: Path) -> dict[str, Callable[[], Any]]:
     def release() -> Any:
-        return T().protect("cell-key", D=5, V=3)
+        return T().protect("cell-key", D=5, V=3, js=2)
 
     trial = T().simulate("drop-add", seed=1)
     return {
@@ -265,7 +265,7 @@ def _matrices() -> dict[str, Callable[[], Any]]:
 
 
 def _others(folder: Path) -> dict[str, Callable[[], Any]]:
-    release = T().protect("cell-key", D=5, V=3)
+    release = T().protect("cell-key", D=5, V=3, js=2)
     suppressed = T().protect(dc.Suppress())
     return {
         "name of the package": lambda: dc.nothing,
