@@ -9,7 +9,7 @@ import tempfile
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urljoin
 
 import tomli_w
 
@@ -35,6 +35,7 @@ ENDINGS = [
     "html",
 ]
 FORMATS = ["csv", "csvw", "xlsx", "parquet", "json", "json-stat", "sdmx-csv", "px", "html"]
+PLAIN = "/?=&%|[]*(),+-_.:<>"  # characters of addresses that are sent as they are
 CHARTS = ("bars", "lines", "heat", "pyramid")
 
 LAYOUTS: dict[str, list[Pairs]] = {
@@ -93,6 +94,10 @@ VIEWS: list[Pairs] = [
     [("unit", "weight")],
     [("unit", "count")],
     [("lang", "nb")],
+    [("edit", "pick.sex")],
+    [("where.sex", "F"), ("edit", "where.sex")],
+    [("new.of", "age"), ("new.label", "Some"), ("new.code", "Y_LT15"), ("edit", "group.age")],
+    [("edit", "group.region"), ("lang", "nb")],
 ]
 WRONG: list[str] = [
     "rows=regio",
@@ -166,11 +171,12 @@ def addresses() -> list[str]:
     for dataset, layouts in LAYOUTS.items():
         found += _pages(dataset)
         found += _tables(dataset, layouts)
-        found += [f"/d/{dataset}?{wrong}" for wrong in WRONG]
+        found += [f"/d/{dataset}/table?{wrong}" for wrong in WRONG]
         found += [f"/api/v1/datasets/{dataset}/table?{wrong}" for wrong in WRONG]
         found += _pxweb(dataset)
-    found += [*_pages("private"), f"{PXWEB}/tables/private/metadata"]
-    found += [f"/d/private?{wrong}" for wrong in WRONG if "age" in wrong and "sex" in wrong]
+    found += [each for each in _pages("private") if not re.match(r"/d/private(\?|$)", each)]
+    found += [f"{PXWEB}/tables/private/metadata"]
+    found += [f"/d/private/table?{wrong}" for wrong in WRONG if "age" in wrong and "sex" in wrong]
     return list(dict.fromkeys(found))
 
 
@@ -202,7 +208,7 @@ def _listings() -> list[str]:
 
 def _pages(dataset: str) -> list[str]:
     langs = ("", "?lang=nb")
-    found = [f"/d/{dataset}/about{lang}" for lang in langs]
+    found = [f"/d/{dataset}{rest}{lang}" for rest in ("", "/about") for lang in langs]
     found += [f"/api/v1/datasets/{dataset}{lang}" for lang in langs]
     for detail in ("region", "region[province]", "age", "age[broad_age]", "sex", "marital", "no"):
         address = f"/api/v1/datasets/{dataset}/variables/{quote(detail)}"
@@ -215,7 +221,7 @@ def _tables(dataset: str, layouts: list[Pairs]) -> list[str]:
     found = []
     for layout in layouts:
         query = urlencode(layout)
-        found += [f"/d/{dataset}?{query}", f"/d/{dataset}/table?{query}"]
+        found += [f"/d/{dataset}/table?{query}"]
         found += [f"/d/{dataset}/table.{ending}?{query}" for ending in ENDINGS]
         found += [f"/d/{dataset}/chart.svg?{query}&chart={chart}" for chart in CHARTS]
         api = f"/api/v1/datasets/{dataset}"
@@ -224,7 +230,7 @@ def _tables(dataset: str, layouts: list[Pairs]) -> list[str]:
     forms = itertools.cycle(_forms(dataset))
     for layout, view in itertools.product(layouts[-5:], VIEWS):
         query = urlencode([*layout, *view])
-        found += [f"/d/{dataset}?{query}", next(forms).format(query)]
+        found += [f"/d/{dataset}/table?{query}", next(forms).format(query)]
     for layout, options in itertools.product(layouts[-2:], _file_options()):
         query = urlencode([*layout, *options])
         found += [f"/api/v1/datasets/{dataset}/table?{query}"]
@@ -232,7 +238,7 @@ def _tables(dataset: str, layouts: list[Pairs]) -> list[str]:
 
 
 def _forms(dataset: str) -> list[str]:
-    found = [f"/d/{dataset}/table?{{}}", f"/d/{dataset}/chart.svg?{{}}"]
+    found = [f"/d/{dataset}/chart.svg?{{}}"]
     found += [f"/d/{dataset}/table.{ending}?{{}}" for ending in ENDINGS]
     kinds = ("table", "snippets", "query.toml")
     return [*found, *(f"/api/v1/datasets/{dataset}/{kind}?{{}}" for kind in kinds)]
@@ -260,8 +266,19 @@ def _pxweb(dataset: str) -> list[str]:
 
 
 def asked(server: Server, path: str, **options: str) -> str:
-    """One answer as text: status, headers and content, without what belongs to the moment."""
-    status, headers, content = server.ask(quote(path, safe="/?=&%|[]*(),+-_.:<>"), **options)
+    """One answer as text; where it leads to the one address of a table, that answer as well."""
+    status, headers, content = server.ask(quote(path, safe=PLAIN), **options)
+    text = _answer_text(path, status, headers, content)
+    if status != 303 or options.get("method", "GET") != "GET":
+        return text
+    if "set-cookie" in headers:
+        options["cookie"] = headers["set-cookie"].split(";")[0]
+    target = urljoin(path, headers["location"])
+    return f"{text}\n\n{_answer_text(target, *server.ask(target, **options))}"
+
+
+def _answer_text(path: str, status: int, headers: dict[str, str], content: bytes) -> str:
+    """Status, headers and content, without what belongs to the moment."""
     shown = [f"{name}: {headers[name]}" for name in sorted(headers) if name not in LEFT_OUT]
     text = content_text(content, path)
     if content and "json" in headers.get("content-type", ""):
@@ -273,19 +290,19 @@ def _stripped(text: str) -> str:
     """Without tokens, cookies, and tags of answers whose content has today's date in it."""
     text = re.sub(r"(?m)^etag: .*$", "etag: <TAG>", text)
     text = re.sub(r"(?m)^(set-cookie: [^=]+=)[^;]+", r"\1<COOKIE>", text)
-    return re.sub(r'(name="(?:token|csrf|proof)" value=")[^"]+', r"\1<TOKEN>", text)
+    return re.sub(r'(name="form" value=")[^"]+', r"\1<TOKEN>", text)
 
 
 def _other_requests(server: Server) -> Iterator[tuple[str, str]]:
     """Other methods, headers, conditions, and queries that are sent as bodies."""
-    page = "/d/census?rows=region%5Bprovince%5D&columns=sex"
+    page = "/d/census/table?rows=region%5Bprovince%5D&columns=sex"
     data, as_json = f"{PXWEB}/tables/census/data", {"content_type": "application/json"}
     chosen = {"selection": [{"variableCode": "sex", "valueCodes": ["*"]}]}
     saved = {"tableId": "census", "language": "en", "selection": chosen}
     yield "builder/requests/norwegian", asked(server, page, accept_language="nb")
     yield "builder/requests/cookie", asked(server, page, cookie="lang=nb")
     yield "builder/requests/partial", asked(server, page, x_requested_with="fetch")
-    yield "builder/requests/long", asked(server, f"/d/census?rows={'x' * 9000}")
+    yield "builder/requests/long", asked(server, f"/d/census/table?rows={'x' * 9000}")
     for method in ("HEAD", "POST", "PUT", "DELETE", "OPTIONS"):
         for path in ("/", page, "/api/v1", data):
             yield f"builder/requests/{method}{path}", asked(server, path, method=method)
@@ -301,7 +318,7 @@ def _other_requests(server: Server) -> Iterator[tuple[str, str]]:
     if found := re.search(r'"id": "([^"]+)"', kept):
         for rest in ("", "/data", "/data?outputFormat=csv", "/selection"):
             path = f"{PXWEB}/savedqueries/{found.group(1)}{rest}"
-            yield f"builder/requests/saved{rest}", asked(server, path)
+            yield f"builder/requests/query{rest}", asked(server, path)
 
 
 def _office(folder: Path, site: Path) -> Iterator[tuple[str, str]]:
@@ -314,7 +331,14 @@ def _office(folder: Path, site: Path) -> Iterator[tuple[str, str]]:
     for who, role in (("vera", "viewer"), ("anna", "analyst"), ("carl", "custodian")):
         said = run("token", "add", who, "--role", role, "--site", "office.toml", folder=folder)
         tokens[who] = said.split()[-1]
-    paths = ["/", "/d/census?rows=sex", "/d/keyed?rows=sex", "/api/v1", "/health", "/sign-in"]
+    paths = [
+        "/",
+        "/d/census/table?rows=sex",
+        "/d/keyed/table?rows=sex",
+        "/api/v1",
+        "/health",
+        "/sign-in",
+    ]
     paths += ["/api/v1/datasets/keyed/table?rows=sex", f"{PXWEB}/tables", "/about?lang=nb"]
     with serving("office.toml", folder=folder) as server:
         for who, path in itertools.product(("nobody", *tokens), paths):
@@ -335,7 +359,7 @@ def _signed_in(server: Server, token: str) -> Iterator[tuple[str, str]]:
     sent = server.ask("/sign-in", method="POST", body=body, sec_fetch_site="same-origin", **form)
     cookie = sent[1].get("set-cookie", "").split(";")[0]
     yield "builder/office/signed-in", f"{sent[0]} {sent[1].get('location')}"
-    for path in ("/", "/admin", "/admin?lang=nb", "/d/keyed?rows=sex"):
+    for path in ("/", "/admin", "/admin?lang=nb", "/d/keyed/table?rows=sex"):
         page = asked(server, path, cookie=cookie)
         yield f"builder/office/custodian{path}", _without_times(page)
     closed = {"method": "POST", "cookie": cookie, "sec_fetch_site": "same-origin", **form}
@@ -363,7 +387,7 @@ def _records_alone(folder: Path) -> Iterator[tuple[str, str]]:
         for path in (
             "/",
             "/about",
-            "/d/census-3000-1?rows=sex",
+            "/d/census-3000-1/table?rows=sex",
             "/d/census-3000-1/table.csv?rows=age",
         ):
             yield f"builder/records{path}", asked(server, path)

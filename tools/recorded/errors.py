@@ -158,7 +158,7 @@ def _releases(folder: Path) -> dict[str, Callable[[], Any]]:
         "read another file": lambda: dc.read(_other_parquet(folder)),
         "read a text": lambda: dc.read(_text(folder, "text.parquet", "no")),
         "csv without statement": lambda: dc.read_release(_text(folder, "bare.csv", "a,count\n")),
-        "few steps": lambda: release().fit(dc.NonNegative(max_steps=1, tolerance=1e-12)),
+        "few steps": lambda: release().fit(dc.NonNegative(max_steps=1, tolerance=1e-12)).z,
         "records of a table": lambda: dc.records_from(T(), seed=1),
         "unknown draw": lambda: dc.records_from(release().fit(), "any", seed=1),
         "number of records": lambda: dc.records_from(release().fit(), "total", seed=1, n=3),

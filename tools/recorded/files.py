@@ -47,9 +47,9 @@ def _write_site(folder: Path) -> None:
     run("token", "add", "ann", "--role", "custodian", "--site", "site.toml", folder=folder)
     with serving("site.toml", folder=folder) as server:
         for address in (
-            "/d/people?rows=region",
+            "/d/people/table?rows=region",
             "/d/people/table.csv?rows=sex",
-            "/d/people?rows=q",
+            "/d/people/table?rows=q",
         ):
             server.ask(address)
     (folder / "keys.secret").unlink()  # no secret is kept in a repository; the test writes it

@@ -38,6 +38,8 @@ _VOLATILE = [
     (re.compile(r" at 0x[0-9a-f]+"), ""),
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?(Z|\+00:00)?"), "<TIME>"),
     (re.compile(r"http://127\.0\.0\.1:\d+"), "<SERVER>"),
+    (re.compile(r'"seconds": [-+.\de]+'), '"seconds": <SECONDS>'),
+    (re.compile(r"\bbuild-[0-9a-f]{12}\b"), "<BUILD>"),
     (re.compile(r"localhost:\d+|127\.0\.0\.1:\d+"), "<SERVER>"),
 ]
 
