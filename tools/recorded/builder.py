@@ -354,29 +354,54 @@ def _office(folder: Path, site: Path) -> Iterator[tuple[str, str]]:
 
 
 def _signed_in(server: Server, token: str) -> Iterator[tuple[str, str]]:
-    form = {"content_type": "application/x-www-form-urlencoded"}
-    body = urlencode({"token": token, "next": "/"})
-    sent = server.ask("/sign-in", method="POST", body=body, sec_fetch_site="same-origin", **form)
-    cookie = sent[1].get("set-cookie", "").split(";")[0]
-    yield "builder/office/signed-in", f"{sent[0]} {sent[1].get('location')}"
-    for path in ("/", "/admin", "/admin?lang=nb", "/d/keyed/table?rows=sex"):
+    """What a custodian does in a browser: signs in, looks, closes a data set, signs out."""
+
+    def sent(path: str, *, seen_on: str, cookie: str = "", **fields: str) -> dict[str, str]:
+        page = server.ask(seen_on, cookie=cookie)[2].decode()
+        mark = re.search(r'name="form" value="([^"]+)"', page)
+        body = urlencode({**fields, "form": mark.group(1) if mark else ""})
+        kind = "application/x-www-form-urlencoded"
+        return {
+            "path": path,
+            "method": "POST",
+            "body": body,
+            "cookie": cookie,
+            "content_type": kind,
+        }
+
+    yield (
+        "builder/office/wrong token",
+        asked(server, **sent("/sign-in", seen_on="/sign-in", token="wrong")),
+    )
+    _, headers, _ = server.ask(**sent("/sign-in", seen_on="/sign-in", token=token))
+    cookie = headers.get("set-cookie", "").split(";")[0]
+    yield "builder/office/signed in", headers.get("location", "")
+    for path in ("/", "/admin", "/admin?lang=nb", "/admin/log.csv", "/d/keyed/table?rows=sex"):
         page = asked(server, path, cookie=cookie)
         yield f"builder/office/custodian{path}", _without_times(page)
-    closed = {"method": "POST", "cookie": cookie, "sec_fetch_site": "same-origin", **form}
-    for action in (urlencode({"dataset": "census", "action": "close"}), "dataset=no"):
-        answer = asked(server, "/admin/switch", body=action, **closed)
-        yield f"builder/office/switch/{action}", answer
+    for closed, dataset in (("1", "census"), ("0", "census"), ("1", "no")):
+        form = sent(
+            "/admin/switch", seen_on="/admin", cookie=cookie, dataset=dataset, closed=closed
+        )
+        yield f"builder/office/switch/{dataset}/{closed}", asked(server, **form)
+        page = asked(server, f"/d/{dataset}/table?rows=sex", cookie=cookie)
+        yield f"builder/office/switched/{dataset}/{closed}", page
+    form = sent("/admin/reload", seen_on="/admin", cookie=cookie)
+    yield "builder/office/reload", asked(server, **form)
     yield "builder/office/foreign", asked(server, "/admin/reload", method="POST", cookie=cookie)
-    yield "builder/office/out", asked(server, "/sign-out", body="", **closed)
+    form = sent("/sign-out", seen_on="/admin", cookie=cookie)
+    yield "builder/office/out", asked(server, **form)
 
 
 def _without_times(text: str) -> str:
-    """Without milliseconds, pseudonyms of the day and sizes that follow from them."""
+    """Without milliseconds, pseudonyms of the day, and the order of rows that follows from them."""
     text = normalised(text)
     text = re.sub(r"\b\d+([.,]\d+)? ?ms\b", "<MS>", text)
     text = re.sub(r"(?m),\d+(\.\d+)?$", ",<MS>", text)
     text = re.sub(r"\bguest-\w+|visitor-\w+", "<VISITOR>", text)
-    return re.sub(r"<td[^>]*>\s*[\d.,  ]+\s*</td>", "<td>NUMBER</td>", text)
+    text = re.sub(r"<td[^>]*>\s*[\d.,\xa0 ]+\s*</td>", "<td>NUMBER</td>", text)
+    runs = itertools.groupby(text.splitlines(), key=lambda line: '<tr><th scope="row">' in line)
+    return "\n".join(line for is_row, run in runs for line in (sorted(run) if is_row else run))
 
 
 def _records_alone(folder: Path) -> Iterator[tuple[str, str]]:
