@@ -290,6 +290,7 @@ def _stripped(text: str) -> str:
     """Without tokens, cookies, and tags of answers whose content has today's date in it."""
     text = re.sub(r"(?m)^etag: .*$", "etag: <TAG>", text)
     text = re.sub(r"(?m)^(set-cookie: [^=]+=)[^;]+", r"\1<COOKIE>", text)
+    text = re.sub(r"; expires=[^;]+", "; expires=<TIME>", text)
     return re.sub(r'(name="form" value=")[^"]+', r"\1<TOKEN>", text)
 
 
