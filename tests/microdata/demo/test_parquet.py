@@ -86,7 +86,7 @@ def test_a_missing_folder_is_named(tmp_path):
 
 GROWTH = """
 import resource, sys
-from discreet.records import demo
+from discreet import demo
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
