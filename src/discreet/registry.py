@@ -49,16 +49,16 @@ FITTERS: dict[str, str] = {
     "whole-number": "discreet.solve.integer.whole_number:WholeNumber",
 }
 _DEVIATION = "discreet.assess.utility.deviation:Deviation"
-_ZEROS = "discreet.assess.utility.zeros:FalseZeros"
-_RANKS = "discreet.assess.utility.ranks:RankCorrelation"
+_ZEROS = "discreet.assess.utility.deviation:FalseZeros"
+_RANKS = "discreet.assess.utility.association:RankCorrelation"
 _SMALL = "discreet.assess.risk.unchanged:SmallCells"
 _PROBABILITY = "discreet.assess.risk.disclosure:DisclosureProbability"
-_EXACT = "discreet.assess.risk.exact:ExactDisclosure"
-_NEARLY = "discreet.assess.risk.exact:NearCertainGuesses"
+_EXACT = "discreet.assess.risk.disclosure:ExactDisclosure"
+_NEARLY = "discreet.assess.risk.disclosure:NearCertainGuesses"
 _ENTROPY = "discreet.assess.risk.entropy:EntropyRisk"
 MEASURES: dict[str, Entry] = {
-    "hellinger-utility": "discreet.assess.utility.hellinger:HellingerUtility",
-    "hellinger-distance": "discreet.assess.utility.hellinger:HellingerDistance",
+    "hellinger-utility": "discreet.assess.utility.association:HellingerUtility",
+    "hellinger-distance": "discreet.assess.utility.association:HellingerDistance",
     "mean-absolute-deviation": _DEVIATION,
     "median-absolute-deviation": (_DEVIATION, {"summary": "median"}),
     "max-absolute-deviation": (_DEVIATION, {"summary": "max"}),
@@ -70,13 +70,13 @@ MEASURES: dict[str, Entry] = {
     "inaccurate-cells": "discreet.assess.utility.deviation:InaccurateCells",
     "false-zeros": _ZEROS,
     "false-positives": (_ZEROS, {"positives": True}),
-    "withheld-cells": "discreet.assess.utility.zeros:WithheldCells",
+    "withheld-cells": "discreet.assess.utility.deviation:WithheldCells",
     "additivity-error": "discreet.assess.utility.additivity:AdditivityError",
-    "total-bias": "discreet.assess.utility.totals:TotalBias",
-    "total-difference": "discreet.assess.utility.totals:TotalDifference",
+    "total-bias": "discreet.assess.utility.deviation:TotalBias",
+    "total-difference": "discreet.assess.utility.deviation:TotalDifference",
     "rank-correlation": _RANKS,
     "rank-concordance": (_RANKS, {"concordance": True}),
-    "largest-rank-move": "discreet.assess.utility.ranks:LargestRankMove",
+    "largest-rank-move": "discreet.assess.utility.association:LargestRankMove",
     "chi-square-shift": "discreet.assess.utility.association:ChiSquareShift",
     "cramers-v-shift": "discreet.assess.utility.association:CramersVShift",
     "changed-decisions": "discreet.assess.utility.association:ChangedDecisions",
@@ -85,8 +85,8 @@ MEASURES: dict[str, Entry] = {
     "unchanged-small-cells": (_SMALL, {"unchanged": True}),
     "surviving-small-cells": _SMALL,
     "uniqueness": "discreet.assess.risk.unchanged:Uniqueness",
-    "certain-nonzero": "discreet.assess.risk.nonzero:CertainNonzero",
-    "proven-nonzero": "discreet.assess.risk.nonzero:ProvenNonzero",
+    "certain-nonzero": "discreet.assess.risk.unchanged:CertainNonzero",
+    "proven-nonzero": "discreet.assess.risk.unchanged:ProvenNonzero",
     "disclosure-probability": _PROBABILITY,
     "disclosure-probability-own": (_PROBABILITY, {"intruder": "own"}),
     "disclosure-probability-refit": (_PROBABILITY, {"intruder": "refit"}),
@@ -97,28 +97,28 @@ MEASURES: dict[str, Entry] = {
     "disclosure-recall": (_EXACT, {"figure": "recall"}),
     "near-certain-guesses": _NEARLY,
     "near-certain-guesses-own": (_NEARLY, {"intruder": "own"}),
-    "differencing": "discreet.assess.risk.differencing:Differencing",
-    "targeted-attribution": "discreet.assess.risk.exact:TargetedAttribution",
+    "differencing": "discreet.assess.risk.uncrossed:Differencing",
+    "targeted-attribution": "discreet.assess.risk.disclosure:TargetedAttribution",
     "table-disclosure": "discreet.assess.risk.uncrossed:TableDisclosure",
     "intersection-disclosure": "discreet.assess.risk.uncrossed:IntersectionDisclosure",
     "l-diversity": "discreet.assess.risk.diversity:LDiversity",
     "t-closeness": "discreet.assess.risk.diversity:TCloseness",
     "entropy-risk": _ENTROPY,
     "repaired-entropy-risk": (_ENTROPY, {"repaired": True}),
-    "mechanism-epsilon": "discreet.assess.risk.mechanism:MechanismEpsilon",
-    "mechanism-delta": "discreet.assess.risk.mechanism:MechanismDelta",
+    "mechanism-epsilon": "discreet.assess.risk.entropy:MechanismEpsilon",
+    "mechanism-delta": "discreet.assess.risk.entropy:MechanismDelta",
 }
 RECORD_MEASURES: dict[str, str] = {
     "pmse": "discreet.assess.microdata.propensity:PropensityError",
     "pmse-ratio": "discreet.assess.microdata.propensity:PropensityRatio",
-    "margin-utility": "discreet.assess.microdata.margins:MarginUtility",
-    "interval-overlap": "discreet.assess.microdata.overlap:IntervalOverlap",
+    "margin-utility": "discreet.assess.microdata.utility:MarginUtility",
+    "interval-overlap": "discreet.assess.microdata.utility:IntervalOverlap",
     "membership-inference": "discreet.assess.microdata.membership:MembershipInference",
     "membership-advantage": "discreet.assess.microdata.membership:MembershipAdvantage",
-    "correct-attribution": "discreet.assess.microdata.attribution:CorrectAttribution",
-    "replicated-uniques": "discreet.assess.microdata.copies:ReplicatedUniques",
-    "copied-records": "discreet.assess.microdata.copies:CopiedRecords",
-    "nearest-record-distance": "discreet.assess.microdata.nearest:NearestRecordDistance",
+    "correct-attribution": "discreet.assess.microdata.risk:CorrectAttribution",
+    "replicated-uniques": "discreet.assess.microdata.risk:ReplicatedUniques",
+    "copied-records": "discreet.assess.microdata.risk:CopiedRecords",
+    "nearest-record-distance": "discreet.assess.microdata.risk:NearestRecordDistance",
 }
 ENGINES: dict[str, str] = {
     "ibis": "discreet.records.ibis_engine:IbisEngine",

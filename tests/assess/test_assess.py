@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.assess import Assessment, NotApplicableError, Score
-from discreet.assess.utility.hellinger import HellingerUtility
+from discreet.assess.utility.association import HellingerUtility
 from discreet.errors import DesignError, UnknownNameError
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import PrivacyStatement, Statement

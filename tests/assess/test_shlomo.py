@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.assess.risk.entropy import entropy_risk
-from discreet.assess.utility.hellinger import hellinger
+from discreet.assess.utility.association import hellinger
 from discreet.noise import discrete_laplace, invariant_pram
 from discreet.noise import pram as drop_add
 from discreet.randomness import stream

@@ -28,17 +28,9 @@ if TYPE_CHECKING:
 
 
 FIRST_TABLE = "region[province]*sex"
-
-
 _CHECKED = {"rows": "region[province]", "columns": "sex"}
-
-
 _SECONDS = 60
-
-
 _SAMPLED = 0.022  # of the people, by the design of the survey
-
-
 CODES, SITE = "codes.toml", "site.toml"
 
 

@@ -22,19 +22,13 @@ if TYPE_CHECKING:
 
 
 Sensitive = Annotated[str | None, typer.Option(help="The variable that must not be disclosed.")]
-
-
 Measures = Annotated[
     list[str] | None, typer.Option("--measure", "-m", help="A measure's name (may be repeated).")
 ]
-
-
 MeasureOptions = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", help="An option of measures, as NAME=VALUE (may be repeated)."),
 ]
-
-
 Ptable = Annotated[
     Path | None, typer.Option(help="The perturbation table that was used: .csv or .json.")
 ]
@@ -98,8 +92,6 @@ def finite_rows(frame: pa.Table) -> list[dict[str, Any]]:
 TableFile = Annotated[
     Path | None, typer.Option("--table", help="The true table, made by `discreet tabulate`.")
 ]
-
-
 Labels = Annotated[
     Path | None,
     typer.Option(
@@ -107,8 +99,6 @@ Labels = Annotated[
         "column status with p, s or . for each cell."
     ),
 ]
-
-
 _FINDINGS = (
     "disclosed",
     "disclosed_with_signs",
@@ -211,35 +201,21 @@ def _summary(found: Audit) -> dict[str, Any]:
 Methods = Annotated[
     list[str], typer.Option(help="NAME or NAME:PARAMETER=VALUE,… of a method (repeat for each).")
 ]
-
-
 Fitters = Annotated[
     list[str] | None, typer.Option(help="What recovers inner cells (may be repeated).")
 ]
-
-
 EqualRisk = Annotated[
     str | None, typer.Option(help="Tune every method to this risk first: MEASURE=TARGET.")
 ]
-
-
 Thresholds = Annotated[
     list[str] | None,
     typer.Option(help="What is acceptable, to recommend by: MEASURE=VALUE (may be repeated)."),
 ]
-
-
 Report = Annotated[Path | None, typer.Option(help="Write a page for the review board: .html.")]
-
-
 Plot = Annotated[Path | None, typer.Option(help="Draw the risk-utility map: .svg, .png or .html.")]
-
-
 Scores = Annotated[
     Path | None, typer.Option("--out", "-o", help="Write all scores: .parquet or .csv.")
 ]
-
-
 Resume = Annotated[Path | None, typer.Option(help="Directory of finished draws, to go on from.")]
 
 

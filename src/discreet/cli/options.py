@@ -32,33 +32,21 @@ if TYPE_CHECKING:
 SecretFile = Annotated[
     Path | None, typer.Option("--secret", help="The custodian's secret file, for keys and noise.")
 ]
-
-
 LedgerFile = Annotated[
     Path | None, typer.Option("--ledger", help="The custodian's ledger; made when it is not there.")
 ]
-
-
 Again = Annotated[
     bool,
     typer.Option(
         "--again", help="Make a second table-wise release of an edition; both can be averaged."
     ),
 ]
-
-
 Hierarchies = Annotated[
     list[str] | None,
     typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
 ]
-
-
 Weight = Annotated[str | None, typer.Option(help="Column of survey weights.")]
-
-
 _BOUNDS = ("weight_bound", "person", "max_records")
-
-
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
 
@@ -205,22 +193,14 @@ def _option(kind: Any, name: str) -> inspect.Parameter:
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
-
-
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write.")]
-
-
 Unit = Annotated[
     str | None, typer.Option(help="What is published of a table with weights: count or weight.")
 ]
-
-
 Parameters = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", help="A parameter, as NAME=VALUE (may be repeated)."),
 ]
-
-
 _PATIENCE = 1.0
 
 

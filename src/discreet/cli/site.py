@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
-
-
 _SETTINGS = {f.name: f for f in (*fields(ServerConfig), *fields(Policy))}
 
 

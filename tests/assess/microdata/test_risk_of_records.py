@@ -5,16 +5,21 @@ import pandas as pd
 import pytest
 
 from discreet.assess import NotApplicableError
-from discreet.assess.microdata.attribution import CorrectAttribution
-from discreet.assess.microdata.copies import CopiedRecords, ReplicatedUniques
 from discreet.assess.microdata.membership import (
     MembershipAdvantage,
     MembershipInference,
     advantage,
     area,
 )
-from discreet.assess.microdata.nearest import NearestRecordDistance, nearest, places
 from discreet.assess.microdata.record_sets import record_sets
+from discreet.assess.microdata.risk import (
+    CopiedRecords,
+    CorrectAttribution,
+    NearestRecordDistance,
+    ReplicatedUniques,
+    nearest,
+    places,
+)
 from discreet.errors import UnknownNameError
 from tests.assess.microdata.population import draw
 

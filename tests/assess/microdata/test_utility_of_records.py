@@ -8,14 +8,13 @@ import pytest
 from scipy import optimize
 
 import discreet as dc
-from discreet.assess.microdata.margins import MarginUtility
-from discreet.assess.microdata.overlap import IntervalOverlap, intervals
 from discreet.assess.microdata.propensity import (
     PropensityError,
     PropensityRatio,
     fitted_probabilities,
 )
-from discreet.assess.utility.hellinger import hellinger
+from discreet.assess.microdata.utility import IntervalOverlap, MarginUtility, intervals
+from discreet.assess.utility.association import hellinger
 from discreet.errors import ParameterError
 from tests.assess.microdata.population import draw
 

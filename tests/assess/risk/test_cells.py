@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.assess import NotApplicableError
 from discreet.assess.cells import toy
-from discreet.assess.risk.entropy import EntropyRisk, entropy_risk
-from discreet.assess.risk.mechanism import MechanismDelta, MechanismEpsilon
-from discreet.assess.risk.nonzero import CertainNonzero, ProvenNonzero
-from discreet.assess.risk.unchanged import SmallCells, UnchangedCells, Uniqueness
+from discreet.assess.risk.entropy import EntropyRisk, MechanismDelta, MechanismEpsilon, entropy_risk
+from discreet.assess.risk.unchanged import (
+    CertainNonzero,
+    ProvenNonzero,
+    SmallCells,
+    UnchangedCells,
+    Uniqueness,
+)
 from discreet.noise import discrete_laplace, perturbation_table, pram
 from discreet.noise import pram as drop_add
 from tests.assess import party

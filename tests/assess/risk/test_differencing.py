@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import Axis
 from discreet.assess import NotApplicableError
-from discreet.assess.risk.differencing import Differencing
+from discreet.assess.risk.uncrossed import Differencing
 from discreet.design.product import ProductDesign
 from discreet.testing.fitters import design_matrix
 from tests.assess.helpers import TEST

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.assess import NotApplicableError
 from discreet.assess.cells import toy
-from discreet.assess.risk.disclosure import DisclosureProbability
+from discreet.assess.risk.disclosure import (
+    DisclosureProbability,
+    ExactDisclosure,
+    NearCertainGuesses,
+    TargetedAttribution,
+)
 from discreet.assess.risk.diversity import LDiversity, TCloseness
-from discreet.assess.risk.exact import ExactDisclosure, NearCertainGuesses, TargetedAttribution
 from discreet.assess.risk.guessing import attribution
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.tables.protected import CellStatus

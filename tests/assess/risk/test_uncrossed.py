@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.assess import NotApplicableError
-from discreet.assess.risk.exact import Exact
+from discreet.assess.risk.disclosure import Exact
 from discreet.assess.risk.uncrossed import IntersectionDisclosure, TableDisclosure
 from discreet.errors import UnknownNameError
 from tests.assess.helpers import TEST

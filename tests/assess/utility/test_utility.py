@@ -10,11 +10,20 @@ from discreet import registry
 from discreet.assess import NotApplicableError
 from discreet.assess.cells import toy
 from discreet.assess.utility.additivity import AdditivityError
-from discreet.assess.utility.deviation import Deviation, InaccurateCells, MeanPercentageError
-from discreet.assess.utility.hellinger import HellingerDistance, HellingerUtility
-from discreet.assess.utility.ranks import LargestRankMove, RankCorrelation
-from discreet.assess.utility.totals import TotalBias, TotalDifference
-from discreet.assess.utility.zeros import FalseZeros
+from discreet.assess.utility.association import (
+    HellingerDistance,
+    HellingerUtility,
+    LargestRankMove,
+    RankCorrelation,
+)
+from discreet.assess.utility.deviation import (
+    Deviation,
+    FalseZeros,
+    InaccurateCells,
+    MeanPercentageError,
+    TotalBias,
+    TotalDifference,
+)
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 from discreet.testing.fitters import design_matrix

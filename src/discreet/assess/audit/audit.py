@@ -8,22 +8,24 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real
-from discreet.assess.audit.equations import DisagreementError, disclosed_by_equations
-from discreet.assess.audit.lone import (
+from discreet.assess.audit.equations import (
+    DisagreementError,
     Told,
     attackers,
+    disclosed_by_equations,
     told_by_equations,
     told_to_coalitions,
     told_with_signs,
 )
 from discreet.assess.audit.result import Audit
-from discreet.assess.audit.sources import (
+from discreet.assess.audit.subject import (
     Bracket,
+    Subject,
     Term,
     bracketing_cells,
     disclosing_cells,
+    subject_of,
 )
-from discreet.assess.audit.subject import Subject, subject_of
 from discreet.assess.cells import check_choice
 from discreet.errors import ParameterError
 from discreet.facade.table import Table

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real
-from discreet.assess.audit.lone import Told
-from discreet.assess.audit.sources import Bracket, Term
-from discreet.assess.audit.subject import Subject
+from discreet.assess.audit.equations import Told
+from discreet.assess.audit.subject import Bracket, Subject, Term
 from discreet.assess.report import markup
 from discreet.tables.show import frame_of, to_pandas
 

@@ -17,7 +17,6 @@ from scipy.special import ndtri
 
 from discreet.arrays import Array
 from discreet.assess.measure import NotApplicableError, Score
-from discreet.assess.microdata.nearest import nearest, places
 from discreet.assess.microdata.record_sets import (
     CONTROL,
     ORIGINAL,
@@ -25,6 +24,7 @@ from discreet.assess.microdata.record_sets import (
     RecordMeasure,
     RecordSets,
 )
+from discreet.assess.microdata.risk import nearest, places
 
 NO_CONTROL = (
     "give records of the same population that were not synthesized: control=. Set some aside "

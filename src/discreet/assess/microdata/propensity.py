@@ -11,8 +11,12 @@ from scipy.special import expit
 
 from discreet.arrays import Array, Real
 from discreet.assess.measure import POSITIVE, Score
-from discreet.assess.microdata.matrix import main_effects, with_products
-from discreet.assess.microdata.record_sets import SYNTHETIC, RecordMeasure
+from discreet.assess.microdata.record_sets import (
+    SYNTHETIC,
+    RecordMeasure,
+    main_effects,
+    with_products,
+)
 from discreet.errors import ParameterError
 
 _MOST = 600

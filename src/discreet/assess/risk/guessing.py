@@ -20,7 +20,7 @@ import numpy as np
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.assess.cells import true_values
 from discreet.assess.measure import NotApplicableError
-from discreet.assess.risk.groups import Groups, Layout
+from discreet.assess.risk.diversity import Groups, Layout
 from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.solve.fit import Fitter

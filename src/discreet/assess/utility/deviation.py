@@ -1,4 +1,4 @@
-r"""How far cells move: absolute and relative deviations, overall and by size of the true count."""
+"""How far published cells are from the truth: deviations, totals, false zeros."""
 
 from __future__ import annotations
 
@@ -10,8 +10,17 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.arrays import Array
-from discreet.assess.cells import CLASS_STARTS, PairMeasure, Pairs, by_class, check_choice
-from discreet.assess.measure import EVERYTHING, POSITIVE, NotApplicableError, Score
+from discreet.assess.cells import (
+    CLASS_STARTS,
+    NEARLY_ZERO,
+    PairMeasure,
+    Pairs,
+    by_class,
+    check_choice,
+    columns,
+    without_withheld,
+)
+from discreet.assess.measure import EVERYTHING, POSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.facade.table import Table
 from discreet.tables.protected import Protected
 
@@ -149,3 +158,129 @@ def _relative(pair: Pairs) -> tuple[Array, Array]:
         raise NotApplicableError("every true value is zero, so nothing is relative to it.")
     f = pair.f[filled]
     return f, (pair.g[filled] - f) / f
+
+
+@dataclass(frozen=True)
+class TotalBias(PairMeasure):
+    r"""Change of the sum over a published table, :math:`\sum g - \sum f`, mean over the tables.
+
+    Range: all numbers. Nearer zero is better. The breakdown has a row for each published table.
+
+    >>> from discreet.assess.cells import toy
+    >>> TotalBias()(*toy([4, 9, 0], [5, 9, 2])).value
+    3.0
+    """
+
+    name = "total-bias"
+    kind = "utility"
+    range = (-np.inf, np.inf)
+    direction = "zero"
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        pair = self.pairs(table, release)
+        parts = _totals(pair)
+        return self.score(np.mean(parts["bias"]), pair.on, parts)
+
+
+@dataclass(frozen=True)
+class TotalDifference(PairMeasure):
+    r"""Percent relative absolute difference of the sum over a table, mean over the tables.
+
+    .. math:: 100\,|\textstyle\sum g - \sum f| / \sum f
+
+    Range: 0 upwards. Lower is better. The breakdown has a row for each published table.
+
+    >>> from discreet.assess.cells import toy
+    >>> TotalDifference()(*toy([40, 60], [42, 59])).value
+    1.0
+
+    See Shlomo, Krenzke & Li (2019), Table 5.
+    """
+
+    name = "total-difference"
+    kind = "utility"
+    range = POSITIVE
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        pair = self.pairs(table, release)
+        parts = _totals(pair)
+        percent = [p for p in parts["percent"] if p is not None]
+        if not percent:
+            raise NotApplicableError("every true total is zero, so nothing is relative to it.")
+        return self.score(np.mean(percent), pair.on, parts)
+
+
+def _totals(pair: Pairs) -> dict[str, list[Any]]:
+    rows = []
+    for name, f, g in pair.blocks():
+        true, released = float(f.sum()), float(g.sum())
+        bias = released - true
+        rows.append((name, true, released, bias, 100 * abs(bias) / true if true > 0 else None))
+    return columns(("table", "true", "released", "bias", "percent"), rows)
+
+
+@dataclass(frozen=True)
+class FalseZeros(PairMeasure):
+    r"""Share of the filled cells released as zero, or of the empty ones released as something.
+
+    .. math:: \#\{f > 0, g = 0\} / \#\{f > 0\} \quad\text{or}\quad
+              \#\{f = 0, g \ne 0\} / \#\{f = 0\}
+
+    Range: 0 to 1. Lower is better.
+
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
+    >>> FalseZeros()(*toy([1, 4, 2, 0], [0, 5, 3, 0])).breakdown.to_pylist()
+    [{'cells': 3, 'false': 1}]
+    >>> FalseZeros(positives=True)(*toy([1, 4, 0, 0], [0, 5, 3, 0])).value
+    0.5
+
+    Args:
+      positives: Whether false positives are counted, not false zeros.
+      tolerance: Released values up to this size are zeros, for fits with decimals.
+    """
+
+    kind = "utility"
+
+    positives: bool = False
+    tolerance: float = NEARLY_ZERO
+
+    @property
+    def name(self) -> str:
+        """What is counted."""
+        return "false-positives" if self.positives else "false-zeros"
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        pair = self.pairs(table, release)
+        chosen = (pair.f == 0) == self.positives
+        if not chosen.any():
+            every = "filled" if self.positives else "empty"
+            raise NotApplicableError(f"every cell is truly {every}, so none can be false.")
+        zero = np.abs(pair.g[chosen]) <= self.tolerance
+        n, false = len(zero), int(np.count_nonzero(zero != self.positives))
+        return self.score(false / n, pair.on, {"cells": [n], "false": [false]})
+
+
+@dataclass(frozen=True)
+class WithheldCells(BaseMeasure):
+    r"""Share of the published cells whose value is suppressed or missing.
+
+    .. math:: \#\{\text{withheld}\} / n
+
+    Range: 0 to 1. Lower is better. Every other measure looks at the cells that are shown.
+
+    >>> from discreet.assess.cells import NEARLY_ZERO, toy
+    >>> WithheldCells()(*toy([1, 4, 5, 6], [float("nan"), 4, 5, 6])).value
+    0.25
+    """
+
+    name = "withheld-cells"
+    kind = "utility"
+
+    def __call__(self, table: Table, release: Protected) -> Score:
+        """Take the measure."""
+        z = without_withheld(release, release.z)
+        withheld = np.isnan(z) if z.dtype.kind == "f" else np.zeros(len(z), dtype=bool)
+        return self.score(float(withheld.mean()), "published values")

@@ -17,7 +17,7 @@ import numpy as np
 
 from discreet.arrays import Array, Real, Whole
 from discreet.assess.risk.entropy import entropy_risk
-from discreet.assess.utility.hellinger import hellinger
+from discreet.assess.utility.association import hellinger
 from discreet.design.base import Design
 from discreet.facade.table import Table
 from discreet.noise import discrete_laplace
