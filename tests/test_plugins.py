@@ -12,6 +12,7 @@ import pytest
 
 import discreet as dc
 from discreet import registry
+from discreet.errors import ParameterError, PluginError, UnknownNameError
 
 EXAMPLE = Path(__file__).parent / "plugins"
 SOURCE = Path(registry.__file__).parents[1]
