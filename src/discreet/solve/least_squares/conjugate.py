@@ -11,6 +11,7 @@ digit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -132,7 +133,6 @@ def solve_on_cells(
     at, prior, n = incidence.position, problem.prior, incidence.n_inner
     deviation, start = prior.deviations(cells), prior.starts(cells)
     weights, targets = problem.weights[at], problem.z[at] - incidence.aggregate(start)
-
     sums = incidence.sums
 
     def residual(x: Real) -> Real:
@@ -146,7 +146,7 @@ def solve_on_cells(
     x = _beside(sums, deviation, np.where(weights > 0, dual[at], 0.0))
     steps = conjugate_gradients(
         residual,
-        lambda p: _multiply(sums, deviation, weights, ridge, p),
+        partial(_multiply, sums, deviation, weights, ridge),
         precondition if deflate else None,
         x,
         deviation * limits,

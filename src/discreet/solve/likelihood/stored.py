@@ -51,8 +51,9 @@ class StoredPass:
     def newton(self, z: Real, max_steps: int) -> DualNewton:
         """Newton's method towards margins, from where one sweep leads."""
         start, nothing = sweep(self._members, z, np.exp(self._log_start)), np.zeros_like(z)
-        most = {"most_gradients": min(MOST_GRADIENTS, max_steps), "most_in_all": max_steps - 1}
-        return DualNewton(self, z, nothing, None, start, forcing=_FORCING, **most)
+        newton = DualNewton(self, z, nothing, None, start, forcing=_FORCING)
+        newton.most_gradients, newton.most_in_all = min(MOST_GRADIENTS, max_steps), max_steps - 1
+        return newton
 
     def at(self, nu: Real) -> Real:
         """The table at a point."""

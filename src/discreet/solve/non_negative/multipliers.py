@@ -27,7 +27,7 @@ from discreet.design.axis import OUTSIDE, Level
 from discreet.design.base import dot
 from discreet.design.product import ProductDesign
 from discreet.progress import report
-from discreet.solve.least_squares.conjugate import Operator
+from discreet.solve.least_squares.basis import Operator
 from discreet.solve.least_squares.problem import LeastSquaresProblem, block_means
 
 # A system may be left with this part of its residual; the next guess goes on from there.

@@ -200,8 +200,8 @@ class RidgePath:
     def _wake_cells_at_zero(self) -> None:
         """Move the point along the multipliers until cells at zero that should rise do so."""
         slope = self.problem.design.adjoint(self.multipliers) / self.problem.limits.gradient
-        # A cell far below zero would need many stages, each of which moves it by a little. While
-        # positive cells are at rest, nothing else changes on the way, so it is taken in one step.
+        # While positive cells are at rest, nothing else changes on the way to the first cell that
+        # becomes positive: it is gone in one step, not one stage after the other.
         rising = self._movable & (self.u < 0) & (slope > 1.0)
         if rising.any() and (np.abs(slope[self.u > 0]) <= 1.0).all():
             change = self._inner_change(self.multipliers)
