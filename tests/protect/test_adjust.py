@@ -70,7 +70,7 @@ def test_the_largest_move_is_kept_where_the_search_alone_breaks_it(seed, monkeyp
     assert np.abs(made.z - table.z).max() == 2
     assert not np.isin(made.z, [1, 2]).any()
     assert made.statement.says("moves-at-most")
-    monkeypatch.setattr("discreet.solve.integer.programs.repaired", lambda _, y: y)
+    monkeypatch.setattr("discreet.solve.integer.programs.repair_limits", lambda _, y: y)
     with pytest.raises(InfeasibleError, match="no table was found") as caught:
         method(table.rekeyed(rng), draws=SeededDraws(seed))
     assert "max_move" not in caught.value.public()

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from copy import copy
+from typing import Any
 
 import numpy as np
 
@@ -83,6 +84,7 @@ class PrimalDual:
         self._unit = mean or 1.0
         self.u = np.zeros(len(z) + 1)
         self._slopes: Real | None = None
+        self._since: tuple[int, float, float] = (0, 0.0, math.inf)
         self.ridge, self.steps = 0.0, 0
         self.omega = (float(weights.max(initial=0.0)) or 1.0) / self._unit
         self._move_to(mean * (np.ones(members.n_inner) if lengths is None else lengths(members)))
@@ -199,8 +201,9 @@ class PrimalDual:
             kept, limit = self._kept, min(_LOOK_EVERY, end - self.steps)
             lists, scales = (self._head, self._tail, self._edges), (self._rows, self._columns)
             data = (self.loss, self.z[kept], self.weights[kept])
-            state = (self.omega, self.ridge, self._primal, self._dual, self._since, self.steps)
-            age, first, last, due = advance(*lists, *data, *scales, *state, limit)
+            run = (self.omega, self.ridge, self._primal, self._dual, self._since, self.steps)
+            given: tuple[Any, ...] = (*lists, *data, *scales, *run, limit)
+            age, first, last, due = advance(*given)
             self.steps += age - self._since[0]
             self._since = (age, first, last)
             self.u[kept] = self._dual[2]

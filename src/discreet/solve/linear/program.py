@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from discreet.arrays import Real, Whole32
+from discreet.arrays import Array, Real, Whole32
 from discreet.errors import InfeasibleError, NotConvergedError
 
 Changing = Literal["objective", "bounds", "nothing"]
@@ -133,7 +133,7 @@ class Program:
         return np.asarray(self._highs.getSolution().col_value) * self._scale
 
 
-def highs_model(matrix: Any, *, rows: tuple[Real, Real], columns: tuple[Real, Real]) -> Any:
+def highs_model(matrix: Any, *, rows: tuple[Array, Array], columns: tuple[Array, Array]) -> Any:
     """A program of HiGHS without costs: rows × columns, sparse by columns, and bounds of both."""
     import highspy
 
