@@ -93,7 +93,7 @@ class Query:
     def parameters(self) -> list[tuple[str, str]]:
         """The query as parameters of an address, in their one order; defaults are left out."""
         found = [(name, value) for name in LISTS for value in getattr(self, name)]
-        found += _coded("pick", self.picked) + _coded("where", self.where)
+        found += _code_parameters("pick", self.picked) + _code_parameters("where", self.where)
         for variable, groups in sorted(self.groups.items()):
             found += [(f"group.{variable}", _SEPARATOR.join((g, *c))) for g, c in groups.items()]
         view, plain = self.view, View()
@@ -103,7 +103,7 @@ class Query:
         found += [("sort", view.sort)] if view.sort else []
         found += [] if view.chart == plain.chart else [("chart", view.chart)]
         found += [(f"layer.{v}", code) for v, code in sorted(view.layer.items())]
-        return found + _coded("fold", view.folded)
+        return found + _code_parameters("fold", view.folded)
 
     @property
     def address(self) -> str:
@@ -172,7 +172,7 @@ class _QueryParser:
         )
 
 
-def _coded(name: str, by_variable: Mapping[str, Codes]) -> list[tuple[str, str]]:
+def _code_parameters(name: str, by_variable: Mapping[str, Codes]) -> list[tuple[str, str]]:
     return [(f"{name}.{v}", c) for v, codes in sorted(by_variable.items()) for c in codes]
 
 

@@ -38,7 +38,7 @@ def put_in(node):
 def refusals(tree):
     """Messages and advice of every refusal in a file, whether named before or not."""
     functions = [n for n in ast.walk(tree) if isinstance(n, FUNCTIONS)]
-    for function in [n for n in functions if n.name != "unknown"]:
+    for function in [n for n in functions if n.name != "no_such"]:
         named = {
             target.id: node.value
             for node in ast.walk(function)
@@ -48,7 +48,7 @@ def refusals(tree):
         }
         for call in [n for n in ast.walk(function) if isinstance(n, ast.Call)]:
             name = getattr(call.func, "id", getattr(call.func, "attr", ""))
-            if name == "unknown":  # unknown("variable", name, known, "Variables")
+            if name == "no_such":  # no_such("variable", name, known, "Variables")
                 yield f"There is no {sample(call.args[0])} 7. 7"
                 yield f"{sample(call.args[3])}: 7."
             places = {"Refusal": (1, 2), "refusal": (1, 2), "with_note": (0,)}.get(name, ())
