@@ -14,7 +14,7 @@ import pandas as pd
 
 import discreet as dc
 from discreet.assess import plots
-from discreet.assess.plots.style import PALETTE, QUIET, altair_module, styled
+from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style
 from discreet.files import EVERYONE
 
 FOLDER = Path(__file__).parents[1] / "docs" / "_static"
@@ -60,7 +60,7 @@ def gallery(original: pd.DataFrame, made: dict[str, pd.DataFrame]) -> Any:
         alt.hconcat(*changed, title=_title("Synthetic income (up) against original income")),
         alt.hconcat(first, *joint[:-1], title=_title("Tax (up) against income")),
     ]
-    return styled(alt.vconcat(*rows))
+    return apply_style(alt.vconcat(*rows))
 
 
 def dial(original: pd.DataFrame) -> Any:
@@ -88,7 +88,7 @@ def dial(original: pd.DataFrame) -> Any:
         )
         .properties(width=380, height=220, title=_title("score-correlation: figures that differ"))
     )
-    return styled(chart)
+    return apply_style(chart)
 
 
 _SHOWN = {

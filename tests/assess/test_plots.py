@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet.assess import plots
-from discreet.assess.plots.labels import HEIGHT, Text, apart
+from discreet.assess.plots.risk_utility import HEIGHT, PointLabel, move_apart
 from discreet.assess.plots.style import PALETTE, SHAPES
 from discreet.errors import MissingDependencyError, ParameterError
 from tests.assess import party
@@ -201,9 +201,9 @@ def test_a_missing_converter_is_named(found, monkeypatch, tmp_path):
 
 
 def test_names_of_near_points_do_not_cover_each_other():
-    near = [Text(f"setting {k}", 0.5 + k / 1000, 0.9 - k / 1000, "left") for k in range(5)]
-    far = Text("far away", 0.05, 0.9, "left")
-    placed = {t.name: t for t in apart([*near, far], (0, 1), (0, 1))}
+    near = [PointLabel(f"setting {k}", 0.5 + k / 1000, 0.9 - k / 1000, "left") for k in range(5)]
+    far = PointLabel("far away", 0.05, 0.9, "left")
+    placed = {t.name: t for t in move_apart([*near, far], (0, 1), (0, 1))}
     heights = sorted(placed[t.name].utility * HEIGHT for t in near)
     assert min(np.diff(heights)) >= 12.9
     assert placed["far away"].utility == placed["setting 0"].utility < 0.9

@@ -141,14 +141,14 @@ def test_tuning_is_told():
         replicates=2,
         equal_risk=("unchanged-cells", 0.2),
     )
-    from discreet.assess.report import sections
+    from discreet.assess.report import page as sections
 
     told = sections.methods(found, {found.labels[0]: "Noise."})
     assert "tuned to unchanged-cells of 0.2" in told
 
 
 def test_a_fit_that_failed_is_mentioned():
-    from discreet.assess.report import sections
+    from discreet.assess.report import page as sections
     from tests.assess.compare.methods import Stalled
 
     found = dc.compare(party.table(), dc.Pram(), fitters=Stalled(), replicates=2)

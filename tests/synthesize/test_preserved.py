@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet.assess import plots
-from discreet.assess.report.preserved import write_preserved
+from discreet.assess.report.page import write_preserved
 from discreet.errors import DataError
 from tests.synthesize.people import SECRET, people
 

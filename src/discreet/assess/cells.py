@@ -112,7 +112,7 @@ def true_values(table: Table, design: Design, cells: Cells, unit: str = COUNT) -
     found = held.count if unit == COUNT else held.weight
     if found is None:
         raise NotApplicableError("the table has no weights.")
-    return _placed(found, table.design, design, cells)
+    return _reorder(found, table.design, design, cells)
 
 
 def require_counts(release: Protected) -> None:
@@ -152,7 +152,7 @@ def _released_inner(release: Protected) -> Array:
     )
 
 
-def structured(design: Design) -> StructuredDesign:
+def require_structured(design: Design) -> StructuredDesign:
     """The design, if it has tables of variables; one made from a matrix has none."""
     if design.over_variables is None:
         raise NotApplicableError("a design made from a matrix has no tables and no variables.")
@@ -178,7 +178,7 @@ def finest_parts(design: Design) -> list[Part]:
 
 def finer(design: StructuredDesign) -> Mask:
     """At `[j, k]` whether block `j` sums up to block `k`; of equal blocks the first is finer."""
-    refines = related(
+    refines = relate_blocks(
         design, lambda fine, coarse: design.lattice.refines(Block((fine,)), Block((coarse,)))
     )
     n = len(design.blocks)
@@ -186,7 +186,9 @@ def finer(design: StructuredDesign) -> Mask:
     return np.asarray(refines & (before | ~refines.T) & ~np.eye(n, dtype=bool))
 
 
-def related(design: StructuredDesign, holds: Callable[[Level | None, Level | None], bool]) -> Mask:
+def relate_blocks(
+    design: StructuredDesign, holds: Callable[[Level | None, Level | None], bool]
+) -> Mask:
     """At `[j, k]` whether a relation holds between the levels of blocks `j` and `k` on every axis.
 
     Cost: a look at every pair of levels of an axis, then array operations on pairs of blocks.
@@ -258,13 +260,13 @@ def toy(true: npt.ArrayLike, released: npt.ArrayLike) -> tuple[Table, Protected]
     return table, Release(design, g.ravel(), Statement(), y=g.ravel())
 
 
-def _placed(values: Array, source: Design, target: Design, cells: Cells) -> Array:
+def _reorder(values: Array, source: Design, target: Design, cells: Cells) -> Array:
     """Values of one design's cells in the other's order."""
     if source is target:
         return values
     lift = source.public()
     where = lift.published if cells == "published" else lift.inner
-    if where is not None and _same(lift.design, target):
+    if where is not None and _has_same_cells(lift.design, target):
         return spread(values, where, _size(target, cells))
     raise DesignError(
         "the table and the release are not about the same cells. Assess a release against the "
@@ -272,7 +274,7 @@ def _placed(values: Array, source: Design, target: Design, cells: Cells) -> Arra
     )
 
 
-def _same(a: Design, b: Design) -> bool:
+def _has_same_cells(a: Design, b: Design) -> bool:
     """Whether two designs list the same cells in the same order, as far as names tell."""
     if (a.n_inner, a.n_published) != (b.n_inner, b.n_published):
         return False

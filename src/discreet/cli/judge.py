@@ -51,12 +51,12 @@ def assess(
     Example: discreet assess table.parquet release.parquet --sensitive party
     """
     from discreet.assess.assess import assess as measure_all  # start-up time
-    from discreet.assess.compare.contestants import built_from  # start-up time
+    from discreet.assess.compare.contestants import build_from  # start-up time
     from discreet.facade.table import read_release, read_table  # start-up time
 
     options = options_of(set, sensitive, ptable)
     if fitter is not None:
-        options["fitter"] = built_from("fitter", fitter)
+        options["fitter"] = build_from("fitter", fitter)
     truth, public = read_table(table), read_release(release)
     with progress_bar():
         found = measure_all(truth, public, measure, **options)
@@ -316,7 +316,7 @@ def _check_names(report: Path | None, plot: Path | None, out: Path | None) -> No
 
 def _check_measures(thresholds: dict[str, float], chosen: list[str] | None) -> None:
     """Refuse thresholds of measures that will not be taken, before hours of work."""
-    from discreet.assess.compare.judge import DEFAULT_MEASURES  # start-up time
+    from discreet.assess.compare.job import DEFAULT_MEASURES  # start-up time
 
     taken = DEFAULT_MEASURES if chosen is None else [name.partition(":")[0] for name in chosen]
     for threshold in thresholds:

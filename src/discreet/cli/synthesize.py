@@ -164,7 +164,7 @@ def _size_or_column(clusters: str | None) -> str | int | None:
 
 def _write_report(data: Microdata, made: Synthetic, report: Path, options: dict[str, Any]) -> None:
     from discreet.assess.assess import assess  # start-up time
-    from discreet.assess.report.preserved import write_preserved  # start-up time
+    from discreet.assess.report.page import write_preserved  # start-up time
     from discreet.synthesize.preserved import Preserved  # start-up time
 
     assessment = assess(data, made, **options)

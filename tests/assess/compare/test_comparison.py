@@ -6,9 +6,8 @@ import pyarrow.compute as pc
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.draws import is_tied
-from discreet.assess.compare.judge import DEFAULT_MEASURES
-from discreet.assess.compare.summary import prediction_range
+from discreet.assess.compare.job import DEFAULT_MEASURES
+from discreet.assess.compare.summary import is_tied, prediction_range
 from discreet.errors import NotConvergedError, ParameterError, UnknownNameError
 from discreet.progress import listening
 from tests.assess import party

@@ -1,7 +1,7 @@
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.contestants import built_from, contestants, label_of, parameters_of
+from discreet.assess.compare.contestants import build_from, contestants, label_of, parameters_of
 from discreet.errors import ParameterError, UnknownNameError
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
@@ -44,18 +44,18 @@ def test_one_method_alone_will_do():
     ],
 )  # fmt: skip
 def test_texts_are_read_as_parameters(text, made):
-    assert built_from("method", text) == made
+    assert build_from("method", text) == made
 
 
 def test_a_perturbation_table_is_made_from_its_parameters():
-    made = built_from("method", "cell-key:D=5,V=3,js=2")
+    made = build_from("method", "cell-key:D=5,V=3,js=2")
     assert parameters_of(made) == {"D": 5, "V": 3.0, "js": 2}
 
 
 @pytest.mark.parametrize("text", ["pram:alpha", "pram:alpha=", "pram:alpha 0.5"])
 def test_a_parameter_needs_a_value(text):
     with pytest.raises(ParameterError, match="NAME=VALUE"):
-        built_from("method", text)
+        build_from("method", text)
 
 
 def test_unknown_names_are_refused():

@@ -5,8 +5,13 @@ import pytest
 
 import discreet as dc
 from discreet.assess.compare.contestants import Contestant
-from discreet.assess.compare.equal_risk import Search, Tried
-from discreet.assess.compare.tunable import Range, range_for, with_parameter
+from discreet.assess.compare.equal_risk import (
+    ParameterRange,
+    StrengthSearch,
+    Tried,
+    range_for,
+    with_parameter,
+)
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess.compare.methods import Shift
 
@@ -103,7 +108,7 @@ def test_a_parameter_that_does_not_move_the_risk_is_left_as_it_was(tuned):
 )
 def test_of_settings_with_equal_risk_the_weaker_one_is_taken(risks, target, value):
     contestant = Contestant("rounding", dc.ControlledRounding(base=3))
-    search = Search(contestant, Range("base", 2, 5, whole=True), target)
+    search = StrengthSearch(contestant, ParameterRange("base", 2, 5, whole=True), target)
     search.tried = [Tried(v, risk, 0.001) for v, risk in zip(range(2, 6), risks, strict=True)]
     assert search.result(RISK).value == value
 
@@ -200,9 +205,9 @@ def test_wrong_names_and_ranges_are_refused(table):
     with pytest.raises(UnknownNameError, match="alpha"):
         compare(table, dc.Pram(), 0.5, tune={"pram": ("alpa", 0.1, 1.0)})
     with pytest.raises(ParameterError, match="upwards"):
-        Range.of("alpha", 1.0, 0.5)
+        ParameterRange.of("alpha", 1.0, 0.5)
     with pytest.raises(ParameterError, match="range"):
-        Range.of("alpha")
+        ParameterRange.of("alpha")
     for empty in ([], ("alpha", [])):
         with pytest.raises(ParameterError, match="at least one value"):
             compare(table, dc.Pram(), 0.5, tune={"pram": empty})
@@ -224,10 +229,10 @@ def test_a_perturbation_table_is_tuned_within_what_can_be_made():
 
 
 def test_whole_parameters_stay_whole():
-    span = Range.of("base", 2, 15)
+    span = ParameterRange.of("base", 2, 15)
     assert span.whole
     assert span.grid(7) == list(range(2, 16))
-    assert len(Range.of("cap", 1, 1000).grid(7)) < 60
+    assert len(ParameterRange.of("cap", 1, 1000).grid(7)) < 60
 
 
 def test_alpha_is_tuned_where_it_matters():

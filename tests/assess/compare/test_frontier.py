@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.choose import is_dominated
+from discreet.assess.compare.summary import is_dominated
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess.compare.methods import Shift
 from tests.assess.helpers import weighted_table

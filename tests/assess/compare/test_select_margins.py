@@ -7,8 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet import select_margins
-from discreet.assess.compare.select_margins import MarginPlan
-from discreet.assess.compare.strategy import Workload
+from discreet.assess.compare.select_margins import MarginPlan, Workload
 from discreet.errors import DesignError, ParameterError
 
 SIZES = {"a": 3, "b": 4, "c": 2}

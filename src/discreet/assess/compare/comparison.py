@@ -7,25 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.assess.compare.choose import (
+from discreet.assess.assess import Framed, align_columns, group_by_key
+from discreet.assess.compare.contestants import Contestant, MethodsLike, contestants
+from discreet.assess.compare.equal_risk import Tuned, Tuning, at_equal_risk
+from discreet.assess.compare.execution import Execution
+from discreet.assess.compare.job import Job, fitters_from, measures_from
+from discreet.assess.compare.summary import (
     RISKS,
     UTILITIES,
     Line,
-    Selection,
+    MeasureRows,
     first_of,
     is_dominated,
-    paired,
-    selected,
+    pair_rows,
+    select_rows,
+    summarise,
+    tied_with_first,
 )
-from discreet.assess.compare.contestants import Contestant, MethodsLike, contestants
-from discreet.assess.compare.draws import tied_with_first
-from discreet.assess.compare.equal_risk import Tuned, Tuning, at_equal_risk
-from discreet.assess.compare.execution import Execution
-from discreet.assess.compare.job import Job
-from discreet.assess.compare.judge import fitters_from, measures_from
-from discreet.assess.compare.summary import summarise
-from discreet.assess.compare.text import comparison_text
-from discreet.assess.listing import Framed
 from discreet.assess.measure import Measure, loss
 from discreet.assess.plots.risk_utility import risk_utility_map
 from discreet.assess.report.page import write_report
@@ -67,19 +65,19 @@ class Comparison(Framed):
         """Of risk and utility what has values."""
         return {row["kind"] for row in self.frame.to_pylist() if row["replicates"]}
 
-    def risk(self, measure: str | None = None) -> Selection:
+    def risk(self, measure: str | None = None) -> MeasureRows:
         """Rows of a measure of risk: the one that was tuned to, or the first of a short list."""
         if measure is None and self.tuning:
             measure = self.tuning[0].measure
         return first_of(self.frame, RISKS, "risk") if measure is None else self[measure]
 
-    def utility(self, measure: str | None = None) -> Selection:
+    def utility(self, measure: str | None = None) -> MeasureRows:
         """Rows of a measure of utility; Hellinger's by default."""
         return first_of(self.frame, UTILITIES, "utility") if measure is None else self[measure]
 
-    def __getitem__(self, measure: str) -> Selection:
+    def __getitem__(self, measure: str) -> MeasureRows:
         """Rows of a measure; ``name@published`` or ``name@fitted`` names the stage."""
-        return selected(self.frame, measure)
+        return select_rows(self.frame, measure)
 
     def ranking(self, utility: str | None = None) -> list[Line]:
         """Rows of a measure of utility, the best first; methods above an equal risk come last.
@@ -99,7 +97,7 @@ class Comparison(Framed):
     def efficient(self, risk: str | None = None, utility: str | None = None) -> list[Line]:
         """Rows of risk whose method no other one beats in risk and utility together (means)."""
         first, second = self.risk(risk), self.utility(utility)
-        pairs = paired(first, second)
+        pairs = pair_rows(first, second)
         points = [
             (loss(a["mean"], first.direction), loss(b["mean"], second.direction)) for a, b in pairs
         ]
@@ -204,3 +202,67 @@ def _in_unit(table: Table, named: Sequence[Contestant], unit: str | None) -> Tab
     """The table with what is compared, the same for every method; one that cannot is refused."""
     units = {in_unit(table, c.method, unit or table.unit).unit for c in named}
     return replace(table, unit=units.pop())
+
+
+RANGE = "95 % range"
+
+
+def comparison_text(found: Comparison) -> str:
+    """Risk and utility of every method, and how an equal risk was reached."""
+    chosen, marks = _measures_to_show(found), _marks(found)
+    first, last = chosen[0][1], chosen[-1][1]
+    draws = max(line["replicates"] for line in first.lines)
+    header = ("method", "fitter", *(cell for kind, _ in chosen for cell in (kind, RANGE)), "")
+    rows = [
+        (*_row(*lines[: len(chosen)]), marks.get((lines[-1]["label"], lines[-1]["fitter"]), ""))
+        for lines in pair_rows(first, last)
+    ]
+    lines = [
+        f"Comparison (confidential): {len(found.labels)} methods, {draws:,} draws each",
+        "; ".join(f"{kind}: {s.title}, {s.lines[0]['reading']}" for kind, s in chosen),
+        "",
+        *align_columns([header, *rows]),
+        *_remarks([selection for _, selection in chosen]),
+    ]
+    if found.tuning:
+        lines += ["", *(f"  {t.sentence}" for t in found.tuning)]
+    return "\n".join(lines)
+
+
+def _measures_to_show(found: Comparison) -> list[tuple[str, MeasureRows]]:
+    """The measure of risk and the one of utility, or what there is of them."""
+    kinds = {"risk": found.risk, "utility": found.utility}
+    chosen = [(kind, choose()) for kind, choose in kinds.items() if kind in found.kinds]
+    return chosen or [("risk", found.risk())]
+
+
+def _marks(found: Comparison) -> dict[tuple[str, str], str]:
+    """The most useful row, and those that differ from it by chance only."""
+    ranked = found.ranking() if "utility" in found.kinds else []
+    shown = [line for k, line in enumerate(ranked) if len(ranked) > 1 and (k == 0 or line["tied"])]
+    keys = [(line["label"], line["fitter"]) for line in shown]
+    return {key: "tied with best" if k else "best" for k, key in enumerate(keys)}
+
+
+def _remarks(chosen: Sequence[MeasureRows]) -> Iterator[str]:
+    """What was measured of different things, and methods that were not measured, by reason."""
+    yield from (f"  {s.remark}" for s in chosen if s.remark)
+    reasons = group_by_key(
+        ((s.title, reason), label) for s in chosen for label, reason in s.missing.items()
+    )
+    if reasons:
+        yield from ("", "Not applicable")
+    for (title, reason), labels in reasons.items():
+        yield f"  {title}: {', '.join(labels)}: {reason}"
+
+
+def _row(*lines: Line) -> tuple[str, ...]:
+    fitter = next((line["fitter"] for line in lines if line["fitter"]), "–")
+    return lines[0]["label"], fitter, *(cell for line in lines for cell in mean_and_range(line))
+
+
+def mean_and_range(line: Line) -> tuple[str, str]:
+    """Mean and range; a single draw has none."""
+    if line["lower"] is None:
+        return f"{line['mean']:.4g}", "–"
+    return f"{line['mean']:.4g}", f"{line['lower']:.4g} to {line['upper']:.4g}"

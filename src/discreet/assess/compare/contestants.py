@@ -38,9 +38,9 @@ def contestants(methods: MethodsLike) -> tuple[Contestant, ...]:
       methods: Methods or texts such as ``"cell-key:D=5,V=3,js=2"``; a mapping gives the labels.
     """
     if isinstance(methods, Mapping):
-        named = [(label, built_from("method", m)) for label, m in methods.items()]
+        named = [(label, build_from("method", m)) for label, m in methods.items()]
     else:
-        built = [built_from("method", m) for m in several(methods)]
+        built = [build_from("method", m) for m in as_list(methods)]
         named = [(label_of(m), m) for m in built]
     labels = [label for label, _ in named]
     for label in labels:
@@ -54,12 +54,12 @@ def contestants(methods: MethodsLike) -> tuple[Contestant, ...]:
     return tuple(Contestant(label, method) for label, method in named)
 
 
-def several(given: Any) -> list[Any]:
+def as_list(given: Any) -> list[Any]:
     """A list of what may be one thing or a sequence of them; a text is one thing."""
     return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
-def built_from(kind: str, given: Any) -> Any:
+def build_from(kind: str, given: Any) -> Any:
     """A method, fitter or measure from a text ``NAME:PARAMETER=VALUE,…``; objects pass through.
 
     >>> built_from("method", "drop-add:share=0.1,cap=3").cap

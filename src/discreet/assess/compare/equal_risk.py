@@ -1,32 +1,98 @@
 """Bring every method to the same risk first, then compare utility.
 
 Langsrud & Lupp (2021), section 8: decide the acceptable risk, tune each method to it, and let
-the utility decide.
+the utility decide. Each method has one parameter that sets its strength, with a usual range.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from discreet.assess.compare.choose import selected
+import numpy as np
+
+from discreet.assess.assess import measure_from
 from discreet.assess.compare.contestants import Contestant, label_of
 from discreet.assess.compare.execution import Execution
-from discreet.assess.compare.job import Job
-from discreet.assess.compare.judge import options_for
-from discreet.assess.compare.summary import summarise
-from discreet.assess.compare.tunable import Range, is_chosen, range_for, value_of, with_parameter
-from discreet.assess.guests import measure_from
+from discreet.assess.compare.job import Job, options_for
+from discreet.assess.compare.summary import select_rows, summarise
 from discreet.assess.measure import Measure
 from discreet.errors import InfeasibleError, ParameterError, UnknownNameError
+from discreet.noise.entropy import perturbation_table, variance_range
+from discreet.noise.matrix import TransitionMatrix
 from discreet.randomness import stream
 from discreet.tables.protected import Method
 
-Tuning = Mapping[str, Range | Sequence[Any] | None]
 
+@dataclass(frozen=True)
+class ParameterRange:
+    """Values of one parameter.
+
+    Attributes:
+      parameter: Its name.
+      low: Smallest value.
+      high: Largest value.
+      whole: Whether only whole numbers will do.
+      logarithmic: Whether steps are factors.
+      values: A list of values instead of a range.
+    """
+
+    parameter: str
+    low: float = 0.0
+    high: float = 0.0
+    whole: bool = False
+    logarithmic: bool = True
+    values: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.values and not self.low < self.high:
+            raise ParameterError(
+                f"the range of {self.parameter} must go upwards, got {self.low:g} to {self.high:g}."
+            )
+
+    @classmethod
+    def of(cls, *given: Any) -> ParameterRange:
+        """A range from ``("epsilon", 0.1, 10)`` or ``("cap", [1, 2, 5])``."""
+        parameter, *values = given or ("",)
+        if len(values) == 2 and not isinstance(values[0], Sequence):
+            low, high = values
+            whole = isinstance(low, int) and isinstance(high, int)
+            return cls(parameter, low, high, whole=whole, logarithmic=low > 0)
+        if len(values) == 1 and isinstance(values[0], Sequence) and values[0]:
+            return cls(parameter, values=tuple(values[0]))
+        raise ParameterError(
+            f"give a range as (name, low, high) or (name, [value, …]) with at least one value, or "
+            f"None to keep the method as it is; got {given}."
+        )
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether all values of interest are in the grid."""
+        return self.whole or bool(self.values)
+
+    def holds(self, value: float) -> bool:
+        """Whether a value is one of these."""
+        return value in self.values if self.values else self.low <= value <= self.high
+
+    def grid(self, points: int) -> list[float]:
+        """Values spread over the range; all of them where they are listed or few."""
+        if self.values:
+            return list(self.values)
+        if self.whole:
+            step = max(1, int(self.high - self.low) // _MOST_WHOLE)
+            return list(range(int(self.low), int(self.high) + 1, step))
+        spaced = np.geomspace if self.logarithmic else np.linspace
+        return [float(v) for v in spaced(self.low, self.high, points)]
+
+    def middle(self, a: float, b: float) -> float:
+        """The value half-way between two."""
+        return float(np.sqrt(a * b)) if self.logarithmic else (a + b) / 2
+
+
+Tuning = Mapping[str, ParameterRange | Sequence[Any] | None]
 TASK = "tuning to equal risk"
 _FIRST_GRID = 7
 _BISECTIONS = 6
@@ -41,7 +107,7 @@ class Tried(NamedTuple):
     standard_error: float
 
 
-def moves(tried: Sequence[Tried]) -> bool:
+def is_risk_moved(tried: Sequence[Tried]) -> bool:
     """Whether the risks of several settings differ by more than chance; that of one may."""
     if len(tried) < 2:
         return True
@@ -86,7 +152,7 @@ class Tuned:
         if not self.parameter:
             return f"{self.label}: {risk}, {verdict}; nothing to tune."
         setting = f"{self.parameter}={self.value:.4g}"
-        if not moves(self.tried):
+        if not is_risk_moved(self.tried):
             still = f"{self.parameter} does not move it by more than chance"
             return f"{self.label}: {risk}, {verdict}, at {setting}; {still}."
         if not self.reached:
@@ -109,7 +175,7 @@ def at_equal_risk(
     The draws come from a stream of their own, so that what is compared did not choose the setting.
     Cost: about a dozen settings × draws for each method.
     """
-    measure, target = _checked(goal)
+    measure, target = _parse_goal(goal)
     _check_names(tune, job.contestants)
     chosen = _measure_of(job, measure)
     judged = replace(
@@ -120,7 +186,7 @@ def at_equal_risk(
     )
     folder = None if how.resume is None else how.resume.with_name(f"{how.resume.name}-tuning")
     within = Execution(how.replicates, how.workers, folder)
-    searches = [Search(c, _range_of(c, tune), target) for c in job.contestants]
+    searches = [StrengthSearch(c, _range_of(c, tune), target) for c in job.contestants]
     while asked := [(s, value) for s in searches for value in s.next_values()]:
         measure, risks = _risks(judged, within, asked, measure)
         for (search, value), risk in zip(asked, risks, strict=True):
@@ -144,7 +210,7 @@ def _labels(before: Sequence[Contestant], methods: Sequence[Method]) -> list[str
     return tuned if len(set(tuned)) == len(tuned) else [c.label for c in before]
 
 
-def _checked(goal: Any) -> tuple[str, float]:
+def _parse_goal(goal: Any) -> tuple[str, float]:
     try:
         measure, target = goal
         return str(measure), float(target)
@@ -172,7 +238,7 @@ def _measure_of(job: Job, measure: str) -> Measure:
     return chosen
 
 
-def _range_of(contestant: Contestant, tune: Tuning) -> Range | None:
+def _range_of(contestant: Contestant, tune: Tuning) -> ParameterRange | None:
     """The range given for the label or the method's name, or the usual one.
 
     `None` keeps a method as it is, and so does a chosen value of the parameter usually tuned.
@@ -180,14 +246,18 @@ def _range_of(contestant: Contestant, tune: Tuning) -> Range | None:
     for name in (contestant.label, contestant.method.name):
         if name in tune:
             given = tune[name]
-            return given if given is None or isinstance(given, Range) else Range.of(*given)
+            return (
+                given
+                if given is None or isinstance(given, ParameterRange)
+                else ParameterRange.of(*given)
+            )
     usual = range_for(contestant.method)
     is_fixed = usual is not None and is_chosen(contestant.method, usual.parameter)
     return None if is_fixed else usual
 
 
 def _risks(
-    job: Job, how: Execution, asked: Sequence[tuple[Search, float]], measure: str
+    job: Job, how: Execution, asked: Sequence[tuple[StrengthSearch, float]], measure: str
 ) -> tuple[str, list[tuple[float, float]]]:
     """The measure with its stage; mean risk and standard error of some settings.
 
@@ -195,7 +265,7 @@ def _risks(
     """
     settings = tuple(Contestant(f"{n}", s.method_at(v)) for n, (s, v) in enumerate(asked))
     frame = summarise(how.scores(replace(job, contestants=settings), TASK), job.measures)
-    chosen = selected(frame, measure)
+    chosen = select_rows(frame, measure)
     found = []
     for setting in settings:
         lines = [x for x in chosen.lines if x["label"] == setting.label]
@@ -206,7 +276,7 @@ def _risks(
 
 
 @dataclass
-class Search:
+class StrengthSearch:
     """The settings of one method that were tried so far.
 
     Attributes:
@@ -217,7 +287,7 @@ class Search:
     """
 
     contestant: Contestant
-    span: Range | None
+    span: ParameterRange | None
     target: float
     tried: list[Tried] = field(default_factory=list)
     _grid_size: int = 0
@@ -231,7 +301,7 @@ class Search:
             return [] if self.tried else [math.nan]
         if not self.tried:
             return self._first(self.span)
-        if not moves(self._measured):
+        if not is_risk_moved(self._measured):
             known, given = {t.value for t in self.tried}, self._given
             return [v for v in (given,) if v is not None and self.span.holds(v) and v not in known]
         if self.span.is_discrete or len(self.tried) >= self._grid_size + _BISECTIONS:
@@ -243,7 +313,7 @@ class Search:
         a, b = crossing[-1]
         return [self.span.middle(a.value, b.value)]
 
-    def _first(self, span: Range) -> list[float]:
+    def _first(self, span: ParameterRange) -> list[float]:
         usable = [value for value in span.grid(_FIRST_GRID) if self._can_be_made(value)]
         if not usable:
             raise ParameterError(
@@ -292,7 +362,7 @@ class Search:
         Where the parameter does not move the risk, the setting stays near the given one.
         """
         alike, aim = tried, self._given
-        if moves(tried):
+        if is_risk_moved(tried):
             meeting = [t.risk for t in tried if self._meets(t)]
             risk = max(meeting) if meeting else min(t.risk for t in tried)
             alike = [t for t in tried if t.risk == risk]
@@ -308,3 +378,70 @@ class Search:
         """The value that the method was given with."""
         method = self.contestant.method
         return None if self.span is None else value_of(method, self.span.parameter)
+
+
+_MOST_WHOLE = 25
+_USUAL = {
+    "discrete-gaussian": ParameterRange("rho", 0.001, 50.0),
+    "discrete-laplace": ParameterRange("epsilon", 0.05, 20.0),
+    "laplace": ParameterRange("epsilon", 0.05, 20.0),
+    "pram": ParameterRange("epsilon", 0.1, 6.0),
+    "drop-add": ParameterRange("share", 0.01, 1.0),
+    "safe": ParameterRange("min_count", 2, 12, whole=True),
+    "small-count-rounding": ParameterRange("base", 2, 15, whole=True),
+    "controlled-rounding": ParameterRange("base", 2, 15, whole=True),
+}
+
+
+def range_for(method: Method) -> ParameterRange | None:
+    """The usual range of a method; `None` when it has no parameter that sets its strength."""
+    matrix = getattr(method, "matrix", None)
+    if method.name == "cell-key" and isinstance(matrix, TransitionMatrix):
+        return _variances(matrix)
+    if method.name == "pram" and matrix is not None:
+        return ParameterRange("alpha", 0.05, 1.0) if getattr(method, "invariant", False) else None
+    return _USUAL.get(method.name)
+
+
+def is_chosen(method: Method, name: str) -> bool:
+    """Whether a parameter has a usual value and was given another one.
+
+    A strength that must always be given, such as ε, is a place to start from.
+    """
+    field = getattr(method, "__dataclass_fields__", {}).get(name)
+    default = getattr(field, "default", MISSING)
+    return default is not MISSING and bool(getattr(method, name) != default)
+
+
+def value_of(method: Method, name: str) -> float | None:
+    """The value of a parameter, of the method's own or of its perturbation table."""
+    made = getattr(getattr(method, "matrix", None), "parameters", {})
+    value = getattr(method, name, made.get(name))
+    return value if isinstance(value, (int, float)) else None
+
+
+def with_parameter(method: Method, name: str, value: float) -> Any:
+    """The method with another value of one parameter, of its own or of its perturbation table."""
+    if not is_dataclass(method) or isinstance(method, type):
+        raise ParameterError(f"method {method.name!r} has no parameters that could be set.")
+    known = [field.name for field in fields(method)]
+    if name in known:
+        return replace(method, **{name: value})
+    matrix = getattr(method, "matrix", None)
+    if isinstance(matrix, TransitionMatrix) and {"D", "V", name} <= matrix.parameters.keys():
+        made = perturbation_table(**{**matrix.parameters, name: value})
+        return replace(method, **{"matrix": made})
+    raise UnknownNameError(f"parameter of method {method.name!r}", name, known)
+
+
+def _variances(matrix: TransitionMatrix) -> ParameterRange | None:
+    """The variances that a designed perturbation table can have with its other parameters."""
+    made = dict(matrix.parameters)
+    if not {"D", "V", "js"} <= made.keys():
+        return None
+    span = variance_range(made["D"], made["js"], made.get("pstay"), made.get("mono", True))
+    if span is None or not span[0] < span[1]:
+        return None
+    low, high = span
+    edge = 0.01 * (high - low)
+    return ParameterRange("V", low + edge, high - edge, logarithmic=False)

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from discreet import registry
-from discreet.assess.compare.choose import RISKS, Line, paired
-from discreet.assess.compare.comparison import Comparison, compare
-from discreet.assess.compare.text import RANGE, number
-from discreet.assess.compare.trial import Sampler
-from discreet.assess.listing import Framed, aligned
+from discreet.assess.assess import Framed, align_columns
+from discreet.assess.compare.comparison import RANGE, Comparison, compare, mean_and_range
+from discreet.assess.compare.job import Sampler
+from discreet.assess.compare.summary import RISKS, Line, pair_rows
 from discreet.assess.measure import Measure
 from discreet.assess.plots.risk_utility import frontier_map
 from discreet.errors import DiscreetError, ParameterError
@@ -44,7 +43,7 @@ class Frontier(Framed):
     @property
     def pairs(self) -> list[tuple[Line, Line]]:
         """Rows of risk and utility of every setting."""
-        return paired(self.comparison[self.risk], self.comparison[self.utility])
+        return pair_rows(self.comparison[self.risk], self.comparison[self.utility])
 
     @property
     def efficient(self) -> list[str]:
@@ -79,13 +78,18 @@ class Frontier(Framed):
         best = set(self.efficient)
         header = ("setting", "risk", RANGE, "utility", RANGE, "")
         rows = [
-            (a["label"], *number(a), *number(b), "efficient" if a["label"] in best else "")
+            (
+                a["label"],
+                *mean_and_range(a),
+                *mean_and_range(b),
+                "efficient" if a["label"] in best else "",
+            )
             for a, b in self.pairs
         ]
         names = [self.comparison[name].title for name in (self.risk, self.utility)]
         title = f"Frontier (confidential): {' against '.join(names)}"
         refused = [f"  {label}: {reason}" for label, reason in self.failed.items()]
-        return "\n".join([title, *aligned([header, *rows]), *refused])
+        return "\n".join([title, *align_columns([header, *rows]), *refused])
 
 
 def frontier(
@@ -140,7 +144,7 @@ def _settings(
         setting = dict(zip(grid, values, strict=True))
         label = " ".join(f"{name}={value}" for name, value in setting.items())
         try:
-            made[label] = _accepted(_made(method, setting), table)
+            made[label] = _require_accepted(_build_setting(method, setting), table)
         except DiscreetError as error:
             failed[label] = str(error)
     if not made:
@@ -148,14 +152,14 @@ def _settings(
     return made, failed
 
 
-def _accepted(method: Method, table: Table) -> Method:
+def _require_accepted(method: Method, table: Table) -> Method:
     """The method, if it takes the table; private ones refuse noise that guarantees nothing."""
     if method.source == "system":
         Sampler(table, method, 0)(0)
     return method
 
 
-def _made(method: str | type[Method], setting: Mapping[str, Any]) -> Method:
+def _build_setting(method: str | type[Method], setting: Mapping[str, Any]) -> Method:
     """The method at a setting, from plain values as in the registry."""
     if isinstance(method, str):
         built: Method = registry.build("method", method, setting)

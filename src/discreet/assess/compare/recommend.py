@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.assess.compare.choose import Line, Selection
-from discreet.assess.compare.draws import draws_of, tied_with_first
-from discreet.assess.listing import grouped
+from discreet.assess.assess import group_by_key
+from discreet.assess.compare.summary import Line, MeasureRows, draws_of, tied_with_first
 from discreet.assess.measure import loss
 from discreet.errors import ParameterError
 
@@ -21,7 +20,7 @@ _CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ThresholdVerdict:
     """One method against one threshold.
 
     Attributes:
@@ -76,7 +75,7 @@ class Recommendation:
       remarks: Measures that are not of the same thing for all methods.
     """
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[ThresholdVerdict, ...]
     utility: str = ""
     chosen: str | None = None
     tied: tuple[str, ...] = ()
@@ -110,7 +109,7 @@ class Recommendation:
         )
 
     def _unmeasured(self) -> str:
-        lacking = grouped((v.measure, v.label) for v in self.verdicts if v.missing)
+        lacking = group_by_key((v.measure, v.label) for v in self.verdicts if v.missing)
         listed = "; ".join(f"{name} for {', '.join(labels)}" for name, labels in lacking.items())
         return f"Not measured in every draw, and therefore not met: {listed}." if listed else ""
 
@@ -163,20 +162,24 @@ def _by_worst_fitter(found: Comparison) -> list[Line]:
     return list(reversed(worst.values()))
 
 
-def _verdicts(found: Comparison, name: str, limit: Any) -> list[Verdict]:
+def _verdicts(found: Comparison, name: str, limit: Any) -> list[ThresholdVerdict]:
     if isinstance(limit, bool) or not isinstance(limit, (int, float)):
         raise ParameterError(f"the threshold of {name!r} must be a number, got {limit!r}.")
     chosen = found[name]
     return [_verdict(found, chosen, label, limit) for label in found.labels]
 
 
-def _verdict(found: Comparison, chosen: Selection, label: str, limit: float) -> Verdict:
+def _verdict(found: Comparison, chosen: MeasureRows, label: str, limit: float) -> ThresholdVerdict:
     lines = [line for line in chosen.lines if line["label"] == label]
     missing = chosen.missing.get(label, "")
     if not lines:
-        return Verdict(label, chosen.title, limit, chosen.direction, None, (False,), missing)
+        return ThresholdVerdict(
+            label, chosen.title, limit, chosen.direction, None, (False,), missing
+        )
     worst = max(lines, key=lambda line: loss(line["mean"], chosen.direction))
     draws = draws_of(found.replicates, chosen, worst)
     target = loss(limit, chosen.direction)
     accepted = tuple(bool(loss(value, chosen.direction) <= target) for value in draws)
-    return Verdict(label, chosen.title, limit, chosen.direction, worst["mean"], accepted, missing)
+    return ThresholdVerdict(
+        label, chosen.title, limit, chosen.direction, worst["mean"], accepted, missing
+    )

@@ -10,27 +10,38 @@ published cell with column `x` is known before anything is drawn:
 
 with `L` the projection on what no chosen margin determines. The first part depends on the design
 and the budget alone; the second, the bias, on the truth.
+
+On a complete design whose levels have groups of equal size, all margins share eigenvectors: with
+:math:`g_{bS}` the eigenvalue of block `b` on effect `S` (of rank :math:`r_S`) and precisions
+:math:`w_b`, the sum of squared errors of target block `t` is
+
+.. math:: \sum_S r_S\, g_{tS} \Big/ \sum_b w_b\, g_{bS},
+
+effects of exact margins left out. Other designs are decomposed as dense matrices.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arrays import Real
-from discreet.assess.compare.strategy import Error, Strategy, Workload
-from discreet.assess.listing import aligned
+from discreet.arrays import Array, Real, Whole
+from discreet.assess.assess import align_columns
 from discreet.design.base import Design
-from discreet.design.formula import Margins, Term, margins, parse
+from discreet.design.formula import Margins, Term, margins, parse, resolve
 from discreet.design.structured import StructuredDesign
-from discreet.errors import ParameterError
+from discreet.errors import DesignError, ParameterError
 from discreet.facade.table import Table
+from discreet.solve.least_squares.basis import Effects
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
 
 _LARGEST_BIAS = 20_000_000
 
@@ -45,8 +56,26 @@ class MarginPlan:
     @property
     def label(self) -> str:
         """Both in words."""
-        noisy = _shown(self.perturbed)
-        return f"{noisy}; exact {_shown(self.exact)}" if self.exact else noisy
+        noisy = _terms_text(self.perturbed)
+        return f"{noisy}; exact {_terms_text(self.exact)}" if self.exact else noisy
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """Expected root mean square error of the published cells.
+
+    Attributes:
+      noise: The part that comes from noise.
+      bias: The part that no chosen margin tells; 0 when all is determined, `None` when unknown.
+    """
+
+    noise: float
+    bias: float | None
+
+    @property
+    def rmse(self) -> float:
+        """Both parts together; the noise alone when the bias is unknown."""
+        return math.hypot(self.noise, self.bias or 0.0)
 
 
 @dataclass(frozen=True)
@@ -65,7 +94,7 @@ class RankedPlan:
     cells: int
     sensitivity: int
     variance: float
-    error: Error
+    error: ExpectedError
 
 
 @dataclass(frozen=True, repr=False)
@@ -96,8 +125,8 @@ class MarginRanking:
     def __repr__(self) -> str:
         side = "confidential: true counts were used" if self.is_confidential else "public facts"
         header = ("", "perturbed", "exact", "sensitivity", "expected error", "noise", "bias")
-        rows = [header, *(_line(k, p) for k, p in enumerate(self.plans, 1))]
-        return "\n".join([f"Margins to perturb ({side})", *aligned(rows)])
+        rows = [header, *(_text_row(k, p) for k, p in enumerate(self.plans, 1))]
+        return "\n".join([f"Margins to perturb ({side})", *align_columns(rows)])
 
 
 def select_margins(
@@ -139,15 +168,15 @@ def select_margins(
     for name, value in (("epsilon", epsilon), ("variance", variance)):
         if value is not None and not value > 0:
             raise ParameterError(f"{name} must be positive, got {value!r}.")
-    design, y = _public(target)
+    design, y = _public_design(target)
     plans = _plans(design, candidates, exact)
     workload = Workload(design, [term for p in plans for term in (*p.perturbed, *p.exact)])
-    ranked = [_ranked(workload, plan, epsilon, variance, y) for plan in plans]
+    ranked = [_rank_plan(workload, plan, epsilon, variance, y) for plan in plans]
     used_truth = any(r.error.bias for r in ranked)
     return MarginRanking(tuple(sorted(ranked, key=_order)), used_truth)
 
 
-def _public(target: Design | Table) -> tuple[StructuredDesign, Real | None]:
+def _public_design(target: Design | Table) -> tuple[StructuredDesign, Real | None]:
     """The design on its public support, and the inner counts if they are known."""
     design = target.design if isinstance(target, Table) else target
     design = design.structured("margins to choose from")
@@ -176,7 +205,7 @@ def _plans(
     return list(dict.fromkeys([*given, *more]))
 
 
-def _ranked(
+def _rank_plan(
     workload: Workload,
     plan: MarginPlan,
     epsilon: float | None,
@@ -199,8 +228,8 @@ def _row(rank: int, found: RankedPlan) -> dict[str, Any]:
     error = found.error
     return {
         "rank": rank,
-        "perturbed": _shown(found.plan.perturbed),
-        "exact": _shown(found.plan.exact),
+        "perturbed": _terms_text(found.plan.perturbed),
+        "exact": _terms_text(found.plan.exact),
         "cells": found.cells,
         "sensitivity": found.sensitivity,
         "variance": found.variance,
@@ -211,14 +240,14 @@ def _row(rank: int, found: RankedPlan) -> dict[str, Any]:
     }
 
 
-def _line(rank: int, found: RankedPlan) -> tuple[str, ...]:
+def _text_row(rank: int, found: RankedPlan) -> tuple[str, ...]:
     error = found.error
     bias = "unknown" if error.bias is None else f"{error.bias:.4g}"
     total = "at least " if error.bias is None else ""
     return (
         f"{rank}",
-        _shown(found.plan.perturbed),
-        _shown(found.plan.exact) or "–",
+        _terms_text(found.plan.perturbed),
+        _terms_text(found.plan.exact) or "–",
         f"{found.sensitivity}",
         f"{total}{error.rmse:.4g}",
         f"{error.noise:.4g}",
@@ -226,5 +255,153 @@ def _line(rank: int, found: RankedPlan) -> tuple[str, ...]:
     )
 
 
-def _shown(terms: Sequence[Term]) -> str:
+def _terms_text(terms: Sequence[Term]) -> str:
     return " + ".join(":".join(term) or "1" for term in terms)
+
+
+LARGEST_DENSE = 3_000
+_TINY = 1e-9
+
+
+class Workload:
+    """The published cells of a design, and a wider design that holds all margins of all plans."""
+
+    def __init__(self, design: StructuredDesign, terms: Sequence[Term]) -> None:
+        self.wide = design.with_margins([*design.terms, *terms])
+        self.target = self.columns(design.terms)
+
+    def columns(self, terms: Sequence[Term]) -> Whole:
+        """Published positions of margins in the wide design."""
+        blocks = self.blocks(terms)
+        parts = [np.arange(*self.wide.slice_of(k).indices(self.wide.n_published)) for k in blocks]
+        return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+
+    def blocks(self, terms: Sequence[Term]) -> list[int]:
+        """Blocks of margins in the wide design."""
+        wanted = {block.levels for block in resolve(self.wide.axes, terms)} if terms else set()
+        return [k for k, block in enumerate(self.wide.blocks) if block.levels in wanted]
+
+    @cached_property
+    def representative(self) -> Whole:
+        """For each published cell the first one with the same inner cells."""
+        return self.wide.duplicates()
+
+    @cached_property
+    def effects(self) -> Effects | None:
+        """The analysis of variance, where all margins share eigenvectors."""
+        product = self.wide.product_form
+        return None if product is None else Effects.of(product)
+
+    @cached_property
+    def matrix(self) -> Real:
+        """The wide design as a dense matrix."""
+        if self.wide.n_inner > LARGEST_DENSE:
+            raise DesignError(
+                f"the expected error of a design with declared zeros or groups of unequal size "
+                f"needs at most {LARGEST_DENSE:,} inner cells, and this one has "
+                f"{self.wide.n_inner:,}. Leave out levels or zeros, or compare by simulation."
+            )
+        return np.asarray(self.wide.matrix().toarray(), dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Strategy:
+    """Cells that get noise and cells that are kept exact.
+
+    Attributes:
+      workload: What is published in the end.
+      noisy: Positions of the cells that get noise, each once.
+      exact: Positions of the exact cells.
+    """
+
+    workload: Workload
+    noisy: Whole
+    exact: Whole
+
+    @classmethod
+    def of(cls, workload: Workload, perturbed: Sequence[Term], exact: Sequence[Term]) -> Strategy:
+        """The cells of margins; cells that are the same count once, exact ones get no noise."""
+        first = workload.representative
+        kept = np.unique(first[workload.columns(exact)])
+        noisy = np.setdiff1d(first[workload.columns(perturbed)], kept)
+        return cls(workload, noisy, kept)
+
+    @property
+    def sensitivity(self) -> int:
+        """In how many of the noisy cells one record counts."""
+        return self.workload.wide.sensitivity(self.noisy)
+
+    def error(self, variance: float, y: Real | None) -> ExpectedError:
+        """Expected error with noise of this variance; the bias needs the inner counts `y`."""
+        if not len(self.noisy):
+            variance = 1.0  # nothing has noise, so its variance does not matter
+        effects, weights = self.workload.effects, self._block_weights()
+        if effects is None or weights is None:
+            return self._dense_error(variance, y)
+        noisy, exact = weights
+        gains, ranks = effects.gains, effects.ranks.ravel()
+        strength = noisy @ gains / variance
+        known = exact @ gains > 0
+        target = self._target_blocks @ gains
+        open_ = ~known & (strength > 0)
+        noise = float((ranks * target)[open_] @ (1 / strength[open_]))
+        lost = ~known & (strength == 0) & (ranks * target > 0)
+        return self._error(noise, bool(lost.any()), y, self._lost_part(noisy + exact, y))
+
+    def _block_weights(self) -> tuple[Real, Real] | None:
+        """For each block whether its cells are noisy and exact; `None` where only some are."""
+        wide, found = self.workload.wide, []
+        for cells in (self.noisy, self.exact):
+            marks = np.zeros(wide.n_published)
+            marks[cells] = 1.0
+            sizes = np.diff(wide.offsets)
+            each = np.bincount(wide.block_of_cell(), marks, minlength=len(sizes))
+            if ((each > 0) & (each < sizes)).any():
+                return None
+            found.append(each / sizes)
+        return found[0], found[1]
+
+    @property
+    def _target_blocks(self) -> Real:
+        """The number of times each block is published."""
+        wide = self.workload.wide
+        of_cell = wide.block_of_cell()[self.workload.target]
+        return np.bincount(np.unique(of_cell), minlength=len(wide.blocks)).astype(np.float64)
+
+    def _lost_part(self, weights: Real, y: Real | None) -> Real | None:
+        """What no chosen margin tells of the inner cells."""
+        effects = self.workload.effects
+        if y is None or effects is None:
+            return None
+        return effects.basis(weights).function(lambda v: (v <= 0).astype(np.float64))(y)
+
+    def _dense_error(self, variance: float, y: Real | None) -> ExpectedError:
+        X = self.workload.matrix
+        free = _null_space(X[:, self.exact])
+        noisy = free.T @ X[:, self.noisy]
+        eigenvalues, vectors = np.linalg.eigh(noisy @ noisy.T / variance)
+        some = eigenvalues > _TINY * max(1.0, float(eigenvalues.max(initial=0.0)))
+        seen, unseen = free @ vectors[:, some], free @ vectors[:, ~some]
+        targets = X[:, self.workload.target].T
+        noise = float((((targets @ seen) ** 2) / eigenvalues[some]).sum())
+        lost = bool(np.abs(targets @ unseen).max(initial=0.0) > _TINY * len(X))
+        return self._error(noise, lost, y, None if y is None else unseen @ (unseen.T @ y))
+
+    def _error(self, noise: float, lost: bool, y: Real | None, part: Real | None) -> ExpectedError:
+        cells = len(self.workload.target)
+        bias: float | None = 0.0
+        if lost:
+            bias = None if y is None or part is None else self._bias(part)
+        return ExpectedError(math.sqrt(noise / cells), bias)
+
+    def _bias(self, part: Real) -> float:
+        missed: Array = self.workload.wide.aggregate(part)[self.workload.target]
+        return float(np.sqrt((missed**2).mean()))
+
+
+def _null_space(columns: Real) -> Real:
+    """An orthonormal basis of the tables that have zeros in all these cells."""
+    if not columns.shape[1]:
+        return np.eye(len(columns))
+    eigenvalues, vectors = np.linalg.eigh(columns @ columns.T)
+    return np.asarray(vectors[:, eigenvalues <= _TINY * max(1.0, float(eigenvalues.max()))])

@@ -1,24 +1,28 @@
-"""Scores of single draws in one tidy table with their uncertainty."""
+"""Scores of many draws, summarised: rows with uncertainty, which of them speak for a measure, ties."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.arrays import Real
+from discreet.assess.assess import group_by_key
+from discreet.assess.compare.job import STAGES
 from discreet.assess.measure import EVERYTHING, Measure, Score
+from discreet.errors import ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+
 WORDS = ("label", "method", "parameters", "stage", "fitter", "measure", "kind")
 NUMBERS = ("mean", "sd", "standard_error", "lower", "upper")
 _TAIL, _TAIL_OF_FEW = 0.025, 0.01
-
 Rows = Sequence[Mapping[str, Any]]
 Ends = tuple[float, float]
 
@@ -130,3 +134,187 @@ def _note(taken: Rows, missing: Rows) -> str | None:
     ]
     lines += [f"the fit ended as {fit!r} in {n} of {draws} draws." for fit, n in fits.items()]
     return " ".join(lines) or None
+
+
+RISKS = (
+    "exact-disclosure-own",
+    "disclosure-probability-own",
+    "unchanged-small-cells",
+    "unchanged-cells",
+)
+UTILITIES = ("hellinger-utility", "mean-absolute-deviation")
+Line = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class MeasureRows:
+    """A measure at one stage: after fitting, unless it is taken of published tables only.
+
+    Attributes:
+      measure: The measure's name.
+      stage: `"fitted"` or `"published"`.
+      lines: Its rows that have values, one for each method and fitter.
+      missing: By label why a method has no value, or not one for every draw.
+    """
+
+    measure: str
+    stage: str
+    lines: tuple[Line, ...]
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """Measure and stage in words."""
+        return f"{self.measure} ({self.stage})"
+
+    @property
+    def direction(self) -> str:
+        """Whether higher or lower values, or values near zero, are better."""
+        return str(self.lines[0]["direction"])
+
+    @property
+    def remark(self) -> str:
+        """What each method was measured on, where that is not the same for all."""
+        things = group_by_key((line["on"], line["label"]) for line in self.lines)
+        if len(things) < 2:
+            return ""
+        listed = "; ".join(f"{on} for {', '.join(labels)}" for on, labels in things.items())
+        return f"{self.measure} is that of {listed}."
+
+    def by_method(self) -> dict[tuple[str, str], Line]:
+        """Rows by label and fitter; as published, the fitter is empty."""
+        return {(line["label"], line["fitter"]): line for line in self.lines}
+
+
+def select_rows(frame: pa.Table, measure: str) -> MeasureRows:
+    """The rows of a measure; ``name@published`` or ``name@fitted`` names the stage.
+
+    Without a stage, the one at which most methods have values is taken, after fitting before as
+    published: methods are then compared by the same thing.
+    """
+    name, _, stage = measure.partition("@")
+    if stage and stage not in STAGES:
+        raise ParameterError(f"a stage is one of {' and '.join(STAGES)}; got {stage!r}.")
+    rows = [row for row in frame.to_pylist() if row["measure"] == name]
+    if not rows:
+        raise UnknownNameError(
+            "measure of this comparison", name, dict.fromkeys(frame["measure"].to_pylist())
+        )
+    usable = [row for row in rows if row["replicates"] and stage in ("", row["stage"])]
+    if not usable:
+        note = next((row["note"] for row in rows if row["note"]), "it was not taken there.")
+        raise ParameterError(f"measure {measure!r} has no values in this comparison: {note}")
+    chosen = max(STAGES, key=lambda s: len({r["label"] for r in usable if r["stage"] == s}))
+    here = [row for row in rows if row["stage"] == chosen]
+    lines = _one_each([row for row in here if row["replicates"]])
+    return MeasureRows(name, chosen, lines, _reasons_missing(frame, here, lines))
+
+
+def _one_each(rows: Sequence[Line]) -> tuple[Line, ...]:
+    """A row for each method and fitter; of counts and weights what most methods have."""
+    common = [on for on, _ in Counter(row["on"] for row in rows).most_common()]
+    found: dict[tuple[str, str], Line] = {}
+    for row in sorted(rows, key=lambda row: -common.index(row["on"])):
+        found[row["label"], row["fitter"]] = row
+    return tuple(row for row in rows if row is found[row["label"], row["fitter"]])
+
+
+def _reasons_missing(
+    frame: pa.Table, rows: Sequence[Line], lines: Sequence[Line]
+) -> dict[str, str]:
+    """Why methods have no value, or not one for every draw."""
+    draws = max(frame["replicates"].to_pylist())
+    found = {}
+    for label in dict.fromkeys(frame["label"].to_pylist()):
+        taken = [line["replicates"] for line in lines if line["label"] == label]
+        if min(taken, default=0) < draws:
+            own = [r for r in rows if r["label"] == label and r["note"] and r["replicates"] < draws]
+            notes = " ".join(dict.fromkeys(row["note"] for row in own))
+            found[label] = notes or "it was not taken at this stage."
+    return found
+
+
+def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> MeasureRows:
+    """The first measure of a list that has values, or else the first of its kind that has."""
+    taken = [r["measure"] for r in frame.to_pylist() if r["replicates"] and r["kind"] == kind]
+    for name in (*names, *taken):
+        if name in taken:
+            return select_rows(frame, name)
+    raise ParameterError(
+        f"no measure of {kind} has values in this comparison; take one such as {names[-1]!r}."
+    )
+
+
+def is_dominated(point: tuple[float, float], others: list[tuple[float, float]]) -> bool:
+    """Whether another point is at least as good in both losses and better in one.
+
+    >>> is_dominated((1, 2), [(1, 2), (0, 2)]), is_dominated((1, 2), [(1, 2), (0, 3)])
+    (True, False)
+    """
+    return any(a <= point[0] and b <= point[1] and (a, b) != point for a, b in others)
+
+
+def pair_rows(first: MeasureRows, second: MeasureRows) -> list[tuple[Line, Line]]:
+    """Rows of two measures that belong together: same method, same fitter where both have one."""
+    of_second = second.by_method()
+    pairs = []
+    for (label, fitter), line in first.by_method().items():
+        fitting = [
+            other
+            for (name, used), other in of_second.items()
+            if name == label and (used == fitter or "" in (used, fitter))
+        ]
+        pairs += [(line, other) for other in fitting]
+    return pairs
+
+
+_LEVEL = 0.05
+_DUST = 1e-12
+
+
+def draws_of(replicates: pa.Table, chosen: MeasureRows, line: Line) -> Real:
+    """The score of every draw behind a row; not-a-number where a draw has none."""
+    import pyarrow.compute as pc
+
+    mask = pc.equal(replicates["measure"], chosen.measure)
+    for name in ("label", "stage", "fitter", "on"):
+        mask = pc.and_(mask, pc.equal(replicates[name], line[name]))
+    found = replicates.filter(mask)
+    values = np.full(pc.max(replicates["replicate"]).as_py() + 1, np.nan)
+    values[found["replicate"].to_numpy()] = found["value"].to_numpy()
+    return values
+
+
+def tied_with_first(replicates: pa.Table, chosen: MeasureRows, lines: Sequence[Line]) -> list[Line]:
+    """The rows after the first one that differ from it by no more than chance."""
+    draws = [_turn(draws_of(replicates, chosen, line), chosen.direction) for line in lines]
+    pairs = zip(lines[1:], draws[1:], strict=True)
+    return [line for line, own in pairs if is_tied(draws[0], own)]
+
+
+def _turn(values: Real, direction: str) -> Real:
+    """Values turned so that smaller is better in the mean."""
+    if direction == "zero":
+        return values * (np.sign(np.nanmean(values)) or 1.0)
+    return -values if direction == "higher" else values
+
+
+def is_tied(first: Real, second: Real) -> bool:
+    """Whether two series of draws differ in the mean by no more than chance.
+
+    A paired t test at the 5 % level: draws of the same number share their random numbers where
+    methods have some in common. Fewer than two draws tell nothing apart.
+
+    >>> is_tied(np.array([1.0, 2.0, 3.0]), np.array([1.1, 2.1, 3.11]))
+    False
+    >>> is_tied(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.5]))
+    True
+    """
+    from scipy.special import stdtrit
+
+    gaps = (first - second)[~np.isnan(first - second)]
+    if len(gaps) < 2:
+        return True
+    error = gaps.std(ddof=1) / math.sqrt(len(gaps))
+    reach = stdtrit(len(gaps) - 1, 1 - _LEVEL / 2) * error
+    return bool(abs(gaps.mean()) <= reach + _DUST * np.nanmax(np.abs(first)))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from discreet.assess.plots.cells import before_after
-from discreet.assess.plots.deviations import deviations
+from discreet.assess.plots.cells import before_after, deviations, transitions
 from discreet.assess.plots.preserved import preserved
 from discreet.assess.plots.risk_utility import frontier_map, risk_utility_map
 from discreet.assess.plots.style import save, to_svg
 from discreet.assess.plots.suppressed import suppressed
-from discreet.assess.plots.transitions import transitions
 
 __all__ = [
     "before_after",

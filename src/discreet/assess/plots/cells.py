@@ -1,19 +1,25 @@
-"""Cell by cell: the true value and the released one."""
+"""Cell by cell: true and released values, how far they lie apart, and the law of the noise."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.assess.cells import Pairs, pairs
-from discreet.assess.plots.style import PALETTE, QUIET, altair_module, styled
+from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style
 from discreet.design.base import Design
 from discreet.facade.table import Table
 from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
     import altair
+
+    from discreet.noise.matrix import TransitionMatrix
+
 
 MOST_NAMED = 45
 _BEFORE, _AFTER = "true", "released"
@@ -25,12 +31,12 @@ def before_after(table: Table, release: Protected) -> altair.LayerChart:
     Up to 45 cells are named, one row each; more are shown as points, released against true.
     """
     pair = pairs(table, release)
-    chart = _named(pair) if len(pair.f) <= MOST_NAMED else _scattered(pair)
-    layers: altair.LayerChart = styled(chart)
+    chart = _named_chart(pair) if len(pair.f) <= MOST_NAMED else _scatter_chart(pair)
+    layers: altair.LayerChart = apply_style(chart)
     return layers
 
 
-def _named(pair: Pairs) -> Any:
+def _named_chart(pair: Pairs) -> Any:
     alt = altair_module()
     names = [cell_name(pair.design, int(k)) for k in np.flatnonzero(pair.shown)]
     cells = [
@@ -61,7 +67,7 @@ def _named(pair: Pairs) -> Any:
     return alt.layer(joined, points, title=title).properties(width=420, height=alt.Step(17))
 
 
-def _scattered(pair: Pairs) -> Any:
+def _scatter_chart(pair: Pairs) -> Any:
     alt = altair_module()
     spots, cells = np.unique(np.column_stack([pair.f, np.rint(pair.g)]), axis=0, return_counts=True)
     rows = [
@@ -101,3 +107,205 @@ def cell_name(design: Design, position: int) -> str:
     if not design.axes:
         return f"cell {position + 1}"
     return ", ".join(design.cell(position).values()) or "total"
+
+
+_BARS = 40
+_SHOWN = 0.995
+_WIDTHS = tuple(digit * 10.0**power for power in range(9) for digit in (1, 2, 5))
+
+
+def deviations(
+    table: Table, releases: Protected | Mapping[str, Protected | Sequence[Protected]]
+) -> altair.FacetChart:
+    """Shares of the published cells by released minus true value, one row for each method.
+
+    Args:
+      table: The true table.
+      releases: A release, or several by label; each may be a sequence of draws of one method.
+    """
+    alt = altair_module()
+    given = {"release": releases} if isinstance(releases, Protected) else releases
+    found = {label: _deviations(table, drawn) for label, drawn in given.items()}
+    reach, width = _scale(np.concatenate(list(found.values())))
+    rows = [row for label, moved in found.items() for row in _histogram(label, moved, reach, width)]
+    chart: altair.FacetChart = apply_style(
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_bar(color=PALETTE[0])
+        .encode(
+            x=alt.X("low:Q", title="released − true value", bin="binned"),
+            x2="high:Q",
+            y=alt.Y("share:Q", title="share of cells", axis=alt.Axis(format="%", tickCount=4)),
+            tooltip=[
+                alt.Tooltip("method:N"),
+                alt.Tooltip("deviation:Q"),
+                alt.Tooltip("share:Q", format=".2%"),
+                alt.Tooltip("cells:Q"),
+            ],
+        )
+        .properties(width=460, height=90)
+        .facet(
+            row=alt.Row(
+                "method:N",
+                sort=list(found),
+                title=None,
+                header=alt.Header(labelOrient="top", labelAnchor="start", labelPadding=4),
+            ),
+            title=alt.Title("Deviations", subtitle=_subtitle(width)),
+            spacing=14,
+        )
+    )
+    return chart
+
+
+def _deviations(table: Table, drawn: Protected | Sequence[Protected]) -> Real:
+    several = [drawn] if isinstance(drawn, Protected) else drawn
+    moved = [pair.g - pair.f for pair in (pairs(table, release) for release in several)]
+    return np.concatenate(moved).astype(np.float64)
+
+
+def _scale(moved: Real) -> tuple[int, float]:
+    """How many bars there are on each side of zero, and how wide they are.
+
+    Bars are one wide where that shows nearly all cells; wider ones are round numbers.
+    """
+    most = max(float(np.quantile(np.abs(moved), _SHOWN)), 3.0)
+    width = next(w for w in _WIDTHS if most / w <= _BARS or w == _WIDTHS[-1])
+    return math.ceil(most / width), width
+
+
+def _histogram(label: str, moved: Real, reach: int, width: float) -> list[dict[str, Any]]:
+    """Bars centred on multiples of the width; the outermost hold what lies beyond."""
+    place = np.clip(np.floor(moved / width + 0.5), -reach, reach)
+    bars, cells = np.unique(place, return_counts=True)
+    return [
+        {
+            "method": label,
+            "deviation": float(k * width),
+            "low": float((k - 0.5) * width),
+            "high": float((k + 0.5) * width),
+            "cells": int(n),
+            "share": float(n / len(moved)),
+        }
+        for k, n in zip(bars, cells, strict=True)
+    ]
+
+
+def _subtitle(width: float) -> str:
+    wide = "" if width == 1 else f" Bars are {width:g} wide."
+    return f"Shares of the published cells; the outermost bars hold everything beyond.{wide}"
+
+
+DESIGNED, OBSERVED = "designed", "observed"
+_LARGEST = 12
+
+
+def transitions(
+    matrix: TransitionMatrix,
+    table: Table,
+    releases: Protected | Sequence[Protected],
+    largest: int = _LARGEST,
+) -> altair.HConcatChart:
+    """Probabilities of each deviation by true count: designed, observed, and their difference.
+
+    Args:
+      matrix: The designed law.
+      table: The true table.
+      releases: A release, or several draws of the method.
+      largest: The largest true count shown; larger ones are pooled in a last row.
+    """
+    alt = altair_module()
+    drawn = [releases] if isinstance(releases, Protected) else releases
+    law, counts = _laws(matrix, table, drawn, largest)
+    rows = _rows(matrix, law, counts, largest)
+    data = alt.InlineData(values=rows)
+    order = [_name(i, largest) for i in range(largest + 2)]
+    title = alt.Title(
+        "Transition probabilities",
+        subtitle="Deviation by true count. Difference: observed − designed, in standard errors.",
+    )
+    panels = [_panel(alt, data, name, order) for name in (DESIGNED, OBSERVED)]
+    chart: altair.HConcatChart = apply_style(
+        alt.hconcat(*panels, _difference(alt, data, order), title=title).resolve_scale(
+            color="independent"
+        )
+    )
+    return chart
+
+
+def _laws(
+    matrix: TransitionMatrix, table: Table, drawn: Sequence[Protected], largest: int
+) -> tuple[Real, Real]:
+    """Expected probabilities and observed numbers of cells, row by row."""
+    reach = matrix.max_move
+    law = np.zeros((largest + 2, 2 * reach + 1))
+    counts = np.zeros_like(law)
+    for release in drawn:
+        pair = pairs(table, release)
+        f = pair.f.astype(np.int64)
+        move = np.clip(np.rint(pair.g - f).astype(np.int64), -reach, reach)
+        row = np.minimum(f, largest + 1)
+        np.add.at(counts, (row, move + reach), 1)
+        np.add.at(law, row, matrix.law[matrix.row_of(f)])
+    cells = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    return law / cells, counts
+
+
+def _rows(
+    matrix: TransitionMatrix,
+    law: Real,
+    counts: Real,
+    largest: int,
+) -> list[dict[str, Any]]:
+    found = []
+    for i in np.flatnonzero(counts.sum(axis=1)):
+        cells = counts[i].sum()
+        for v, p, n in zip(matrix.deviations, law[i], counts[i], strict=True):
+            if p > 0 or n > 0:
+                spread = np.sqrt(max(p * (1 - p), 1 / cells) / cells)
+                found.append(
+                    {
+                        "count": _name(int(i), largest),
+                        "deviation": int(v),
+                        "cells": int(cells),
+                        DESIGNED: float(p),
+                        OBSERVED: float(n / cells),
+                        "difference": float((n / cells - p) / spread),
+                    }
+                )
+    return found
+
+
+def _name(i: int, largest: int) -> str:
+    return f"{i}" if i <= largest else f"{largest + 1}+"
+
+
+def _panel(alt: Any, data: Any, name: str, order: list[str]) -> Any:
+    colour = alt.Color(
+        f"{name}:Q",
+        scale=alt.Scale(type="sqrt", scheme="cividis", domain=[0, 1], reverse=True),
+        legend=alt.Legend(title="probability", format="%") if name == OBSERVED else None,
+    )
+    return _base(alt, data, order, name.capitalize()).encode(color=colour)
+
+
+def _difference(alt: Any, data: Any, order: list[str]) -> Any:
+    colour = alt.Color(
+        "difference:Q",
+        scale=alt.Scale(scheme="purpleorange", domain=[-4, 4], clamp=True),
+        legend=alt.Legend(title="std. errors"),
+    )
+    return _base(alt, data, order, "Difference").encode(color=colour)
+
+
+def _base(alt: Any, data: Any, order: list[str], title: str) -> Any:
+    tips = [alt.Tooltip(f"{name}:Q", format=".4f") for name in (DESIGNED, OBSERVED)]
+    return (
+        alt.Chart(data, title=alt.Title(title, fontSize=12, offset=6))
+        .mark_rect(stroke="white", strokeWidth=0.5)
+        .encode(
+            x=alt.X("deviation:O", title="released − true", axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("count:O", title="true count", sort=order),
+            tooltip=["count:O", "deviation:O", "cells:Q", *tips, "difference:Q"],
+        )
+        .properties(width=alt.Step(17), height=alt.Step(17))
+    )

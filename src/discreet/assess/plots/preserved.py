@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.assess.plots.style import PALETTE, QUIET, altair_module, styled
+from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style
 
 if TYPE_CHECKING:
     import altair
@@ -32,7 +32,7 @@ def preserved(found: Preserved) -> altair.VConcatChart:
     )
     chart = alt.vconcat(alt.hconcat(*above), _figures(found), title=title)
     chart = chart.resolve_scale(color="independent", shape="independent")
-    whole: altair.VConcatChart = styled(chart)
+    whole: altair.VConcatChart = apply_style(chart)
     return whole
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from discreet.assess.compare.choose import Line, Selection, paired
-from discreet.assess.plots.labels import HEIGHT, WIDTH, Text, apart
+from discreet.assess.compare.summary import Line, MeasureRows, pair_rows
 from discreet.assess.plots.style import (
     PALETTE,
     QUIET,
     STRONG,
     altair_module,
+    apply_style,
     colours,
     shapes,
-    styled,
 )
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from discreet.assess.compare.comparison import Comparison
     from discreet.assess.compare.frontier import Frontier
+
 
 _ROOM = 0.06
 _BESIDE = 9
@@ -39,8 +40,8 @@ def risk_utility_map(
     """
     alt = altair_module()
     x, y = found.risk(risk), found.utility(utility)
-    points = [_point(a, b) for a, b in paired(x, y)]
-    labels = _named(points)
+    points = [_point(a, b) for a, b in pair_rows(x, y)]
+    labels = _distinct_names(points)
     data = alt.Chart(alt.InlineData(values=points))
     colour = alt.Color("name:N", scale=colours(labels), title="method", sort=labels)
     across, up = _axes(x, y, points)
@@ -59,7 +60,7 @@ def risk_utility_map(
     )
     draws = max(line["replicates"] for line in x.lines)
     title = alt.Title("Risk and utility", subtitle=[_hint(x, y), _bars(draws)])
-    layers: altair.LayerChart = styled(
+    layers: altair.LayerChart = apply_style(
         alt.layer(*bars, shown, title=title).properties(width=WIDTH, height=HEIGHT)
     )
     return layers
@@ -70,7 +71,7 @@ def frontier_map(found: Frontier) -> altair.LayerChart:
     alt = altair_module()
     x, y = found.comparison[found.risk], found.comparison[found.utility]
     best = set(found.efficient)
-    points = [{**_point(a, b), "efficient": a["label"] in best} for a, b in paired(x, y)]
+    points = [{**_point(a, b), "efficient": a["label"] in best} for a, b in pair_rows(x, y)]
     across, up = _axes(x, y, points, _MEANS)
     where = {"x": alt.X("risk:Q", **across), "y": alt.Y("utility:Q", **up)}
     data = alt.Chart(alt.InlineData(values=points)).encode(**where, tooltip=_tooltip(alt))
@@ -79,7 +80,7 @@ def frontier_map(found: Frontier) -> altair.LayerChart:
         f"Settings of {x.lines[0]['method']}",
         subtitle=[_hint(x, y), "Filled and joined: no other setting is better in both."],
     )
-    layers: altair.LayerChart = styled(
+    layers: altair.LayerChart = apply_style(
         alt.layer(
             good.mark_line(color=PALETTE[0], strokeWidth=1.5, opacity=0.6).encode(order="risk:Q"),
             data.transform_filter("!datum.efficient").mark_point(
@@ -93,7 +94,9 @@ def frontier_map(found: Frontier) -> altair.LayerChart:
     return layers
 
 
-def _texts(points: list[dict[str, Any]], across: dict[str, Any], up: dict[str, Any]) -> list[Text]:
+def _texts(
+    points: list[dict[str, Any]], across: dict[str, Any], up: dict[str, Any]
+) -> list[PointLabel]:
     """Names beside efficient points, towards the middle of the picture; equal points share one."""
     spots: dict[tuple[float, float], list[str]] = {}
     for point in points:
@@ -101,13 +104,13 @@ def _texts(points: list[dict[str, Any]], across: dict[str, Any], up: dict[str, A
             spots.setdefault((point["risk"], point["utility"]), []).append(point["name"])
     low, high = across["scale"].domain
     texts = [
-        Text(" or ".join(names), risk, utility, "left" if 2 * risk <= low + high else "right")
+        PointLabel(" or ".join(names), risk, utility, "left" if 2 * risk <= low + high else "right")
         for (risk, utility), names in spots.items()
     ]
-    return apart(texts, (low, high), up["scale"].domain)
+    return move_apart(texts, (low, high), up["scale"].domain)
 
 
-def _names(alt: Any, texts: list[Text], where: dict[str, Any]) -> list[Any]:
+def _names(alt: Any, texts: list[PointLabel], where: dict[str, Any]) -> list[Any]:
     sides = {side: [t._asdict() for t in texts if t.side == side] for side in ("left", "right")}
     return [
         alt.Chart(alt.InlineData(values=chosen))
@@ -128,7 +131,7 @@ def _point(risk: Line, utility: Line) -> dict[str, Any]:
     return point
 
 
-def _named(points: list[dict[str, Any]]) -> list[str]:
+def _distinct_names(points: list[dict[str, Any]]) -> list[str]:
     """Names of the points in order; with several fitters, the fitter is part of them."""
     if len({p["name"] for p in points}) < len(points):
         for point in points:
@@ -137,7 +140,7 @@ def _named(points: list[dict[str, Any]]) -> list[str]:
 
 
 def _axes(
-    x: Selection, y: Selection, points: list[dict[str, Any]], ends: tuple[str, str] = _INTERVALS
+    x: MeasureRows, y: MeasureRows, points: list[dict[str, Any]], ends: tuple[str, str] = _INTERVALS
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Titles and domains that leave room around the intervals, or around the means."""
     alt = altair_module()
@@ -152,7 +155,7 @@ def _axes(
     return axes[0], axes[1]
 
 
-def _hint(x: Selection, y: Selection) -> str:
+def _hint(x: MeasureRows, y: MeasureRows) -> str:
     side = {"lower": "to the left", "higher": "to the right", "zero": "towards zero"}
     level = {"lower": "downwards", "higher": "upwards", "zero": "towards zero"}
     return f"Safer {side[x.direction]}, more useful {level[y.direction]}."
@@ -168,3 +171,48 @@ def _tooltip(alt: Any) -> list[Any]:
         alt.Tooltip(f"{name}:Q", format=".4f", title=name.replace("_", " ")) for name in numbers
     ]
     return [alt.Tooltip("name:N", title="method"), alt.Tooltip("fitter:N"), *shown]
+
+
+WIDTH, HEIGHT = 460, 340
+"""Size of a picture in pixels."""
+_LINE, _LETTER, _STEP = 13.0, 6.2, 2.0
+_FIRST = {"left": 9.0, "right": -7.0}
+
+
+class PointLabel(NamedTuple):
+    """A text at a point; its `side` is the end that touches the point."""
+
+    name: str
+    risk: float
+    utility: float
+    side: str
+
+
+def move_apart(
+    texts: Sequence[PointLabel], across: Sequence[float], up: Sequence[float]
+) -> list[PointLabel]:
+    """The texts a little off their points, moved down where they would cover each other.
+
+    Args:
+      texts: Texts at their points.
+      across: Ends of the horizontal axis.
+      up: Ends of the vertical axis.
+    """
+    pixel = (up[1] - up[0]) / HEIGHT
+    placed: list[tuple[float, float, float]] = []
+    found = []
+    for text in sorted(texts, key=lambda t: -t.utility):
+        left, right = _ends(text, across)
+        top = (up[1] - text.utility) / pixel + _FIRST[text.side]
+        while any(abs(top - y) < _LINE and left < r and right > x for x, r, y in placed):
+            top += _STEP
+        placed.append((left, right, top))
+        found.append(text._replace(utility=up[1] - top * pixel))
+    return found
+
+
+def _ends(text: PointLabel, across: Sequence[float]) -> tuple[float, float]:
+    """Where the text begins and ends, in pixels."""
+    at = (text.risk - across[0]) / (across[1] - across[0]) * WIDTH
+    length = _LETTER * len(text.name)
+    return (at, at + length) if text.side == "left" else (at - length, at)

@@ -32,7 +32,7 @@ def altair_module() -> Any:
     return altair
 
 
-def styled(chart: Any) -> Any:
+def apply_style(chart: Any) -> Any:
     """The chart with the common fonts, sizes and quiet axes."""
     return (
         chart.configure(font=_FONT, padding=8)
@@ -84,16 +84,16 @@ def save(chart: Any, path: str | Path) -> Path:
             f"cannot draw {target.name!r}: the name must end in {', '.join(FORMATS)}."
         )
     with written_whole(target, OWNER_ONLY) as temporary:
-        temporary.write_bytes(_drawn(chart, target.suffix[1:]))
+        temporary.write_bytes(_render(chart, target.suffix[1:]))
     return target
 
 
 def to_svg(chart: Any) -> str:
     """The picture as SVG text."""
-    return _drawn(chart, "svg").decode()
+    return _render(chart, "svg").decode()
 
 
-def _drawn(chart: Any, kind: str) -> bytes:
+def _render(chart: Any, kind: str) -> bytes:
     try:
         import vl_convert  # noqa: F401  (its absence is an error with a remedy)
     except ImportError:

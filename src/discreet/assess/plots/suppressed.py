@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.assess.plots.style import PALETTE, QUIET, STRONG, altair_module, styled
+from discreet.assess.plots.style import PALETTE, QUIET, STRONG, altair_module, apply_style
 from discreet.errors import DesignError, ParameterError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def suppressed(
         tooltip=["row:N", "column:N", "value:Q", "state:N", "why:N"],
     )
     title = alt.Title("Suppressed cells", subtitle=_subtitle(pattern, len(cells)))
-    chart: altair.LayerChart = styled(
+    chart: altair.LayerChart = apply_style(
         alt.layer(_boxes(alt, base), _figures(alt, base), title=title).properties(
             width=alt.Step(max(_LETTER * wide + 14, 44)), height=alt.Step(_ROW)
         )
@@ -84,7 +84,7 @@ def _cells(pattern: Pattern, row: Axis, column: Axis) -> list[dict[str, Any]]:
                     "value": value,
                     "state": _STATE_OF[state],
                     "why": pattern.reasons.get(k, ""),
-                    "text": _shown(value) + _MARK[state],
+                    "text": _value_text(value) + _MARK[state],
                 }
             )
     return found
@@ -102,7 +102,7 @@ def _in_order(axis: Axis, drawn: set[str]) -> list[str]:
     return [*codes, *(drawn & {axis.total})]
 
 
-def _shown(value: float) -> str:
+def _value_text(value: float) -> str:
     return f"{value:,.0f}" if np.rint(value) == value else f"{value:,.1f}"
 
 

@@ -9,17 +9,17 @@ from itertools import permutations
 import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real, Whole
+from discreet.assess.assess import group_by_key
 from discreet.assess.cells import (
     NEARLY_ZERO,
     block_name,
     columns,
     released_values,
     require_counts,
-    structured,
+    require_structured,
     true_values,
     without_withheld,
 )
-from discreet.assess.listing import grouped
 from discreet.assess.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.assess.risk.disclosure import Exact
 from discreet.assess.risk.diversity import GroupMeasure
@@ -63,7 +63,7 @@ class TableDisclosure(GroupMeasure):
 
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        design = structured(release.design)
+        design = require_structured(release.design)
         sensitive, known = self._axes(design)
         f = true_values(table, design, "published")
         g = without_withheld(release, release.z)
@@ -137,7 +137,7 @@ class IntersectionDisclosure(GroupMeasure):
 
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        design = structured(release.design)
+        design = require_structured(release.design)
         if design.is_complete and design.n_inner > LARGEST_DENSE:
             raise NotApplicableError("the variables have too many combinations to go through.")
         where = self.layout(design)
@@ -220,7 +220,7 @@ class Differencing(BaseMeasure):
 
     def __call__(self, table: Table, release: Protected) -> Score:
         """Take the measure."""
-        design = structured(release.design)
+        design = require_structured(release.design)
         require_counts(release)
         f = true_values(table, design, "published")
         g = released_values(release, "published")
@@ -242,7 +242,7 @@ def _inside(design: StructuredDesign) -> Iterator[tuple[int, int, Whole]]:
 
     The tables differ in one variable; cells that lie in no single cell have the place -1.
     """
-    alike = grouped(
+    alike = group_by_key(
         ((a, block.levels[:a] + block.levels[a + 1 :]), k)
         for k, block in enumerate(design.blocks)
         for a in range(len(design.axes))

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole32
-from discreet.assess.cells import block_name, finer, related, structured, without_withheld
+from discreet.assess.cells import (
+    block_name,
+    finer,
+    relate_blocks,
+    require_structured,
+    without_withheld,
+)
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.formula import Block
@@ -81,7 +87,7 @@ def _gaps(release: Protected) -> Iterator[Gap]:
     if release.y is not None:
         yield "inner", "published", np.abs(design.residual(release.y, z))
         return
-    design = structured(design)
+    design = require_structured(design)
     steps = _Steps()
     for j, k, target in _links(design, steps):
         names = block_name(design.blocks[j]), block_name(design.blocks[k])
@@ -134,7 +140,7 @@ def containing(fine: Level, coarse: Level) -> Whole32:
 def _links(design: StructuredDesign, steps: _Steps) -> Iterator[tuple[int, int, Block]]:
     """Pairs of tables and what both sum up to, without pairs that others make superfluous."""
     blocks = design.blocks
-    linked = related(design, steps.exists) & ~np.eye(len(blocks), dtype=bool)
+    linked = relate_blocks(design, steps.exists) & ~np.eye(len(blocks), dtype=bool)
     strictly = (linked & ~linked.T).astype(np.float32)
     for j, k in np.argwhere(linked & ~(strictly @ strictly > 0)).tolist():
         yield j, k, blocks[k]

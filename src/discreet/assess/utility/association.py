@@ -16,7 +16,7 @@ from discreet.assess.cells import (
     block_name,
     columns,
     released_values,
-    structured,
+    require_structured,
     true_values,
 )
 from discreet.assess.measure import NO_MECHANISM, POSITIVE, BaseMeasure, NotApplicableError, Score
@@ -182,7 +182,7 @@ def noise_step(release: Protected) -> float:
 
 def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Array, Array]]:
     """Name, true and released matrix of every published two-way table that is fully shown."""
-    design = structured(release.design)
+    design = require_structured(release.design)
     f = true_values(table, design, "published", release.unit)
     g = released_values(release, "published")
     for k, block in enumerate(design.blocks):

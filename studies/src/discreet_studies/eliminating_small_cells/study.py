@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Whole
-from discreet.assess.plots.style import altair_module, colours, shapes, styled
+from discreet.assess.plots.style import altair_module, apply_style, colours, shapes
 from discreet.noise.entropy import variance_range
 from discreet.noise.invariant import no_small_cells
 from discreet.protect.safe import Effect
@@ -334,4 +334,4 @@ def _panels(rows: list[Point], names: list[str], series: list[str], columns: int
         .properties(width=560 // columns, height=130)
         .facet(facet=alt.Facet("counts:N", sort=names, title=None), columns=columns)
     )
-    return styled(chart)
+    return apply_style(chart)

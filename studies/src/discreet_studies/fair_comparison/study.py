@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from discreet.assess.plots.cells import before_after
-from discreet.assess.plots.style import PALETTE, altair_module, styled
+from discreet.assess.plots.style import PALETTE, altair_module, apply_style
 from discreet_studies.chance import orders
 from discreet_studies.fair_comparison import printed
 from discreet_studies.fair_comparison.example import (
@@ -153,4 +153,4 @@ def _histogram(keys: RedrawnFigures) -> Any:
         .properties(width=460, height=110)
         .facet(row=alt.Row("stage:N", sort=list(drawn), title=None))
     )
-    return styled(chart)
+    return apply_style(chart)

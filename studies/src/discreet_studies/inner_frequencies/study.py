@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from discreet.assess.plots.style import altair_module, colours, shapes, styled
+from discreet.assess.plots.style import altair_module, apply_style, colours, shapes
 from discreet.errors import DataError, NotConvergedError
 from discreet.facade.microdata import open as open_records
 from discreet_studies.inner_frequencies.results import (
@@ -278,4 +278,4 @@ def _dots(found: SchemeResults, epsilon: float) -> Any:
         .properties(width=260, height=alt.Step(20))
         .facet(column=alt.Column("data:N", sort=list(KINDS), title=None))
     )
-    return styled(chart)
+    return apply_style(chart)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from discreet.assess.plots.style import PALETTE, QUIET, altair_module, colours, shapes, styled
+from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style, colours, shapes
 from discreet_studies.chance import orders
 from discreet_studies.model import Finding, Options, Picture, Study
 from discreet_studies.three_approaches.simulation import (
@@ -176,7 +176,7 @@ def _map(found: Simulation) -> Any:
         )
         .properties(width=420, height=260)
     )
-    return styled(chart)
+    return apply_style(chart)
 
 
 def _boxes(found: Simulation, measure: str, title: str) -> Any:
@@ -200,4 +200,4 @@ def _boxes(found: Simulation, measure: str, title: str) -> Any:
         )
         .properties(width=480, height=alt.Step(34))
     )
-    return styled(chart)
+    return apply_style(chart)
