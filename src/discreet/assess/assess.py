@@ -16,7 +16,6 @@ from discreet.assess.measure import EVERYTHING, Measure, NotApplicableError, Sco
 from discreet.errors import UnknownNameError
 from discreet.facade.table import Table
 from discreet.tables import show
-from discreet.tables.show import html_table
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
     from discreet.errors import PluginError
     from discreet.tables.protected import Protected
 
+Key = TypeVar("Key", bound=Hashable)
+Thing = TypeVar("Thing", bound=Hashable)
 
 HEADER = ("measure", "on", "value", "range", "reading")
 
@@ -116,7 +117,7 @@ class Assessment(Framed):
     def _repr_html_(self) -> str:
         rows = [("kind", *HEADER), *((s.kind, *_score_row(s)) for s in self.scores)]
         rows += [("", ", ".join(names), "", "–", "", why) for why, names in self._reasons().items()]
-        return html_table("Assessment (confidential)", rows)
+        return show.html_table("Assessment (confidential)", rows)
 
 
 def assess(
@@ -146,7 +147,10 @@ def assess(
     kind = "measure" if isinstance(table, TrueTable) else "measure of records"
     chosen = every_measure(kind) if measures is None else [measure_from(kind, m) for m in measures]
     built = [_with_options(measure, options) for measure in chosen]
-    _check_options(options, built)
+    known = sorted({name for measure in built for name in options_of(measure)})
+    for name in options:
+        if name not in known:
+            raise UnknownNameError("option of these measures", name, known)
     scores, skipped = [], []
     for measure in built:
         try:
@@ -171,13 +175,6 @@ def _with_options(measure: Measure, options: Mapping[str, Any]) -> Measure:
     return replace(measure, **own) if is_dataclass(measure) and own else measure
 
 
-def _check_options(options: Mapping[str, Any], measures: Sequence[Measure]) -> None:
-    known = sorted({name for measure in measures for name in options_of(measure)})
-    for name in options:
-        if name not in known:
-            raise UnknownNameError("option of these measures", name, known)
-
-
 def _score_row(score: Score) -> tuple[str, ...]:
     low, high = (f"{end:g}".replace("inf", "∞") for end in score.range)
     return score.name, score.on, f"{score.value:.4g}", f"{low} to {high}", score.reading
@@ -191,8 +188,7 @@ class PluginMeasure:
       measure: The measure as the plug-in made it.
       registry_kind: `"measure"` or `"measure of records"`.
       registered: The name that the plug-in registers.
-      is_asked: Whether it was asked for by its name. If it was not, it does not apply where it
-        fails, so that other measures are taken.
+      is_asked: Whether it was asked for by its name; if not, it does not apply where it fails.
     """
 
     measure: Measure
@@ -233,6 +229,7 @@ class PluginMeasure:
         return score
 
     def _fault(self, why: str) -> NotApplicableError | PluginError:
+        # Who asked for every measure wants the others; who asked for this one wants the error.
         fault = registry.fault(self.registry_kind, self.registered, why)
         return fault if self.is_asked else NotApplicableError(str(fault))
 
@@ -257,10 +254,6 @@ def _guard_plugin(kind: str, name: str, measure: Measure, *, is_asked: bool) -> 
     return PluginMeasure(measure, kind, name, is_asked)
 
 
-Key = TypeVar("Key", bound=Hashable)
-Thing = TypeVar("Thing", bound=Hashable)
-
-
 def align_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Columns under each other, indented; some of them to the right."""
     return [f"  {line}" for line in show.aligned(rows, right)]
@@ -269,7 +262,7 @@ def align_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) ->
 def group_by_key(pairs: Iterable[tuple[Key, Thing]]) -> dict[Key, list[Thing]]:
     """Things by key, in order and each once.
 
-    >>> grouped([("b", 1), ("a", 2), ("b", 3), ("b", 1)])
+    >>> group_by_key([("b", 1), ("a", 2), ("b", 3), ("b", 1)])
     {'b': [1, 3], 'a': [2]}
     """
     found: dict[Key, dict[Thing, None]] = {}

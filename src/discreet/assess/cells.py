@@ -51,23 +51,20 @@ class Pairs:
 
     def blocks(self) -> list[tuple[str, Array, Array]]:
         """Name, true and released values of every published table; inner cells are one."""
-        return [(name, *self._taken(part)) for name, part in self._parts()]
+        if self.cells == "inner":
+            return [("inner", self.f, self.g)]
+        found, start = [], 0
+        for name, part in published_parts(self.design):  # one after another, without gaps
+            stop = start + int(np.count_nonzero(self.shown[part]))
+            found.append((name, self.f[start:stop], self.g[start:stop]))
+            start = stop
+        return found
 
     def orders(self) -> Whole:
         """Number of crossed variables of each cell; all of them where nothing is known."""
         if self.cells == "inner" or not self.design.axes:
             return np.full(len(self.f), len(self.design.axes))
         return self.design.orders[self.shown]
-
-    def _parts(self) -> list[Part]:
-        if self.cells == "inner":
-            return [("inner", slice(0, len(self.shown)))]
-        return published_parts(self.design)
-
-    def _taken(self, part: slice) -> tuple[Array, Array]:
-        start = int(np.count_nonzero(self.shown[: part.start]))
-        inside = slice(start, start + int(np.count_nonzero(self.shown[part])))
-        return self.f[inside], self.g[inside]
 
 
 @dataclass(frozen=True)
@@ -124,20 +121,12 @@ def require_counts(release: Protected) -> None:
 
 
 def released_values(release: Protected, cells: Cells) -> Array:
-    """Released values, not-a-number where a cell is withheld."""
-    if cells == "inner":
-        return _released_inner(release)
-    return without_withheld(release, release.z)
+    """Released values, not-a-number where a cell is withheld.
 
-
-def without_withheld(release: Protected, published: Array) -> Array:
-    """Values of the published cells, not-a-number where they are withheld."""
-    hidden = release.hidden
-    return np.where(hidden, np.nan, published) if hidden.any() else published
-
-
-def _released_inner(release: Protected) -> Array:
-    """Inner cells of the release, fitted or published as they stand."""
+    Inner cells are the fitted ones, or those that are published as they stand.
+    """
+    if cells == "published":
+        return without_withheld(release, release.z)
     if release.y is not None:
         return release.y
     design = release.design.over_variables
@@ -150,6 +139,12 @@ def _released_inner(release: Protected) -> Array:
         "inner cells are not part of the release. Fit them first: `release.fit()`, or "
         "`discreet fit` on the command line."
     )
+
+
+def without_withheld(release: Protected, published: Array) -> Array:
+    """Values of the published cells, not-a-number where they are withheld."""
+    hidden = release.hidden
+    return np.where(hidden, np.nan, published) if hidden.any() else published
 
 
 def require_structured(design: Design) -> StructuredDesign:
@@ -267,7 +262,8 @@ def _reorder(values: Array, source: Design, target: Design, cells: Cells) -> Arr
     lift = source.public()
     where = lift.published if cells == "published" else lift.inner
     if where is not None and _has_same_cells(lift.design, target):
-        return spread(values, where, _size(target, cells))
+        size = target.n_published if cells == "published" else target.n_inner
+        return spread(values, where, size)
     raise DesignError(
         "the table and the release are not about the same cells. Assess a release against the "
         "table it was made from."
@@ -281,10 +277,6 @@ def _has_same_cells(a: Design, b: Design) -> bool:
     leaves = [[axis.leaves for axis in design.axes] for design in (a, b)]
     names = [[name for name, _ in published_parts(design)] for design in (a, b)]
     return leaves[0] == leaves[1] and names[0] == names[1]
-
-
-def _size(design: Design, cells: Cells) -> int:
-    return design.n_published if cells == "published" else design.n_inner
 
 
 def check_choice(option: str, given: Any, known: tuple[str, ...]) -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.assess.audit.equations import Told
 from discreet.assess.audit.subject import Bracket, Subject, Term
-from discreet.assess.report import markup
 from discreet.tables.show import frame_of, to_pandas
 
 if TYPE_CHECKING:
@@ -193,12 +192,17 @@ class Audit:
 
     def to_html(self) -> str:
         """The findings as a piece of HTML."""
-        return markup.section(
-            "Audit of a suppression pattern",
-            markup.paragraph(MARKING),
-            markup.paragraph(self._counts()),
-            markup.facts(self._findings()),
-            markup.bullets(self._explained()),
+        from discreet.assess.report.page import templates  # start-up time: jinja2
+
+        return (
+            templates()
+            .get_template("audit.html")
+            .render(
+                marking=MARKING,
+                counts=self._counts(),
+                findings=self._findings(),
+                explained=self._explained(),
+            )
         )
 
     def __repr__(self) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.assess.assess import Framed, align_columns, group_by_key
-from discreet.assess.compare.contestants import Contestant, MethodsLike, contestants
+from discreet.assess.compare.contestants import MethodsLike, contestants
 from discreet.assess.compare.equal_risk import Tuned, Tuning, at_equal_risk
 from discreet.assess.compare.execution import Execution
 from discreet.assess.compare.job import Job, fitters_from, measures_from
@@ -26,7 +26,6 @@ from discreet.assess.compare.summary import (
 )
 from discreet.assess.measure import Measure, loss
 from discreet.assess.plots.risk_utility import risk_utility_map
-from discreet.assess.report.page import write_report
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.release import Trial
 from discreet.facade.table import Table
@@ -35,6 +34,8 @@ from discreet.protect.publish import in_unit
 if TYPE_CHECKING:
     import altair
     import pyarrow as pa
+
+RANGE = "95 % range"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,6 +117,8 @@ class Comparison(Framed):
           thresholds: By measure what is acceptable, such as ``{"exact-disclosure-own": 0.5,
             "hellinger-utility": 0.9}``; a recommendation is made by these.
         """
+        from discreet.assess.report.page import write_report  # start-up time: jinja2
+
         return write_report(self, path, thresholds or {})
 
     def trials(self, label: str, draws: int) -> Iterator[Trial]:
@@ -126,7 +129,40 @@ class Comparison(Framed):
         yield from map(sampler, range(draws))
 
     def __repr__(self) -> str:
-        return comparison_text(self)
+        """Risk and utility of every method, and how an equal risk was reached."""
+        chosen, marks = self._measures_to_show(), self._marks()
+        first, last = chosen[0][1], chosen[-1][1]
+        draws = max(line["replicates"] for line in first.lines)
+        header = ("method", "fitter", *(cell for kind, _ in chosen for cell in (kind, RANGE)), "")
+        rows = [
+            (*_row(*lines[: len(chosen)]), marks.get((lines[-1]["label"], lines[-1]["fitter"]), ""))
+            for lines in pair_rows(first, last)
+        ]
+        lines = [
+            f"Comparison (confidential): {len(self.labels)} methods, {draws:,} draws each",
+            "; ".join(f"{kind}: {s.title}, {s.lines[0]['reading']}" for kind, s in chosen),
+            "",
+            *align_columns([header, *rows]),
+            *_remarks([selection for _, selection in chosen]),
+        ]
+        if self.tuning:
+            lines += ["", *(f"  {t.sentence}" for t in self.tuning)]
+        return "\n".join(lines)
+
+    def _measures_to_show(self) -> list[tuple[str, MeasureRows]]:
+        """The measure of risk and the one of utility, or what there is of them."""
+        kinds = {"risk": self.risk, "utility": self.utility}
+        chosen = [(kind, choose()) for kind, choose in kinds.items() if kind in self.kinds]
+        return chosen or [("risk", self.risk())]
+
+    def _marks(self) -> dict[tuple[str, str], str]:
+        """The most useful row, and those that differ from it by chance only."""
+        ranked = self.ranking() if "utility" in self.kinds else []
+        if len(ranked) < 2:
+            return {}
+        tied = [line for line in ranked[1:] if line["tied"]]
+        marks = {(line["label"], line["fitter"]): "tied with best" for line in tied}
+        return {(ranked[0]["label"], ranked[0]["fitter"]): "best", **marks}
 
 
 def compare(
@@ -180,14 +216,10 @@ def compare(
     See Langsrud & Lupp (2021).
     """
     named = contestants(methods)
-    job = Job(
-        _in_unit(table, named, unit),
-        named,
-        fitters_from(fitters),
-        measures_from(measures),
-        options,
-        seed,
-    )
+    # One unit for all methods, or scores would not be of the same thing; who cannot is refused.
+    units = {in_unit(table, c.method, unit or table.unit).unit for c in named}
+    table = replace(table, unit=units.pop())
+    job = Job(table, named, fitters_from(fitters), measures_from(measures), options, seed)
     how = Execution(replicates, workers, None if resume is None else Path(resume))
     tuning: tuple[Tuned, ...] = ()
     if equal_risk is not None:
@@ -196,52 +228,6 @@ def compare(
         raise ParameterError("tune= says how to reach an equal risk; give equal_risk= as well.")
     scores = how.scores(job)
     return Comparison(summarise(scores, job.measures), scores, job, tuning)
-
-
-def _in_unit(table: Table, named: Sequence[Contestant], unit: str | None) -> Table:
-    """The table with what is compared, the same for every method; one that cannot is refused."""
-    units = {in_unit(table, c.method, unit or table.unit).unit for c in named}
-    return replace(table, unit=units.pop())
-
-
-RANGE = "95 % range"
-
-
-def comparison_text(found: Comparison) -> str:
-    """Risk and utility of every method, and how an equal risk was reached."""
-    chosen, marks = _measures_to_show(found), _marks(found)
-    first, last = chosen[0][1], chosen[-1][1]
-    draws = max(line["replicates"] for line in first.lines)
-    header = ("method", "fitter", *(cell for kind, _ in chosen for cell in (kind, RANGE)), "")
-    rows = [
-        (*_row(*lines[: len(chosen)]), marks.get((lines[-1]["label"], lines[-1]["fitter"]), ""))
-        for lines in pair_rows(first, last)
-    ]
-    lines = [
-        f"Comparison (confidential): {len(found.labels)} methods, {draws:,} draws each",
-        "; ".join(f"{kind}: {s.title}, {s.lines[0]['reading']}" for kind, s in chosen),
-        "",
-        *align_columns([header, *rows]),
-        *_remarks([selection for _, selection in chosen]),
-    ]
-    if found.tuning:
-        lines += ["", *(f"  {t.sentence}" for t in found.tuning)]
-    return "\n".join(lines)
-
-
-def _measures_to_show(found: Comparison) -> list[tuple[str, MeasureRows]]:
-    """The measure of risk and the one of utility, or what there is of them."""
-    kinds = {"risk": found.risk, "utility": found.utility}
-    chosen = [(kind, choose()) for kind, choose in kinds.items() if kind in found.kinds]
-    return chosen or [("risk", found.risk())]
-
-
-def _marks(found: Comparison) -> dict[tuple[str, str], str]:
-    """The most useful row, and those that differ from it by chance only."""
-    ranked = found.ranking() if "utility" in found.kinds else []
-    shown = [line for k, line in enumerate(ranked) if len(ranked) > 1 and (k == 0 or line["tied"])]
-    keys = [(line["label"], line["fitter"]) for line in shown]
-    return {key: "tied with best" if k else "best" for k, key in enumerate(keys)}
 
 
 def _remarks(chosen: Sequence[MeasureRows]) -> Iterator[str]:

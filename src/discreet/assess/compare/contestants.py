@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
 
 from discreet import registry
@@ -15,6 +15,7 @@ from discreet.tables.protected import Method
 
 MethodLike = Method | str
 MethodsLike = Mapping[str, MethodLike] | Sequence[MethodLike] | MethodLike
+# Only a comma before another NAME= separates parameters: values such as [1, 2] hold commas too.
 _COMMA = re.compile(r",(?=\s*[A-Za-z_][\w-]*\s*=)")
 
 
@@ -62,24 +63,19 @@ def as_list(given: Any) -> list[Any]:
 def build_from(kind: str, given: Any) -> Any:
     """A method, fitter or measure from a text ``NAME:PARAMETER=VALUE,…``; objects pass through.
 
-    >>> built_from("method", "drop-add:share=0.1,cap=3").cap
+    >>> build_from("method", "drop-add:share=0.1,cap=3").cap
     3
     """
     if not isinstance(given, str):
         return given
-    name, _, rest = given.partition(":")
-    return registry.build(kind, name.strip(), _values(rest))
-
-
-def _values(text: str) -> dict[str, Any]:
-    """Parameters from ``A=1,B=[1, 2]``; see `registry.plain_value`."""
-    found: dict[str, Any] = {}
-    for part in filter(None, _COMMA.split(text.strip())):
+    registered, _, rest = given.partition(":")
+    parameters: dict[str, Any] = {}
+    for part in filter(None, _COMMA.split(rest.strip())):
         name, separator, value = part.partition("=")
         if not separator or not value.strip():
             raise ParameterError(f"parameters are written NAME=VALUE,NAME=VALUE; got {part!r}.")
-        found[name.strip().replace("-", "_")] = registry.plain_value(value.strip())
-    return found
+        parameters[name.strip().replace("-", "_")] = registry.plain_value(value.strip())
+    return registry.build(kind, registered.strip(), parameters)
 
 
 def parameters_of(thing: Any) -> dict[str, Any]:
@@ -92,8 +88,19 @@ def parameters_of(thing: Any) -> dict[str, Any]:
     for field in sorted(chosen, key=lambda field: field.kw_only is True):
         value = getattr(thing, field.name)
         if isinstance(value, TransitionMatrix):
-            found |= _matrix_parameters(value)
-        elif not _is_default(field, value):
+            usual = {"mono": True, "variant": "discreet"}
+            made = {
+                name: _plain(parameter)
+                for name, parameter in value.parameters.items()
+                if parameter is not None and usual.get(name) != parameter
+            }
+            found |= made or {"matrix": value.name}
+            continue
+        if field.default_factory is not MISSING:
+            is_default = value == field.default_factory()
+        else:
+            is_default = _plain(value) == _plain(field.default)
+        if not is_default:
             found[field.name] = _plain(value)
     return found
 
@@ -105,8 +112,14 @@ def label_of(thing: Any) -> str:
     >>> label_of(DropAdd(share=0.1)), label_of(DropAdd())
     ('drop-add share=0.1', 'drop-add')
     """
-    shown = [f"{name}={_short(value)}" for name, value in parameters_of(thing).items()]
-    return " ".join([str(thing.name), *shown])
+    parts = [str(thing.name)]
+    for name, value in parameters_of(thing).items():
+        if isinstance(value, float):
+            parts.append(f"{name}={value:.4g}")
+        else:
+            is_text = isinstance(value, str)
+            parts.append(f"{name}={value if is_text else json.dumps(value, ensure_ascii=False)}")
+    return " ".join(parts)
 
 
 def law_of(method: Method) -> TransitionMatrix | None:
@@ -116,22 +129,6 @@ def law_of(method: Method) -> TransitionMatrix | None:
         return None
     is_changed = getattr(method, "invariant", False) or publication.threshold is not None
     return law if publication.is_plain and not is_changed else None
-
-
-def _matrix_parameters(matrix: TransitionMatrix) -> dict[str, Any]:
-    usual = {"mono": True, "variant": "discreet"}
-    given = {
-        name: _plain(value)
-        for name, value in matrix.parameters.items()
-        if value is not None and usual.get(name) != value
-    }
-    return given or {"matrix": matrix.name}
-
-
-def _is_default(field: Field[Any], value: Any) -> bool:
-    if field.default_factory is not MISSING:
-        return bool(value == field.default_factory())
-    return bool(_plain(value) == _plain(field.default))
 
 
 def _plain(value: Any) -> Any:
@@ -144,9 +141,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (bool, int, float, str)) or value is None:
         return value
     return label_of(value) if hasattr(value, "name") else type(value).__name__
-
-
-def _short(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

@@ -12,8 +12,8 @@ import json
 import math
 import pickle
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,11 +24,22 @@ from discreet.assess.compare.contestants import Contestant
 from discreet.assess.compare.job import Job, short_digest
 from discreet.errors import DataError, DiscreetError, ParameterError
 from discreet.files import OWNER_ONLY, written_whole
+from discreet.noise.checks import whole
 from discreet.processes import Spawn, available_cores
 from discreet.progress import report as report_progress
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+_HEADER = "comparison.json"
+_OWNER_ONLY_FOLDER = 0o700
+
+# Starting a process and loading numerical packages in it takes seconds on every core, so processes
+# are started without being asked for only when they have this much work. Batches are short beside
+# it, because an interruption loses the batches that are under way.
+WORTH_STARTING_SECONDS = 20.0
+BATCH_SECONDS = 5.0
+_LARGEST_BATCH = 100
 
 
 @dataclass(frozen=True)
@@ -46,26 +57,26 @@ class Execution:
     resume: Path | None = None
 
     def __post_init__(self) -> None:
-        _check_whole("replicates", self.replicates)
+        whole("replicates", self.replicates, 1)
         if self.workers is not None:
-            _check_whole("workers", self.workers)
+            whole("workers", self.workers, 1)
 
     def scores(self, job: Job, task: str = "comparing methods") -> pa.Table:
         """Scores of every draw: finished ones are read, the others are made."""
         store = None if self.resume is None else DrawStore.open(self.resume, job)
         found: list[list[pa.Table]] = [[] for _ in job.contestants]
-        missing = [self._unfinished(store, k, found[k]) for k in range(len(found))]
+        missing = [self._missing_draws(store, k, found[k]) for k in range(len(found))]
         total = len(found) * self.replicates
         done = total - sum(map(len, missing))
         for batch, content in run_draws(job, missing, self.workers):
             if store is not None:
-                store.write(batch.contestant, batch.draws, content)
+                store.write(batch, content)
             found[batch.contestant].append(content)
             done += len(batch.draws)
             report_progress(task, done / total)
         return _gather_scores(job.contestants, found)
 
-    def _unfinished(self, store: DrawStore | None, k: int, found: list[pa.Table]) -> list[int]:
+    def _missing_draws(self, store: DrawStore | None, k: int, found: list[pa.Table]) -> list[int]:
         """The draws still to be made; finished ones are put with those found."""
         import pyarrow.compute as pc
 
@@ -94,17 +105,6 @@ def _gather_scores(names: Sequence[Contestant], found: Sequence[Sequence[pa.Tabl
     return pa.concat_tables(parts)
 
 
-def _check_whole(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}.")
-
-
-WORTH_STARTING = 20.0
-"""Seconds of work from which on processes are started without being asked for."""
-BATCH_SECONDS = 5.0
-_LARGEST_BATCH = 100
-
-
 class Batch(NamedTuple):
     """Some draws of one contestant."""
 
@@ -128,7 +128,11 @@ def run_draws(
         took, made = 0.0, 0
         while made < min(2, len(draws)) and took < BATCH_SECONDS:
             started = time.perf_counter()
-            found = _first_draw(job, k, draws[made])
+            try:
+                found = job.run(k, [draws[made]])
+            except DiscreetError as error:
+                error.add_note(f"This happened to {job.contestants[k].label!r}.")
+                raise
             took = time.perf_counter() - started
             yield Batch(k, (draws[made],)), found
             made += 1
@@ -137,21 +141,15 @@ def run_draws(
     left = sum(s * len(draws) for s, draws in zip(seconds, rest, strict=True))
     processes = _processes(job, workers, left)
     batches = _batches(rest, seconds, processes)
-    alone = processes == 1 or len(batches) < 2
-    yield from _run_here(job, batches) if alone else _run_in_processes(job, batches, processes)
-
-
-def _first_draw(job: Job, k: int, i: int) -> pa.Table:
-    try:
-        return job.run(k, [i])
-    except DiscreetError as error:
-        error.add_note(f"This happened to {job.contestants[k].label!r}.")
-        raise
+    if processes == 1 or len(batches) < 2:
+        yield from ((batch, job.run(*batch)) for batch in batches)
+    else:
+        yield from _run_in_processes(job, batches, processes)
 
 
 def _processes(job: Job, workers: int | None, seconds: float) -> int:
     wanted = available_cores() if workers is None else workers
-    if wanted == 1 or (workers is None and seconds < WORTH_STARTING):
+    if wanted == 1 or (workers is None and seconds < WORTH_STARTING_SECONDS):
         return 1
     if not _can_travel(job):
         if workers is None:
@@ -183,11 +181,8 @@ def _batches(
     return found
 
 
-def _run_here(job: Job, batches: Sequence[Batch]) -> Iterator[FinishedBatch]:
-    for batch in batches:
-        yield batch, job.run(*batch)
-
-
+# Each process receives the job once and keeps what it has prepared for the design. joblib would
+# spare these lines, and would send the table and prepare every fit again with each batch.
 def _run_in_processes(
     job: Job, batches: Sequence[Batch], processes: int
 ) -> Iterator[FinishedBatch]:
@@ -195,12 +190,9 @@ def _run_in_processes(
         min(processes, len(batches)), Spawn(), _receive_job, (pickle.dumps(job),)
     )
     try:
-        pending: dict[Future[pa.Table], Batch] = {
-            pool.submit(_run_received, *b): b for b in batches
-        }
-        while pending:
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                yield pending.pop(future), future.result()
+        pending = {pool.submit(_run_received, *batch): batch for batch in batches}
+        for future in as_completed(pending):
+            yield pending[future], future.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
@@ -217,10 +209,6 @@ def _run_received(contestant: int, draws: tuple[int, ...]) -> pa.Table:
     if _job is None:
         raise RuntimeError("a worker was asked for draws before it received the job.")
     return _job.run(contestant, draws)
-
-
-_HEADER = "comparison.json"
-_OWNER_ONLY_FOLDER = 0o700
 
 
 @dataclass(frozen=True)
@@ -249,12 +237,12 @@ class DrawStore:
         files = sorted(self.folder.glob(f"{self.keys[k]}-*.parquet"))
         return pa.concat_tables(pq.read_table(f) for f in files) if files else None
 
-    def write(self, k: int, draws: Iterable[int], content: pa.Table) -> None:
+    def write(self, batch: Batch, content: pa.Table) -> None:
         """Keep a finished batch."""
         import pyarrow.parquet as pq
 
-        numbers = list(draws)
-        path = self.folder / f"{self.keys[k]}-{numbers[0]:06d}-{numbers[-1]:06d}.parquet"
+        first, last = batch.draws[0], batch.draws[-1]
+        path = self.folder / f"{self.keys[batch.contestant]}-{first:06d}-{last:06d}.parquet"
         with written_whole(path, OWNER_ONLY) as temporary:
             pq.write_table(content, temporary)
 

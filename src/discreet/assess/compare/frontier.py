@@ -144,28 +144,18 @@ def _settings(
         setting = dict(zip(grid, values, strict=True))
         label = " ".join(f"{name}={value}" for name, value in setting.items())
         try:
-            made[label] = _require_accepted(_build_setting(method, setting), table)
+            if isinstance(method, str):
+                built: Method = registry.build("method", method, setting)
+            else:
+                built = registry.make(method, setting, method.__name__)
+            if built.source == "system":  # private ones refuse noise that guarantees nothing
+                Sampler(table, built, 0)(0)
+            made[label] = built
         except DiscreetError as error:
             failed[label] = str(error)
     if not made:
         raise ParameterError(f"no setting of the grid can be used: {next(iter(failed.values()))}")
     return made, failed
-
-
-def _require_accepted(method: Method, table: Table) -> Method:
-    """The method, if it takes the table; private ones refuse noise that guarantees nothing."""
-    if method.source == "system":
-        Sampler(table, method, 0)(0)
-    return method
-
-
-def _build_setting(method: str | type[Method], setting: Mapping[str, Any]) -> Method:
-    """The method at a setting, from plain values as in the registry."""
-    if isinstance(method, str):
-        built: Method = registry.build("method", method, setting)
-        return built
-    found: Method = registry.make(method, setting, method.__name__)
-    return found
 
 
 def _numbers(name: str, line: Line) -> dict[str, Any]:

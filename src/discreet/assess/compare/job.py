@@ -1,4 +1,4 @@
-"""What a comparison consists of: draws of every method, and a judge that measures each of them.
+"""What a comparison consists of: draws of every method, and the measures that judge each of them.
 
 A draw is judged as published, and again after it was brought to expected inner frequencies.
 """
@@ -27,80 +27,11 @@ from discreet.tables.storage import design_to_json
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
-_WORDS = ("stage", "fitter", "fit", "measure", "kind", "on", "direction", "note")
-
-
-@dataclass(frozen=True, eq=False)
-class Job:
-    """**Confidential.** A table, the methods that protect it, and what judges them.
-
-    Attributes:
-      table: The true table.
-      contestants: The methods with their labels.
-      fitters: What recovers inner cells.
-      measures: What is measured.
-      options: Options of the measures.
-      seed: Root of all streams.
-    """
-
-    table: Table
-    contestants: tuple[Contestant, ...]
-    fitters: tuple[Fitter, ...]
-    measures: tuple[Measure, ...]
-    options: Mapping[str, Any] = field(default_factory=dict)
-    seed: int = 1
-
-    @cached_property
-    def judge(self) -> Judge:
-        """What judges every draw."""
-        return Judge(self.table, self.measures, self.fitters, self.options)
-
-    @cached_property
-    def samplers(self) -> tuple[Sampler, ...]:
-        """The source of every contestant's draws."""
-        return tuple(Sampler(self.table, c.method, self.seed) for c in self.contestants)
-
-    def run(self, k: int, draws: Sequence[int]) -> pa.Table:
-        """Scores of some draws of contestant `k`."""
-        import pyarrow as pa
-
-        return pa.Table.from_pylist(list(self._rows(k, draws)), schema=score_schema())
-
-    def _rows(self, k: int, draws: Sequence[int]) -> Iterator[Row]:
-        law = law_of(self.contestants[k].method)
-        for i in draws:
-            for row in self.judge(self.samplers[k](i), law):
-                yield {"replicate": i, **row}
-
-    def description(self) -> dict[str, Any]:
-        """Digests of everything the scores depend on, by what it is."""
-        return {
-            "version": __version__,
-            "table": table_digest(self.table),
-            "unit": self.table.unit,
-            "seed": self.seed,
-            "fitters": [f"{label_of(f)} {short_digest(f)}" for f in self.fitters],
-            "measures": [f"{m.name} {short_digest(m)}" for m in self.measures],
-            "options": short_digest(dict(self.options)),
-        }
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in ("judge", "samplers")}
-
-
-def score_schema() -> pa.Schema:
-    """Columns of the scores of single draws."""
-    import pyarrow as pa
-
-    words = [(name, pa.string()) for name in _WORDS]
-    return pa.schema([("replicate", pa.int32()), *words, ("value", pa.float64())])
-
-
 PUBLISHED, FITTED = "published", "fitted"
 STAGES = (FITTED, PUBLISHED)
 OWN = "own"
 """The fitter's name where the inner cells are part of the release."""
+
 DEFAULT_MEASURES = (
     "exact-disclosure",
     "exact-disclosure-own",
@@ -131,23 +62,40 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
-    """The measures and fitters that every method meets.
+class Job:
+    """**Confidential.** A table, the methods that protect it, and what judges every draw of them.
 
     Attributes:
       table: The true table.
+      contestants: The methods with their labels.
+      fitters: What recovers inner cells.
       measures: What is measured.
-      fitters: What recovers inner cells where they are not part of a release.
       options: Options of the measures.
+      seed: Root of all streams.
     """
 
     table: Table
-    measures: tuple[Measure, ...]
+    contestants: tuple[Contestant, ...]
     fitters: tuple[Fitter, ...]
+    measures: tuple[Measure, ...]
     options: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 1
 
-    def __call__(self, trial: Trial, law: TransitionMatrix | None = None) -> Iterator[Row]:
-        """A row for each stage, fitter and measure.
+    @cached_property
+    def samplers(self) -> tuple[Sampler, ...]:
+        """The source of every contestant's draws."""
+        return tuple(Sampler(self.table, c.method, self.seed) for c in self.contestants)
+
+    def run(self, k: int, draws: Sequence[int]) -> pa.Table:
+        """Scores of some draws of contestant `k`."""
+        import pyarrow as pa
+
+        sampler, law = self.samplers[k], law_of(self.contestants[k].method)
+        rows = [{"replicate": i, **row} for i in draws for row in self.judge(sampler(i), law)]
+        return pa.Table.from_pylist(rows, schema=score_schema())
+
+    def judge(self, trial: Trial, law: TransitionMatrix | None) -> Iterator[Row]:
+        """A row for each stage, fitter and measure of a draw.
 
         Args:
           trial: The draw.
@@ -160,15 +108,41 @@ class Judge:
         if trial.y is not None:
             yield from _score_rows(published, FITTED, OWN, "")
             return
-        for label, fitter in self._prepared.items():
-            fitted = trial.fit(fitter, require=False)  # the status is part of the rows
-            status = fitted.fit_result.status.name
+        for label, fitter in self._fitters_by_label.items():
+            # A fit that stops early is judged like others: its status is part of the rows.
+            fitted = trial.fit(fitter, require=False)
             found = assess(self.table, fitted, self.measures, **self.options)
-            yield from _score_rows(found, FITTED, label, status)
+            yield from _score_rows(found, FITTED, label, fitted.fit_result.status.name)
 
     @cached_property
-    def _prepared(self) -> dict[str, PreparedOnce]:
+    def _fitters_by_label(self) -> dict[str, PreparedOnce]:
         return {label_of(fitter): PreparedOnce(fitter) for fitter in self.fitters}
+
+    def description(self) -> dict[str, Any]:
+        """Digests of everything the scores depend on, by what it is."""
+        return {
+            "version": __version__,
+            "table": table_digest(self.table),
+            "unit": self.table.unit,
+            "seed": self.seed,
+            "fitters": [f"{label_of(f)} {short_digest(f)}" for f in self.fitters],
+            "measures": [f"{m.name} {short_digest(m)}" for m in self.measures],
+            "options": short_digest(dict(self.options)),
+        }
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Other processes make these when they first need them.
+        kept_here = ("_fitters_by_label", "samplers")
+        return {k: v for k, v in self.__dict__.items() if k not in kept_here}
+
+
+def score_schema() -> pa.Schema:
+    """Columns of the scores of single draws."""
+    import pyarrow as pa
+
+    names = ("stage", "fitter", "fit", "measure", "kind", "on", "direction", "note")
+    words = [(name, pa.string()) for name in names]
+    return pa.schema([("replicate", pa.int32()), *words, ("value", pa.float64())])
 
 
 class PreparedOnce(FitterBase):
@@ -220,9 +194,8 @@ def options_for(measures: Sequence[Measure], options: Mapping[str, Any]) -> dict
 
 def fitters_from(given: Any) -> tuple[Fitter, ...]:
     """Fitters by name or as they are; the chain to expected inner frequencies by default."""
-    built = tuple(
-        build_from("fitter", f) for f in as_list(DEFAULT_FITTER if given is None else given)
-    )
+    chosen = DEFAULT_FITTER if given is None else given
+    built = tuple(build_from("fitter", fitter) for fitter in as_list(chosen))
     labels = [label_of(f) for f in built]
     if len(set(labels)) < len(labels):
         raise ParameterError(f"fitters must differ from each other, got {', '.join(labels)}.")
@@ -248,39 +221,28 @@ class Sampler:
 
     def __call__(self, i: int) -> Trial:
         """Draw number `i`."""
-        drawn = simulate(
-            self.table,
-            self.method,
-            {},
-            seed=self.seed,
-            unit=self.table.unit,
-            name=f"compare:{i}",
-        )
+        unit, name = self.table.unit, f"compare:{i}"
+        drawn = simulate(self.table, self.method, {}, seed=self.seed, unit=unit, name=name)
         return Trial.wrap(drawn)
 
 
-_SHOWN = 16
-
-
 def short_digest(*things: Any) -> str:
-    """A short hash of the contents; equal contents have equal hashes in every process."""
+    """The beginning of a hash of the contents, long enough for names of files."""
     try:
-        return digests.digest(*things).hex()[:_SHOWN]
+        return digests.digest(*things).hex()[:16]
     except ParameterError as error:
         raise ParameterError(f"{error} Or leave out resume=.") from None
 
 
 def table_digest(table: Table) -> str:
     """A hash of the design, the true values and their bounds; keys are redrawn and do not count."""
+    design = table.design
+    if design.over_variables is not None:
+        cells: list[Any] = [design_to_json(design), design.inner_codes()]
+    else:
+        X = design.matrix()
+        cells = [X.shape, X.indptr, X.indices]
     values = [table.published, *([] if table.inner is None else [table.inner])]
     numbers = [(v.count, v.weight, v.weight_squared) for v in values]
     rule, bounds = table.convention, table.data_set.bounds
-    return short_digest(_design(table), numbers, rule.name, rule.modulus, bounds)
-
-
-def _design(table: Table) -> Any:
-    design = table.design
-    if design.over_variables is not None:
-        return [design_to_json(design), design.inner_codes()]
-    X = design.matrix()
-    return [X.shape, X.indptr, X.indices]
+    return short_digest(cells, numbers, rule.name, rule.modulus, bounds)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -88,7 +88,11 @@ class Recommendation:
         if not self.verdicts:
             return "No thresholds were given, so nothing is recommended."
         above = f"Above the equal risk: {', '.join(self.above)}." if self.above else ""
-        return " ".join(filter(None, (self._choice(), self._unmeasured(), above, *self.remarks)))
+        lacking = group_by_key((v.measure, v.label) for v in self.verdicts if v.missing)
+        listed = "; ".join(f"{name} for {', '.join(labels)}" for name, labels in lacking.items())
+        unmeasured = f"Not measured in every draw, and therefore not met: {listed}."
+        parts = (self._choice(), unmeasured if listed else "", above, *self.remarks)
+        return " ".join(filter(None, parts))
 
     def _choice(self) -> str:
         asked = "; ".join(dict.fromkeys(v.condition for v in self.verdicts))
@@ -107,11 +111,6 @@ class Recommendation:
             f"confidence a release does so in at least {int(100 * least_share(met, draws))} of 100 "
             f"cases.{beware}"
         )
-
-    def _unmeasured(self) -> str:
-        lacking = group_by_key((v.measure, v.label) for v in self.verdicts if v.missing)
-        listed = "; ".join(f"{name} for {', '.join(labels)}" for name, labels in lacking.items())
-        return f"Not measured in every draw, and therefore not met: {listed}." if listed else ""
 
 
 def least_share(met: int, draws: int) -> float:
@@ -138,48 +137,35 @@ def recommend(found: Comparison, thresholds: Mapping[str, float]) -> Recommendat
       thresholds: By measure what is acceptable; ``name@published`` or ``name@fitted`` names the
         stage. Measures that are better when higher must reach it, others must not exceed it.
     """
-    verdicts = tuple(v for name, limit in thresholds.items() for v in _verdicts(found, name, limit))
+    verdicts, remarks = [], []
+    for name, limit in thresholds.items():
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)):
+            raise ParameterError(f"the threshold of {name!r} must be a number, got {limit!r}.")
+        chosen = found[name]
+        verdicts += [_verdict(found, chosen, label, limit) for label in found.labels]
+        remarks.append(chosen.remark)
     above = tuple(t.label for t in found.tuning if not t.reached)
-    advice = Recommendation(
-        verdicts, above=above, remarks=tuple(found[name].remark for name in thresholds)
-    )
+    advice = Recommendation(tuple(verdicts), above=above, remarks=tuple(remarks))
     if not verdicts or "utility" not in found.kinds:
         return advice
     utility = found.utility()
     failed = {v.label for v in verdicts if not v.is_met}.union(above)
-    acceptable = [line for line in _by_worst_fitter(found) if line["label"] not in failed]
+    worst: dict[str, Line] = {}
+    for line in reversed(found.ranking()):  # from the worst: of several fitters the worst counts
+        worst.setdefault(line["label"], line)
+    acceptable = [line for line in reversed(worst.values()) if line["label"] not in failed]
     if not acceptable:
         return replace(advice, utility=utility.title)
     tied = tuple(x["label"] for x in tied_with_first(found.replicates, utility, acceptable))
     return replace(advice, utility=utility.title, chosen=acceptable[0]["label"], tied=tied)
 
 
-def _by_worst_fitter(found: Comparison) -> list[Line]:
-    """A row of utility for each method, the best first; of several fitters the worst counts."""
-    worst: dict[str, Line] = {}
-    for line in reversed(found.ranking()):
-        worst.setdefault(line["label"], line)
-    return list(reversed(worst.values()))
-
-
-def _verdicts(found: Comparison, name: str, limit: Any) -> list[ThresholdVerdict]:
-    if isinstance(limit, bool) or not isinstance(limit, (int, float)):
-        raise ParameterError(f"the threshold of {name!r} must be a number, got {limit!r}.")
-    chosen = found[name]
-    return [_verdict(found, chosen, label, limit) for label in found.labels]
-
-
 def _verdict(found: Comparison, chosen: MeasureRows, label: str, limit: float) -> ThresholdVerdict:
+    way, missing = chosen.direction, chosen.missing.get(label, "")
     lines = [line for line in chosen.lines if line["label"] == label]
-    missing = chosen.missing.get(label, "")
     if not lines:
-        return ThresholdVerdict(
-            label, chosen.title, limit, chosen.direction, None, (False,), missing
-        )
-    worst = max(lines, key=lambda line: loss(line["mean"], chosen.direction))
+        return ThresholdVerdict(label, chosen.title, limit, way, None, (False,), missing)
+    worst = max(lines, key=lambda line: loss(line["mean"], way))
     draws = draws_of(found.replicates, chosen, worst)
-    target = loss(limit, chosen.direction)
-    accepted = tuple(bool(loss(value, chosen.direction) <= target) for value in draws)
-    return ThresholdVerdict(
-        label, chosen.title, limit, chosen.direction, worst["mean"], accepted, missing
-    )
+    accepted = tuple(bool(loss(value, way) <= loss(limit, way)) for value in draws)
+    return ThresholdVerdict(label, chosen.title, limit, way, worst["mean"], accepted, missing)

@@ -42,8 +42,10 @@ from discreet.solve.least_squares.basis import Effects
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
+LARGEST_DENSE = 3_000
 _LARGEST_BIAS = 20_000_000
+# Share of the largest eigenvalue below which one is a rounding error of zero.
+_TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -171,22 +173,30 @@ def select_margins(
     design, y = _public_design(target)
     plans = _plans(design, candidates, exact)
     workload = Workload(design, [term for p in plans for term in (*p.perturbed, *p.exact)])
-    ranked = [_rank_plan(workload, plan, epsilon, variance, y) for plan in plans]
-    used_truth = any(r.error.bias for r in ranked)
-    return MarginRanking(tuple(sorted(ranked, key=_order)), used_truth)
+    ranked = []
+    for plan in plans:
+        strategy = Strategy.of(workload, plan.perturbed, plan.exact)
+        sensitivity = strategy.sensitivity
+        noise = (variance or 0.0) if epsilon is None else 2 * (sensitivity / epsilon) ** 2
+        error = strategy.error(noise, y)
+        ranked.append(RankedPlan(plan, len(strategy.noisy), sensitivity, noise, error))
+    # Plans whose bias is not known come last, however small the noise: their error is a bound.
+    ranked.sort(key=lambda found: (found.error.bias is None, found.error.rmse))
+    return MarginRanking(tuple(ranked), any(found.error.bias for found in ranked))
 
 
 def _public_design(target: Design | Table) -> tuple[StructuredDesign, Real | None]:
     """The design on its public support, and the inner counts if they are known."""
     design = target.design if isinstance(target, Table) else target
     design = design.structured("margins to choose from")
-    known = isinstance(target, Table) and target.inner is not None
-    counts = target.y.astype(np.float64) if isinstance(target, Table) and known else None
+    counts = None
+    if isinstance(target, Table) and target.inner is not None:
+        counts = target.y.astype(np.float64)
     lift = design.public()
+    if lift.design is design or counts is None:
+        return lift.design, counts
     is_small = lift.inner is not None and lift.design.n_inner <= _LARGEST_BIAS
-    if lift.design is design or counts is None or not is_small:
-        return lift.design, counts if lift.design is design else None
-    return lift.design, lift.lift(counts)
+    return lift.design, lift.lift(counts) if is_small else None
 
 
 def _plans(
@@ -203,25 +213,6 @@ def _plans(
     kept = () if exact is None else tuple(parse(exact))
     more = [MarginPlan(p.perturbed, tuple(dict.fromkeys((*p.exact, *kept)))) for p in given]
     return list(dict.fromkeys([*given, *more]))
-
-
-def _rank_plan(
-    workload: Workload,
-    plan: MarginPlan,
-    epsilon: float | None,
-    variance: float | None,
-    y: Real | None,
-) -> RankedPlan:
-    strategy = Strategy.of(workload, plan.perturbed, plan.exact)
-    sensitivity = strategy.sensitivity
-    noise = (variance or 0.0) if epsilon is None else 2 * (sensitivity / epsilon) ** 2
-    error = strategy.error(noise, y)
-    return RankedPlan(plan, len(strategy.noisy), sensitivity, noise, error)
-
-
-def _order(found: RankedPlan) -> tuple[bool, float]:
-    """Plans whose error is open come last."""
-    return found.error.bias is None, found.error.rmse
 
 
 def _row(rank: int, found: RankedPlan) -> dict[str, Any]:
@@ -257,10 +248,6 @@ def _text_row(rank: int, found: RankedPlan) -> tuple[str, ...]:
 
 def _terms_text(terms: Sequence[Term]) -> str:
     return " + ".join(":".join(term) or "1" for term in terms)
-
-
-LARGEST_DENSE = 3_000
-_TINY = 1e-9
 
 
 class Workload:
@@ -342,11 +329,18 @@ class Strategy:
         gains, ranks = effects.gains, effects.ranks.ravel()
         strength = noisy @ gains / variance
         known = exact @ gains > 0
-        target = self._target_blocks @ gains
+        wide = self.workload.wide
+        published = np.unique(wide.block_of_cell()[self.workload.target])
+        target = np.bincount(published, minlength=len(wide.blocks)).astype(np.float64) @ gains
         open_ = ~known & (strength > 0)
         noise = float((ranks * target)[open_] @ (1 / strength[open_]))
         lost = ~known & (strength == 0) & (ranks * target > 0)
-        return self._error(noise, bool(lost.any()), y, self._lost_part(noisy + exact, y))
+        part = None
+        if y is not None and lost.any():
+            # The projection on the effects without weight: eigenvalue one where the weight is zero.
+            project = effects.basis(noisy + exact).function(lambda v: (v <= 0).astype(np.float64))
+            part = project(y)
+        return self._error(noise, bool(lost.any()), part)
 
     def _block_weights(self) -> tuple[Real, Real] | None:
         """For each block whether its cells are noisy and exact; `None` where only some are."""
@@ -361,20 +355,6 @@ class Strategy:
             found.append(each / sizes)
         return found[0], found[1]
 
-    @property
-    def _target_blocks(self) -> Real:
-        """The number of times each block is published."""
-        wide = self.workload.wide
-        of_cell = wide.block_of_cell()[self.workload.target]
-        return np.bincount(np.unique(of_cell), minlength=len(wide.blocks)).astype(np.float64)
-
-    def _lost_part(self, weights: Real, y: Real | None) -> Real | None:
-        """What no chosen margin tells of the inner cells."""
-        effects = self.workload.effects
-        if y is None or effects is None:
-            return None
-        return effects.basis(weights).function(lambda v: (v <= 0).astype(np.float64))(y)
-
     def _dense_error(self, variance: float, y: Real | None) -> ExpectedError:
         X = self.workload.matrix
         free = _null_space(X[:, self.exact])
@@ -385,18 +365,17 @@ class Strategy:
         targets = X[:, self.workload.target].T
         noise = float((((targets @ seen) ** 2) / eigenvalues[some]).sum())
         lost = bool(np.abs(targets @ unseen).max(initial=0.0) > _TINY * len(X))
-        return self._error(noise, lost, y, None if y is None else unseen @ (unseen.T @ y))
+        return self._error(noise, lost, None if y is None else unseen @ (unseen.T @ y))
 
-    def _error(self, noise: float, lost: bool, y: Real | None, part: Real | None) -> ExpectedError:
-        cells = len(self.workload.target)
+    def _error(self, noise: float, lost: bool, part: Real | None) -> ExpectedError:
+        """The error of a mean published cell; `part` is what no margin tells, where it is known."""
         bias: float | None = 0.0
         if lost:
-            bias = None if y is None or part is None else self._bias(part)
-        return ExpectedError(math.sqrt(noise / cells), bias)
-
-    def _bias(self, part: Real) -> float:
-        missed: Array = self.workload.wide.aggregate(part)[self.workload.target]
-        return float(np.sqrt((missed**2).mean()))
+            bias = None
+        if lost and part is not None:
+            missed: Array = self.workload.wide.aggregate(part)[self.workload.target]
+            bias = float(np.sqrt((missed**2).mean()))
+        return ExpectedError(math.sqrt(noise / len(self.workload.target)), bias)
 
 
 def _null_space(columns: Real) -> Real:

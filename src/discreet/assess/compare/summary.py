@@ -1,4 +1,4 @@
-"""Scores of many draws, summarised: rows with uncertainty, which of them speak for a measure, ties."""
+"""Rows of a comparison: means of many draws with uncertainty, and which differ by chance only."""
 
 from __future__ import annotations
 
@@ -22,9 +22,22 @@ if TYPE_CHECKING:
 
 WORDS = ("label", "method", "parameters", "stage", "fitter", "measure", "kind")
 NUMBERS = ("mean", "sd", "standard_error", "lower", "upper")
-_TAIL, _TAIL_OF_FEW = 0.025, 0.01
-Rows = Sequence[Mapping[str, Any]]
+RISKS = (
+    "exact-disclosure-own",
+    "disclosure-probability-own",
+    "unchanged-small-cells",
+    "unchanged-cells",
+)
+UTILITIES = ("hellinger-utility", "mean-absolute-deviation")
+
+Line = Mapping[str, Any]
+Rows = Sequence[Line]
 Ends = tuple[float, float]
+
+# With few draws 1 % on each side for normal values, so that skewed ones reach 95 % as well.
+_TAIL, _TAIL_OF_FEW = 0.025, 0.01
+_TIE_LEVEL = 0.05
+_ROUNDING = 1e-12  # of methods that always give the same score, which has no spread to test by
 
 
 def summarise(replicates: pa.Table, measures: Sequence[Measure]) -> pa.Table:
@@ -49,16 +62,11 @@ def summarise(replicates: pa.Table, measures: Sequence[Measure]) -> pa.Table:
         for key, found in groups.items()
         for line in _lines(found, limits.get(found[0]["measure"], EVERYTHING))
     ]
-    return pa.Table.from_pylist(rows, schema=_schema())
-
-
-def _schema() -> pa.Schema:
-    import pyarrow as pa
-
     words = [(name, pa.string()) for name in (*WORDS, "on")]
     numbers = [(name, pa.float64()) for name in NUMBERS]
     last = [(name, pa.string()) for name in ("direction", "reading", "note")]
-    return pa.schema([*words, *numbers, ("replicates", pa.int32()), *last])
+    schema = pa.schema([*words, *numbers, ("replicates", pa.int32()), *last])
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def _lines(found: Rows, limits: Ends) -> Iterator[dict[str, Any]]:
@@ -134,16 +142,6 @@ def _note(taken: Rows, missing: Rows) -> str | None:
     ]
     lines += [f"the fit ended as {fit!r} in {n} of {draws} draws." for fit, n in fits.items()]
     return " ".join(lines) or None
-
-
-RISKS = (
-    "exact-disclosure-own",
-    "disclosure-probability-own",
-    "unchanged-small-cells",
-    "unchanged-cells",
-)
-UTILITIES = ("hellinger-utility", "mean-absolute-deviation")
-Line = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -256,20 +254,12 @@ def is_dominated(point: tuple[float, float], others: list[tuple[float, float]]) 
 
 def pair_rows(first: MeasureRows, second: MeasureRows) -> list[tuple[Line, Line]]:
     """Rows of two measures that belong together: same method, same fitter where both have one."""
-    of_second = second.by_method()
-    pairs = []
-    for (label, fitter), line in first.by_method().items():
-        fitting = [
-            other
-            for (name, used), other in of_second.items()
-            if name == label and (used == fitter or "" in (used, fitter))
-        ]
-        pairs += [(line, other) for other in fitting]
-    return pairs
-
-
-_LEVEL = 0.05
-_DUST = 1e-12
+    return [
+        (line, other)
+        for (label, fitter), line in first.by_method().items()
+        for (name, used), other in second.by_method().items()
+        if name == label and (used == fitter or "" in (used, fitter))
+    ]
 
 
 def draws_of(replicates: pa.Table, chosen: MeasureRows, line: Line) -> Real:
@@ -287,16 +277,15 @@ def draws_of(replicates: pa.Table, chosen: MeasureRows, line: Line) -> Real:
 
 def tied_with_first(replicates: pa.Table, chosen: MeasureRows, lines: Sequence[Line]) -> list[Line]:
     """The rows after the first one that differ from it by no more than chance."""
-    draws = [_turn(draws_of(replicates, chosen, line), chosen.direction) for line in lines]
+    draws = []
+    for line in lines:
+        values = draws_of(replicates, chosen, line)
+        # Values better near zero may lie on both sides of it; what counts is how far their means
+        # lie from it. Turned to the positive side, two methods can be compared draw by draw.
+        sign = np.sign(np.nanmean(values)) or 1.0 if chosen.direction == "zero" else 1.0
+        draws.append(values * sign)
     pairs = zip(lines[1:], draws[1:], strict=True)
     return [line for line, own in pairs if is_tied(draws[0], own)]
-
-
-def _turn(values: Real, direction: str) -> Real:
-    """Values turned so that smaller is better in the mean."""
-    if direction == "zero":
-        return values * (np.sign(np.nanmean(values)) or 1.0)
-    return -values if direction == "higher" else values
 
 
 def is_tied(first: Real, second: Real) -> bool:
@@ -316,5 +305,5 @@ def is_tied(first: Real, second: Real) -> bool:
     if len(gaps) < 2:
         return True
     error = gaps.std(ddof=1) / math.sqrt(len(gaps))
-    reach = stdtrit(len(gaps) - 1, 1 - _LEVEL / 2) * error
-    return bool(abs(gaps.mean()) <= reach + _DUST * np.nanmax(np.abs(first)))
+    reach = stdtrit(len(gaps) - 1, 1 - _TIE_LEVEL / 2) * error
+    return bool(abs(gaps.mean()) <= reach + _ROUNDING * np.nanmax(np.abs(first)))

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.assess.cells import Pairs, pairs
-from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style
+from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style, diagonal
 from discreet.design.base import Design
 from discreet.facade.table import Table
 from discreet.tables.protected import Protected
@@ -20,9 +20,14 @@ if TYPE_CHECKING:
 
     from discreet.noise.matrix import TransitionMatrix
 
-
 MOST_NAMED = 45
-_BEFORE, _AFTER = "true", "released"
+DESIGNED, OBSERVED = "designed", "observed"
+_BEFORE, _AFTER = _KINDS = ("true", "released")
+# Forty bars on each side of zero are the most that can be told apart at this size. The outermost
+# hold the rest, lest a single large deviation make one bar of all others.
+_BARS = 40
+_SHARE_INSIDE = 0.995
+_WIDTHS = tuple(digit * 10.0**power for power in range(9) for digit in (1, 2, 5))
 
 
 def before_after(table: Table, release: Protected) -> altair.LayerChart:
@@ -80,11 +85,6 @@ def _scatter_chart(pair: Pairs) -> Any:
     sizes = alt.Scale(domainMin=1, range=[15, 400])
     ticks = [t for t in (-100, -10, 0, 1, 2, 3, 5, 10, 30, 100, 1000, 10_000, 100_000) if t <= top]
     axis = alt.Axis(values=ticks, format="d")
-    line = (
-        alt.Chart(alt.InlineData(values=[{"v": low}, {"v": top}]))
-        .mark_line(color=QUIET, strokeDash=[4, 3])
-        .encode(x=alt.X("v:Q", scale=scale), y=alt.Y("v:Q", scale=scale))
-    )
     points = (
         alt.Chart(alt.InlineData(values=rows))
         .mark_circle(color=PALETTE[0], opacity=0.65)
@@ -96,10 +96,9 @@ def _scatter_chart(pair: Pairs) -> Any:
         )
     )
     title = alt.Title("Cells before and after", subtitle="On the dashed line nothing changed.")
-    return alt.layer(line, points, title=title).properties(width=380, height=380)
-
-
-_KINDS = (_BEFORE, _AFTER)
+    return alt.layer(diagonal(low, top, scale), points, title=title).properties(
+        width=380, height=380
+    )
 
 
 def cell_name(design: Design, position: int) -> str:
@@ -107,11 +106,6 @@ def cell_name(design: Design, position: int) -> str:
     if not design.axes:
         return f"cell {position + 1}"
     return ", ".join(design.cell(position).values()) or "total"
-
-
-_BARS = 40
-_SHOWN = 0.995
-_WIDTHS = tuple(digit * 10.0**power for power in range(9) for digit in (1, 2, 5))
 
 
 def deviations(
@@ -125,9 +119,15 @@ def deviations(
     """
     alt = altair_module()
     given = {"release": releases} if isinstance(releases, Protected) else releases
-    found = {label: _deviations(table, drawn) for label, drawn in given.items()}
+    found = {}
+    for label, drawn in given.items():
+        draws = [drawn] if isinstance(drawn, Protected) else drawn
+        moved = [pair.g - pair.f for pair in (pairs(table, release) for release in draws)]
+        found[label] = np.concatenate(moved).astype(np.float64)
     reach, width = _scale(np.concatenate(list(found.values())))
-    rows = [row for label, moved in found.items() for row in _histogram(label, moved, reach, width)]
+    rows = [row for label, own in found.items() for row in _histogram(label, own, reach, width)]
+    wide = "" if width == 1 else f" Bars are {width:g} wide."
+    subtitle = f"Shares of the published cells; the outermost bars hold everything beyond.{wide}"
     chart: altair.FacetChart = apply_style(
         alt.Chart(alt.InlineData(values=rows))
         .mark_bar(color=PALETTE[0])
@@ -150,17 +150,11 @@ def deviations(
                 title=None,
                 header=alt.Header(labelOrient="top", labelAnchor="start", labelPadding=4),
             ),
-            title=alt.Title("Deviations", subtitle=_subtitle(width)),
+            title=alt.Title("Deviations", subtitle=subtitle),
             spacing=14,
         )
     )
     return chart
-
-
-def _deviations(table: Table, drawn: Protected | Sequence[Protected]) -> Real:
-    several = [drawn] if isinstance(drawn, Protected) else drawn
-    moved = [pair.g - pair.f for pair in (pairs(table, release) for release in several)]
-    return np.concatenate(moved).astype(np.float64)
 
 
 def _scale(moved: Real) -> tuple[int, float]:
@@ -168,7 +162,7 @@ def _scale(moved: Real) -> tuple[int, float]:
 
     Bars are one wide where that shows nearly all cells; wider ones are round numbers.
     """
-    most = max(float(np.quantile(np.abs(moved), _SHOWN)), 3.0)
+    most = max(float(np.quantile(np.abs(moved), _SHARE_INSIDE)), 3.0)
     width = next(w for w in _WIDTHS if most / w <= _BARS or w == _WIDTHS[-1])
     return math.ceil(most / width), width
 
@@ -190,20 +184,11 @@ def _histogram(label: str, moved: Real, reach: int, width: float) -> list[dict[s
     ]
 
 
-def _subtitle(width: float) -> str:
-    wide = "" if width == 1 else f" Bars are {width:g} wide."
-    return f"Shares of the published cells; the outermost bars hold everything beyond.{wide}"
-
-
-DESIGNED, OBSERVED = "designed", "observed"
-_LARGEST = 12
-
-
 def transitions(
     matrix: TransitionMatrix,
     table: Table,
     releases: Protected | Sequence[Protected],
-    largest: int = _LARGEST,
+    largest: int = 12,
 ) -> altair.HConcatChart:
     """Probabilities of each deviation by true count: designed, observed, and their difference.
 
@@ -215,19 +200,24 @@ def transitions(
     """
     alt = altair_module()
     drawn = [releases] if isinstance(releases, Protected) else releases
+    order = [*map(str, range(largest + 1)), f"{largest + 1}+"]
     law, counts = _laws(matrix, table, drawn, largest)
-    rows = _rows(matrix, law, counts, largest)
-    data = alt.InlineData(values=rows)
-    order = [_name(i, largest) for i in range(largest + 2)]
+    data = alt.InlineData(values=_transition_rows(matrix, law, counts, order))
     title = alt.Title(
         "Transition probabilities",
         subtitle="Deviation by true count. Difference: observed − designed, in standard errors.",
     )
-    panels = [_panel(alt, data, name, order) for name in (DESIGNED, OBSERVED)]
+    shares = alt.Scale(type="sqrt", scheme="cividis", domain=[0, 1], reverse=True)
+    errors = alt.Scale(scheme="purpleorange", domain=[-4, 4], clamp=True)
+    panels = [
+        _panel(data, order, DESIGNED, scale=shares, legend=None),
+        _panel(
+            data, order, OBSERVED, scale=shares, legend=alt.Legend(title="probability", format="%")
+        ),
+        _panel(data, order, "difference", scale=errors, legend=alt.Legend(title="std. errors")),
+    ]
     chart: altair.HConcatChart = apply_style(
-        alt.hconcat(*panels, _difference(alt, data, order), title=title).resolve_scale(
-            color="independent"
-        )
+        alt.hconcat(*panels, title=title).resolve_scale(color="independent")
     )
     return chart
 
@@ -250,21 +240,19 @@ def _laws(
     return law / cells, counts
 
 
-def _rows(
-    matrix: TransitionMatrix,
-    law: Real,
-    counts: Real,
-    largest: int,
+def _transition_rows(
+    matrix: TransitionMatrix, law: Real, counts: Real, names: Sequence[str]
 ) -> list[dict[str, Any]]:
     found = []
     for i in np.flatnonzero(counts.sum(axis=1)):
         cells = counts[i].sum()
         for v, p, n in zip(matrix.deviations, law[i], counts[i], strict=True):
             if p > 0 or n > 0:
+                # A deviation that the law excludes has no spread; one cell of it has to show.
                 spread = np.sqrt(max(p * (1 - p), 1 / cells) / cells)
                 found.append(
                     {
-                        "count": _name(int(i), largest),
+                        "count": names[int(i)],
                         "deviation": int(v),
                         "cells": int(cells),
                         DESIGNED: float(p),
@@ -275,36 +263,16 @@ def _rows(
     return found
 
 
-def _name(i: int, largest: int) -> str:
-    return f"{i}" if i <= largest else f"{largest + 1}+"
-
-
-def _panel(alt: Any, data: Any, name: str, order: list[str]) -> Any:
-    colour = alt.Color(
-        f"{name}:Q",
-        scale=alt.Scale(type="sqrt", scheme="cividis", domain=[0, 1], reverse=True),
-        legend=alt.Legend(title="probability", format="%") if name == OBSERVED else None,
-    )
-    return _base(alt, data, order, name.capitalize()).encode(color=colour)
-
-
-def _difference(alt: Any, data: Any, order: list[str]) -> Any:
-    colour = alt.Color(
-        "difference:Q",
-        scale=alt.Scale(scheme="purpleorange", domain=[-4, 4], clamp=True),
-        legend=alt.Legend(title="std. errors"),
-    )
-    return _base(alt, data, order, "Difference").encode(color=colour)
-
-
-def _base(alt: Any, data: Any, order: list[str], title: str) -> Any:
+def _panel(data: Any, order: list[str], name: str, **look: Any) -> Any:
+    alt = altair_module()
     tips = [alt.Tooltip(f"{name}:Q", format=".4f") for name in (DESIGNED, OBSERVED)]
     return (
-        alt.Chart(data, title=alt.Title(title, fontSize=12, offset=6))
+        alt.Chart(data, title=alt.Title(name.capitalize(), fontSize=12, offset=6))
         .mark_rect(stroke="white", strokeWidth=0.5)
         .encode(
             x=alt.X("deviation:O", title="released − true", axis=alt.Axis(labelAngle=0)),
             y=alt.Y("count:O", title="true count", sort=order),
+            color=alt.Color(f"{name}:Q", **look),
             tooltip=["count:O", "deviation:O", "cells:Q", *tips, "difference:Q"],
         )
         .properties(width=alt.Step(17), height=alt.Step(17))

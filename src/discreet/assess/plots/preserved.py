@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style
+from discreet.assess.plots.style import PALETTE, altair_module, apply_style, diagonal
 
 if TYPE_CHECKING:
     import altair
@@ -25,7 +25,8 @@ def preserved(found: Preserved) -> altair.VConcatChart:
     """
     alt = altair_module()
     above = [_scatter(found, j) for j in range(len(found.names))]
-    above += [_correlations(found)] if _of_kind(found, "correlation") else []
+    correlations = [figure for figure in found.figures if figure.kind == "correlation"]
+    above += [_correlations(correlations)] if correlations else []
     title = alt.Title(
         "Original and synthetic records",
         subtitle="On a dashed line nothing changed.",
@@ -52,13 +53,10 @@ def _scatter(found: Preserved, j: int) -> Any:
     return _beside_diagonal(points, float(everything.min()), float(everything.max()), title)
 
 
-def _correlations(found: Preserved) -> Any:
+def _correlations(figures: list[Figure]) -> Any:
     """Each correlation before and after."""
     alt = altair_module()
-    pairs = [
-        {"original": f.original, "synthetic": f.synthetic, "about": f.about}
-        for f in _of_kind(found, "correlation")
-    ]
+    pairs = [{"original": f.original, "synthetic": f.synthetic, "about": f.about} for f in figures]
     points = alt.Chart(alt.InlineData(values=pairs)).mark_point(
         color=PALETTE[6], filled=True, size=50, opacity=0.8
     )
@@ -71,20 +69,13 @@ def _beside_diagonal(points: Any, low: float, high: float, title: Any) -> Any:
     alt = altair_module()
     scale = alt.Scale(domain=[low, high], nice=True)
     axis = alt.Axis(tickCount=4, format="~s")
-    line = (
-        alt.Chart(alt.InlineData(values=[{"v": low}, {"v": high}]))
-        .mark_line(color=QUIET, strokeDash=[4, 3])
-        .encode(x=alt.X("v:Q", scale=scale), y=alt.Y("v:Q", scale=scale))
-    )
     points = points.encode(
         x=alt.X("original:Q", title="original", scale=scale, axis=axis),
         y=alt.Y("synthetic:Q", title="synthetic", scale=scale, axis=axis),
     )
-    return alt.layer(line, points, title=title).properties(width=_SIZE, height=_SIZE)
-
-
-def _of_kind(found: Preserved, kind: str) -> list[Figure]:
-    return [figure for figure in found.figures if figure.kind == kind]
+    return alt.layer(diagonal(low, high, scale), points, title=title).properties(
+        width=_SIZE, height=_SIZE
+    )
 
 
 def _figures(found: Preserved) -> Any:

@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     from discreet.assess.compare.comparison import Comparison
     from discreet.assess.compare.frontier import Frontier
 
-
+WIDTH, HEIGHT = 460, 340
+"""Size of a picture in pixels."""
+# Heights and widths of text in pixels; a name is moved down in steps until it covers no other.
+_LINE, _LETTER, _STEP = 13.0, 6.2, 2.0
+_FIRST = {"left": 9.0, "right": -7.0}
 _ROOM = 0.06
 _BESIDE = 9
 _INTERVALS, _MEANS = ("_low", "_high"), ("", "")
@@ -59,7 +63,8 @@ def risk_utility_map(
         x="risk:Q", y="utility:Q", color=colour, shape=shape, tooltip=_tooltip(alt)
     )
     draws = max(line["replicates"] for line in x.lines)
-    title = alt.Title("Risk and utility", subtitle=[_hint(x, y), _bars(draws)])
+    bar = f"Points: means of {draws:,} draws. Bars: a further draw lies there in 95 % of cases."
+    title = alt.Title("Risk and utility", subtitle=[_hint(x, y), bar])
     layers: altair.LayerChart = apply_style(
         alt.layer(*bars, shown, title=title).properties(width=WIDTH, height=HEIGHT)
     )
@@ -161,22 +166,12 @@ def _hint(x: MeasureRows, y: MeasureRows) -> str:
     return f"Safer {side[x.direction]}, more useful {level[y.direction]}."
 
 
-def _bars(draws: int) -> str:
-    return f"Points: means of {draws:,} draws. Bars: a further draw lies there in 95 % of cases."
-
-
 def _tooltip(alt: Any) -> list[Any]:
     numbers = ("risk", "risk_low", "risk_high", "utility", "utility_low", "utility_high")
     shown = [
         alt.Tooltip(f"{name}:Q", format=".4f", title=name.replace("_", " ")) for name in numbers
     ]
     return [alt.Tooltip("name:N", title="method"), alt.Tooltip("fitter:N"), *shown]
-
-
-WIDTH, HEIGHT = 460, 340
-"""Size of a picture in pixels."""
-_LINE, _LETTER, _STEP = 13.0, 6.2, 2.0
-_FIRST = {"left": 9.0, "right": -7.0}
 
 
 class PointLabel(NamedTuple):
@@ -202,17 +197,12 @@ def move_apart(
     placed: list[tuple[float, float, float]] = []
     found = []
     for text in sorted(texts, key=lambda t: -t.utility):
-        left, right = _ends(text, across)
+        at = (text.risk - across[0]) / (across[1] - across[0]) * WIDTH
+        length = _LETTER * len(text.name)
+        left, right = (at, at + length) if text.side == "left" else (at - length, at)
         top = (up[1] - text.utility) / pixel + _FIRST[text.side]
         while any(abs(top - y) < _LINE and left < r and right > x for x, r, y in placed):
             top += _STEP
         placed.append((left, right, top))
         found.append(text._replace(utility=up[1] - top * pixel))
     return found
-
-
-def _ends(text: PointLabel, across: Sequence[float]) -> tuple[float, float]:
-    """Where the text begins and ends, in pixels."""
-    at = (text.risk - across[0]) / (across[1] - across[0]) * WIDTH
-    length = _LETTER * len(text.name)
-    return (at, at + length) if text.side == "left" else (at - length, at)

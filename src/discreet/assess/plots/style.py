@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from discreet.errors import MissingDependencyError, ParameterError
 from discreet.files import OWNER_ONLY, written_whole
-
-if TYPE_CHECKING:
-    import altair
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 """Okabe & Ito's colours, yellow replaced by brown, which is visible on white."""
@@ -19,8 +16,6 @@ QUIET, STRONG = "#767676", "#1a1a1a"
 FORMATS = (".svg", ".png", ".html")
 _SETTINGS: dict[str, dict[str, Any]] = {"png": {"ppi": 144}, "html": {"inline": True}}
 _FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
-
-Picture = TypeVar("Picture", bound="altair.TopLevelMixin")
 
 
 def altair_module() -> Any:
@@ -71,6 +66,16 @@ def shapes(labels: list[str]) -> Any:
     """A shape for each label, so that colour is never needed alone."""
     scale = altair_module().Scale
     return scale(domain=labels, range=[SHAPES[k % len(SHAPES)] for k in range(len(labels))])
+
+
+def diagonal(low: float, high: float, scale: Any) -> Any:
+    """The dashed line on which nothing changed."""
+    alt = altair_module()
+    return (
+        alt.Chart(alt.InlineData(values=[{"v": low}, {"v": high}]))
+        .mark_line(color=QUIET, strokeDash=[4, 3])
+        .encode(x=alt.X("v:Q", scale=scale), y=alt.Y("v:Q", scale=scale))
+    )
 
 
 def save(chart: Any, path: str | Path) -> Path:

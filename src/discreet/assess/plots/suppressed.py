@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from discreet.assess.plots.style import PALETTE, QUIET, STRONG, altair_module, apply_style
 from discreet.errors import DesignError, ParameterError, UnknownNameError
 
@@ -46,7 +44,10 @@ def suppressed(
         y=alt.Y("row:N", sort=down, title=row.name, axis=_axis(alt, "left")),
         tooltip=["row:N", "column:N", "value:Q", "state:N", "why:N"],
     )
-    title = alt.Title("Suppressed cells", subtitle=_subtitle(pattern, len(cells)))
+    counts = f"{pattern.n_primary:,} primary and {pattern.n_secondary:,} secondary"
+    is_whole = len(cells) == len(pattern.z)
+    part = "" if is_whole else f"; {len(cells):,} of {len(pattern.z):,} cells are drawn"
+    title = alt.Title("Suppressed cells", subtitle=f"{counts}{part}. True values: confidential.")
     chart: altair.LayerChart = apply_style(
         alt.layer(_boxes(alt, base), _figures(alt, base), title=title).properties(
             width=alt.Step(max(_LETTER * wide + 14, 44)), height=alt.Step(_ROW)
@@ -77,6 +78,7 @@ def _cells(pattern: Pattern, row: Axis, column: Axis) -> list[dict[str, Any]]:
         codes = pattern.design.cell(k)
         if codes.keys() <= {row.name, column.name}:
             value = float(pattern.z[k])
+            text = f"{value:,.0f}" if value.is_integer() else f"{value:,.1f}"
             found.append(
                 {
                     "row": codes.get(row.name, row.total),
@@ -84,7 +86,7 @@ def _cells(pattern: Pattern, row: Axis, column: Axis) -> list[dict[str, Any]]:
                     "value": value,
                     "state": _STATE_OF[state],
                     "why": pattern.reasons.get(k, ""),
-                    "text": _value_text(value) + _MARK[state],
+                    "text": text + _MARK[state],
                 }
             )
     return found
@@ -100,10 +102,6 @@ def _in_order(axis: Axis, drawn: set[str]) -> list[str]:
     leaves = axis.node_leaves
     codes = sorted(drawn - {axis.total}, key=lambda code: (leaves[code].min(), -len(leaves[code])))
     return [*codes, *(drawn & {axis.total})]
-
-
-def _value_text(value: float) -> str:
-    return f"{value:,.0f}" if np.rint(value) == value else f"{value:,.1f}"
 
 
 def _axis(alt: Any, orient: str) -> Any:
@@ -127,9 +125,3 @@ def _figures(alt: Any, base: Any) -> Any:
     return base.mark_text(fontSize=12).encode(
         text="text:N", color=alt.condition(is_primary, alt.value("#ffffff"), alt.value(STRONG))
     )
-
-
-def _subtitle(pattern: Pattern, drawn: int) -> str:
-    counts = f"{pattern.n_primary:,} primary and {pattern.n_secondary:,} secondary"
-    part = "" if drawn == len(pattern.z) else f"; {drawn:,} of {len(pattern.z):,} cells are drawn"
-    return f"{counts}{part}. True values: confidential."
