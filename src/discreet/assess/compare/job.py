@@ -92,7 +92,13 @@ class Job:
 
         sampler, law = self.samplers[k], law_of(self.contestants[k].method)
         rows = [{"replicate": i, **row} for i in draws for row in self.judge(sampler(i), law)]
-        return pa.Table.from_pylist(rows, schema=score_schema())
+        words = ("stage", "fitter", "fit", "measure", "kind", "on", "direction", "note")
+        types = {
+            "replicate": pa.int32(),
+            **dict.fromkeys(words, pa.string()),
+            "value": pa.float64(),
+        }
+        return pa.Table.from_pylist(rows, schema=pa.schema(types))
 
     def judge(self, trial: Trial, law: TransitionMatrix | None) -> Iterator[Row]:
         """A row for each stage, fitter and measure of a draw.
@@ -134,15 +140,6 @@ class Job:
         # Other processes make these when they first need them.
         kept_here = ("_fitters_by_label", "samplers")
         return {k: v for k, v in self.__dict__.items() if k not in kept_here}
-
-
-def score_schema() -> pa.Schema:
-    """Columns of the scores of single draws."""
-    import pyarrow as pa
-
-    names = ("stage", "fitter", "fit", "measure", "kind", "on", "direction", "note")
-    words = [(name, pa.string()) for name in names]
-    return pa.schema([("replicate", pa.int32()), *words, ("value", pa.float64())])
 
 
 class PreparedOnce(FitterBase):
