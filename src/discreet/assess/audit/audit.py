@@ -83,14 +83,16 @@ def audit(
     check_choice("intervals", intervals, get_args(Which))
     check_choice("lone", lone, get_args(View))
     whole("coalition", coalition, 1)
-    subject = _bounded(subject_of(source, table), bounds)
+    subject = _with_bounds(subject_of(source, table), bounds)
     non_negative = non_negative and not subject.is_signed
     values = subject.z[subject.shown]
     rng = stream(_SEED, "audit")
     system = unknowns(subject.X[:, subject.shown], values, known=subject.known, y=subject.y)
     by_equations = disclosed_by_equations(system, subject.targets, rng=rng)
     low, high, is_exact = _intervals(subject, by_equations, intervals, non_negative, exact, workers)
-    told, n_attackers = _told(subject, system, by_equations, lone, low, high, coalition, rng)
+    told, n_attackers = _tell_disclosure(
+        subject, system, by_equations, lone, low, high, coalition, rng
+    )
     sources = _sources(subject, by_equations, explain)
     found = Audit(
         subject,
@@ -149,7 +151,7 @@ def _enough(subject: Subject, chosen: Array) -> tuple[Real, Real]:
     return np.where(is_asked, value - below, -np.inf), np.where(is_asked, value + above, np.inf)
 
 
-def _bounded(subject: Subject, bounds: tuple[Any, Any] | None) -> Subject:
+def _with_bounds(subject: Subject, bounds: tuple[Any, Any] | None) -> Subject:
     """The subject with further public bounds."""
     if bounds is None:
         return subject
@@ -189,7 +191,7 @@ def _check(subject: Subject, found: Intervals, chosen: Array, by_equations: Mask
         )
 
 
-def _told(
+def _tell_disclosure(
     subject: Subject,
     system: Unknowns,
     by_equations: Mask,
@@ -208,7 +210,7 @@ def _told(
     together = told_to_coalitions(system, targets, groups, found, coalition, rng=rng)
     if view == "signs" and subject.y is not None:
         found += _with_signs(subject, subject.y, system, groups, open_still, found, low, high)
-    return tuple(_numbered(told, open_still) for told in (*found, *together)), len(groups)
+    return tuple(_renumber(told, open_still) for told in (*found, *together)), len(groups)
 
 
 def _with_signs(
@@ -236,7 +238,7 @@ def _with_signs(
     return more
 
 
-def _numbered(told: Told, chosen: Array) -> Told:
+def _renumber(told: Told, chosen: Array) -> Told:
     """Numbers among all targets in place of numbers among some of them."""
     return replace(told, targets=tuple(int(chosen[k]) for k in told.targets))
 

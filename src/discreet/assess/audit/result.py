@@ -187,7 +187,7 @@ class Audit:
     def text(self) -> str:
         """The findings as lines of text."""
         lines = [MARKING, self._counts(), *(f"{name}: {said}" for name, said in self._findings())]
-        lines += self._explained()
+        lines += self._explanations()
         return "\n".join(line for line in lines if line)
 
     def to_html(self) -> str:
@@ -201,7 +201,7 @@ class Audit:
                 marking=MARKING,
                 counts=self._counts(),
                 findings=self._findings(),
-                explained=self._explained(),
+                explained=self._explanations(),
             )
         )
 
@@ -211,7 +211,7 @@ class Audit:
     def _repr_html_(self) -> str:
         return self.to_html()
 
-    def _explained(self) -> list[str]:
+    def _explanations(self) -> list[str]:
         some = [*self.disclosed[:_MOST_SHOWN], *self.disclosed_with_signs[:_MOST_SHOWN]]
         return [line for k in some if (line := self.explain(int(k)))]
 
@@ -249,28 +249,30 @@ class Audit:
 
     def _findings(self) -> list[tuple[str, str]]:
         found = [
-            ("disclosed by equations alone", self._listed(self.disclosed)),
+            ("disclosed by equations alone", self._list_cells(self.disclosed)),
             (
                 "disclosed further because values are not negative",
-                self._listed(self.disclosed_with_signs),
+                self._list_cells(self.disclosed_with_signs),
             ),
         ]
         if self.subject.is_whole:
-            found.append(("only one whole number possible", self._listed(self.one_whole_number)))
+            found.append(
+                ("only one whole number possible", self._list_cells(self.one_whole_number))
+            )
         if max(need.max(initial=0.0) for need in self.subject.needs) > 0:
-            found.append(("interval too short below", self._listed(self.too_near_below)))
-            found.append(("interval too short above", self._listed(self.too_near_above)))
+            found.append(("interval too short below", self._list_cells(self.too_near_below)))
+            found.append(("interval too short above", self._list_cells(self.too_near_above)))
         if self.attackers:
             name = f"told to somebody alone in a cell ({self.attackers:,} could be)"
-            found.append((name, self._listed(self.told_to_lone)))
+            found.append((name, self._list_cells(self.told_to_lone)))
         if self.attackers and self.coalition > 1:
             name = f"told to {self.coalition} of them together"
-            found.append((name, self._listed(self.told_to_coalitions)))
+            found.append((name, self._list_cells(self.told_to_coalitions)))
         if self.unproven is not None:
-            found.append(("interval not proven", self._listed(self.unproven)))
+            found.append(("interval not proven", self._list_cells(self.unproven)))
         return found
 
-    def _listed(self, positions: Iterable[int]) -> str:
+    def _list_cells(self, positions: Iterable[int]) -> str:
         names = [self.name_of(int(k)) for k in positions]
         if not names:
             return "none"

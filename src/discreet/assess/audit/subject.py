@@ -228,7 +228,7 @@ def disclosing_cells(
       targets: Inner cells × targets, sparse.
       known: Inner cells that everybody knows, which need no published cell.
     """
-    both, wanted = _prepared(X, published, targets, known)
+    both, wanted = _prepare_equations(X, published, targets, known)
     found = []
     for k, column in enumerate(wanted, 1):
         found.append(_terms(both, column, column, published))
@@ -256,7 +256,7 @@ def bracketing_cells(
     """
     from scipy import sparse
 
-    both, wanted = _prepared(X, published, targets, known)
+    both, wanted = _prepare_equations(X, published, targets, known)
     size = max(1.0, float(np.abs(z[published]).max(initial=0.0)))
     cost = sparse.csr_array(np.concatenate([z[published], -z[published]])[:, None] / size)
     matrix = sparse.hstack([both, cost], format="csr")
@@ -276,7 +276,9 @@ def bracketing_cells(
     return found
 
 
-def _prepared(X: Any, published: Array, targets: Any, known: Mask | None) -> tuple[Any, list[Real]]:
+def _prepare_equations(
+    X: Any, published: Array, targets: Any, known: Mask | None
+) -> tuple[Any, list[Real]]:
     """Published columns with both signs as variables, and dense targets, on unknown rows."""
     from scipy import sparse
 

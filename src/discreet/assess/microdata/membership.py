@@ -64,11 +64,10 @@ class MembershipInference(RecordMeasure):
     control: Any = None
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
-        on, parts = self.attacked(original, synthetic)
+        on, parts = self.attack(original, synthetic)
         return self.score(max(parts["area"]), on, parts)
 
-    def attacked(self, original: Any, synthetic: Any) -> tuple[str, dict[str, list[Any]]]:
+    def attack(self, original: Any, synthetic: Any) -> tuple[str, dict[str, list[Any]]]:
         """What each attacker reaches, and what chance would."""
         if self.control is None:
             raise NotApplicableError(NO_CONTROL)
@@ -81,7 +80,7 @@ class MembershipInference(RecordMeasure):
         rows = [
             {
                 "attacker": attacker,
-                **_reached(known),
+                **_attack_success(known),
                 "error_of_guessing": error,
                 "area_limit": 0.5 - error * float(ndtri(chance)),
                 "advantage_limit": math.sqrt(-math.log(chance) * (m + c) / (2 * m * c)),
@@ -110,12 +109,11 @@ class MembershipAdvantage(MembershipInference):
     name = "membership-advantage"
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
-        on, parts = self.attacked(original, synthetic)
+        on, parts = self.attack(original, synthetic)
         return self.score(max(parts["advantage"]), on, parts)
 
 
-def _reached(sets: RecordSets) -> dict[str, float]:
+def _attack_success(sets: RecordSets) -> dict[str, float]:
     """What an attacker who knows these columns finds out."""
     points = places(sets)
     shown = points[sets.rows(SYNTHETIC)]

@@ -57,15 +57,14 @@ class PropensityError(RecordMeasure):
     order: int = 2
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
-        found = self.measured(original, synthetic)
+        found = self.measure_errors(original, synthetic)
         return self.score(found["pMSE"], self.on(original, synthetic), _parts(found))
 
     def on(self, original: Any, synthetic: Any) -> str:
         """The columns in words."""
         return self.sets(original, synthetic).on
 
-    def measured(self, original: Any, synthetic: Any) -> dict[str, float]:
+    def measure_errors(self, original: Any, synthetic: Any) -> dict[str, float]:
         """The error, what is expected of correct synthesis, and their ratio."""
         if self.order not in (1, 2):
             raise ParameterError(f"order must be 1 or 2, got {self.order!r}.")
@@ -105,8 +104,7 @@ class PropensityRatio(PropensityError):
     range = POSITIVE
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
-        found = self.measured(original, synthetic)
+        found = self.measure_errors(original, synthetic)
         return self.score(found["ratio"], self.on(original, synthetic), _parts(found))
 
 

@@ -140,7 +140,7 @@ def record_sets(
         parts = [table.column(name) for table in tables]
         floats = None if name in codes else _numbers(parts)
         if floats is None:
-            coded[name], labels[name] = _coded(parts)
+            coded[name], labels[name] = _code_texts(parts)
         else:
             numbers[name] = floats
     return RecordSets(numbers, coded, labels, tuple(len(table) for table in tables))
@@ -192,7 +192,7 @@ def _floats(column: pa.ChunkedArray) -> Array:
     return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
-def _coded(parts: Sequence[pa.ChunkedArray]) -> tuple[Whole, list[str | None]]:
+def _code_texts(parts: Sequence[pa.ChunkedArray]) -> tuple[Whole, list[str | None]]:
     import pyarrow as pa
 
     texts = [chunk for part in parts for chunk in part.cast(pa.string()).chunks]

@@ -53,7 +53,6 @@ class CorrectAttribution(RecordMeasure):
     classes: int = 10
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
         if self.target is None:
             raise NotApplicableError("name the column that is guessed: target=.")
         sets = self.sets(original, synthetic)
@@ -65,13 +64,13 @@ class CorrectAttribution(RecordMeasure):
         if not known:
             raise NotApplicableError("name the columns that the attacker knows: keys=.")
         cells = row_classes([sets.exact(name) for name in known])
-        found = attributed(sets, cells, sets.classes(self.target, self.classes))
+        found = attribution_shares(sets, cells, sets.classes(self.target, self.classes))
         parts = {"figure": list(found), "value": list(found.values())}
         on = f"{self.target} given {', '.join(known)}"
         return self.score(found["right guesses"], on, parts)
 
 
-def attributed(sets: RecordSets, cells: Whole, targets: Whole) -> dict[str, float]:
+def attribution_shares(sets: RecordSets, cells: Whole, targets: Whole) -> dict[str, float]:
     """Share of right guesses, that of the most frequent value, and how many records they are.
 
     Args:
@@ -110,10 +109,10 @@ class _Repeated(RecordMeasure):
 
     kind = "risk"
 
-    def counted(self, original: Any, synthetic: Any) -> tuple[str, Array, Array]:
+    def count_combinations(self, original: Any, synthetic: Any) -> tuple[str, Array, Array]:
         """The columns in words, and how often each combination of values occurs in both sets."""
         sets = self.sets(original, synthetic)
-        names = self.compared(sets.names)
+        names = self.columns_to_compare(sets.names)
         cells = row_classes([sets.exact(name) for name in names])
         before, after = (
             np.bincount(cells[sets.rows(place)], minlength=int(cells.max()) + 1)
@@ -121,7 +120,7 @@ class _Repeated(RecordMeasure):
         )
         return ", ".join(names), before, after
 
-    def compared(self, names: list[str]) -> list[str]:
+    def columns_to_compare(self, names: list[str]) -> list[str]:
         """The columns that are compared."""
         return names
 
@@ -140,8 +139,7 @@ class CopiedRecords(_Repeated):
     name = "copied-records"
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
-        on, before, after = self.counted(original, synthetic)
+        on, before, after = self.count_combinations(original, synthetic)
         copies, total = int(after[before > 0].sum()), int(after.sum())
         parts = {"copies": [copies], "synthetic_records": [total]}
         return self.score(copies / total, on, parts)
@@ -167,7 +165,7 @@ class ReplicatedUniques(_Repeated):
 
     keys: tuple[str, ...] | None = None
 
-    def compared(self, names: list[str]) -> list[str]:
+    def columns_to_compare(self, names: list[str]) -> list[str]:
         """The keys."""
         for name in self.keys or ():
             if name not in names:
@@ -177,8 +175,7 @@ class ReplicatedUniques(_Repeated):
         return names if self.keys is None else list(self.keys)
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
-        on, before, after = self.counted(original, synthetic)
+        on, before, after = self.count_combinations(original, synthetic)
         total, replicated = int(before.sum()), int(((before == 1) & (after == 1)).sum())
         parts = {
             "uniques": [int((before == 1).sum())],
@@ -238,7 +235,6 @@ class NearestRecordDistance(RecordMeasure):
     control: Any = None
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
         frames = [original, synthetic] + ([] if self.control is None else [self.control])
         sets = self.sets(*frames)
         points = places(sets)

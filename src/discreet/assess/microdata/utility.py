@@ -63,11 +63,10 @@ class IntervalOverlap(RecordMeasure):
     level: float = 0.95
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
         if not 0 < self.level < 1:
             raise ParameterError(f"level must lie between 0 and 1, got {self.level}.")
         sets = self.sets(original, synthetic)
-        rows = [row for target in self._targets(sets) for row in self._compared(sets, target)]
+        rows = [row for target in self._targets(sets) for row in self._compare_target(sets, target)]
         if not rows:
             raise NotApplicableError("there are no coefficients to compare.")
         names = ("target", "coefficient", "low", "high", "synthetic_low", "synthetic_high")
@@ -84,7 +83,7 @@ class IntervalOverlap(RecordMeasure):
             raise NotApplicableError("there is no column of numbers beside another column.")
         return found
 
-    def _compared(self, sets: RecordSets, target: str) -> Iterator[tuple[Any, ...]]:
+    def _compare_target(self, sets: RecordSets, target: str) -> Iterator[tuple[Any, ...]]:
         blocks = main_effects(sets, _MOST)
         y = blocks.pop(target)[:, 0]
         names = ["constant"]
@@ -176,7 +175,6 @@ class MarginUtility(RecordMeasure):
     classes: int = 5
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
         if self.way < 1 or self.classes < 2:
             raise ParameterError(
                 f"way must be at least 1 and classes at least 2, got {self.way} and {self.classes}."

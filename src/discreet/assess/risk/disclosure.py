@@ -107,7 +107,6 @@ class DisclosureProbability(GuessMeasure):
     stem = "disclosure-probability"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         found = self.guesses(table, release)
         occurs = np.flatnonzero(found.occurs)
         parts: dict[str, Any] = {
@@ -203,7 +202,6 @@ class ExactDisclosure(GuessMeasure):
         return "exact-disclosure" if self.figure == "f" else f"disclosure-{self.figure}"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         found = self.guesses(table, release)
         parts = exact(found, self.tolerance).parts(self.beta)
         return self.score(parts[self.figure][0], found.layout.on, parts)
@@ -234,7 +232,6 @@ class NearCertainGuesses(GuessMeasure):
     sure: float = 0.9
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         found = self.guesses(table, release)
         true, shown, right = (
             found.occurs & (p >= self.sure - CERTAIN)
@@ -274,7 +271,6 @@ class TargetedAttribution(GroupMeasure):
     tolerance: float = CERTAIN
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         groups = self.groups(table, release)
         found = guesses(groups, own=False)
         certain = found.occurs & (found.released.probability >= 1 - self.tolerance)

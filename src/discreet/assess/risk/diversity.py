@@ -41,7 +41,7 @@ class GroupMeasure(BaseMeasure):
     def groups(self, table: Table, release: Protected) -> Groups:
         """True and released inner frequencies, laid out; refuses a table without records."""
         check_named(self.sensitive)
-        y = _shown(release)
+        y = _released_frequencies(release)
         where = self.layout(release.design)
         f = true_values(table, release.design, "inner")
         found = Groups(where, where.spread(f), where.spread(y))
@@ -79,7 +79,6 @@ class LDiversity(GroupMeasure):
     tolerance: float = TOLERANCE
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         groups = self.groups(table, release)
         chosen, shares = _released_shares(groups)
         if self.entropy:
@@ -117,7 +116,6 @@ class TCloseness(GroupMeasure):
     ordered: bool = False
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         groups = self.groups(table, release)
         chosen, shares = _released_shares(groups)
         overall = groups.released.sum(axis=0) / groups.released.sum()
@@ -235,12 +233,14 @@ def layout(design: Design, sensitive: str | None, quasi: Sequence[str] | None = 
         )
     axes = tuple(sorted(names.index(name) for name in known))
     codes = design.inner_codes()
-    flat, group = _numbered([codes[a] for a in axes], [len(design.axes[a]) for a in axes], design)
+    flat, group = _number_groups(
+        [codes[a] for a in axes], [len(design.axes[a]) for a in axes], design
+    )
     a = names.index(sensitive)
     return Layout(design, a, axes, flat, group, codes[a].astype(np.int64))
 
 
-def _numbered(codes: list[Array], shape: list[int], design: Design) -> tuple[Whole, Whole]:
+def _number_groups(codes: list[Array], shape: list[int], design: Design) -> tuple[Whole, Whole]:
     """Positions of the groups in their crossing, and the group of each inner cell."""
     if not codes:
         return np.zeros(1, dtype=np.int64), np.zeros(design.n_inner, dtype=np.int64)
@@ -253,7 +253,7 @@ def _numbered(codes: list[Array], shape: list[int], design: Design) -> tuple[Who
     return np.unique(flat, return_inverse=True)
 
 
-def _shown(release: Protected) -> Array:
+def _released_frequencies(release: Protected) -> Array:
     """Released inner frequencies, negatives set to zero."""
     require_counts(release)
     y = released_values(release, "inner")

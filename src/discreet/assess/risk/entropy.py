@@ -104,7 +104,6 @@ class EntropyRisk(PairMeasure):
         return "repaired-entropy-risk" if self.repaired else "entropy-risk"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         finest = {name for name, _ in finest_parts(release.design)} | {"inner"}
         rows = [
@@ -128,7 +127,6 @@ class _Mechanism(BaseMeasure):
     mechanism: TransitionMatrix | None = None
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         stated = release.statement.privacy
         if stated is not None:
             return self.score(getattr(stated, self.figure), "the whole release")

@@ -49,7 +49,6 @@ class UnchangedCells(PairMeasure):
     classes: tuple[int, ...] = CLASS_STARTS
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         chosen = np.ones(len(pair.f), dtype=bool) if self.zeros else pair.f > 0
         if not chosen.any():
@@ -93,7 +92,6 @@ class SmallCells(PairMeasure):
         return "unchanged-small-cells" if self.unchanged else "surviving-small-cells"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.counts(table, release)
         true, shown = ((v >= 0.5) & (v < self.small + 0.5) for v in (pair.f, pair.g))
         if not true.any():
@@ -122,7 +120,6 @@ class Uniqueness(PairMeasure):
     kind = "risk"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.counts(table, release)
         true, shown = pair.f == 1, np.abs(pair.g - 1) < 0.5
         t, r, b = (int(np.count_nonzero(m)) for m in (true, shown, true & shown))
@@ -160,7 +157,6 @@ class CertainNonzero(PairMeasure):
     classes: tuple[int, ...] = CLASS_STARTS
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         positive = pair.g > self.tolerance
         right = pair.f[positive] > 0
@@ -193,7 +189,6 @@ class ProvenNonzero(PairMeasure):
     mechanism: TransitionMatrix | None = None
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)
         pair = self.counts(table, release)

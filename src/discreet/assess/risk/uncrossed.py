@@ -62,7 +62,6 @@ class TableDisclosure(GroupMeasure):
     tolerance: float = NEARLY_ZERO
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         design = require_structured(release.design)
         sensitive, known = self._axes(design)
         f = true_values(table, design, "published")
@@ -98,7 +97,7 @@ class TableDisclosure(GroupMeasure):
         occurs = np.unique(group[f[part] > 0])
         true = _single(group, category, f[part] > 0)
         shown = _single(group, category, ~(g[part] <= self.tolerance))
-        return _matched(true, shown, occurs)
+        return _match_disclosures(true, shown, occurs)
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,6 @@ class IntersectionDisclosure(GroupMeasure):
     tolerance: float = NEARLY_ZERO
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         design = require_structured(release.design)
         if design.is_complete and design.n_inner > LARGEST_DENSE:
             raise NotApplicableError("the variables have too many combinations to go through.")
@@ -145,12 +143,12 @@ class IntersectionDisclosure(GroupMeasure):
         g = without_withheld(release, release.z)
         true, shown = f == 0, g <= self.tolerance
         possible = [design.adjoint(zero.astype(np.int64)) == 0 for zero in (true, shown)]
-        occurs = np.unique(where.group[self._filled(table, release, possible[0])])
+        occurs = np.unique(where.group[self._cells_with_records(table, release, possible[0])])
         found = [_single(where.group, where.category, p) for p in possible]
-        counts = _matched(found[0], found[1], occurs)
+        counts = _match_disclosures(found[0], found[1], occurs)
         return self.score(counts.f_score(self.beta), where.on, counts.parts(self.beta))
 
-    def _filled(self, table: Table, release: Protected, possible: Mask) -> Mask:
+    def _cells_with_records(self, table: Table, release: Protected, possible: Mask) -> Mask:
         """Inner cells with records; those that may have some where inner cells are unknown."""
         if table.inner is None:
             return possible
@@ -177,7 +175,7 @@ def _ends(groups: Array) -> tuple[Index, Index]:
     return np.append(0, change), np.append(change - 1, len(groups) - 1)
 
 
-def _matched(true: Found, shown: Found, occurs: Array) -> Exact:
+def _match_disclosures(true: Found, shown: Found, occurs: Array) -> Exact:
     """Disclosures in truth and in the release among groups with records, and the common ones."""
     real, seen = (np.isin(groups, occurs) for groups, _ in (true, shown))
     _, i, j = np.intersect1d(true[0][real], shown[0][seen], return_indices=True)
@@ -219,7 +217,6 @@ class Differencing(BaseMeasure):
     small: int = 2
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         design = require_structured(release.design)
         require_counts(release)
         f = true_values(table, design, "published")

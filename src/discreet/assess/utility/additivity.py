@@ -61,7 +61,6 @@ class AdditivityError(BaseMeasure):
     tolerance: float = 1e-6
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         known = [(first, second, d[~np.isnan(d)]) for first, second, d in _gaps(release)]
         gaps = [gap for gap in known if len(gap[2])]
         if not gaps:
@@ -179,7 +178,7 @@ def _disagreement(
         where = np.searchsorted(cells, place[inside])
         values = z[design.slice_of(k)][inside]
         sums.append(np.bincount(where, weights=values, minlength=len(cells)))
-        covered &= _covered(design.blocks[k], target, cells, steps)
+        covered &= _is_covered(design.blocks[k], target, cells, steps)
     return np.abs(np.subtract(*sums))[covered]
 
 
@@ -197,7 +196,7 @@ def _places(design: StructuredDesign, k: int, target: Block, steps: _Steps) -> A
     return np.where(inside, flat, OUTSIDE)
 
 
-def _covered(block: Block, target: Block, cells: Array, steps: _Steps) -> Mask:
+def _is_covered(block: Block, target: Block, cells: Array, steps: _Steps) -> Mask:
     """Which cells of the target are sums of cells of the block."""
     whole = np.ones(len(cells), dtype=bool)
     groups = np.unravel_index(cells, target.shape)

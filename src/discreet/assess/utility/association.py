@@ -53,7 +53,6 @@ class _Association(BaseMeasure):
         raise NotImplementedError
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         rows = [(name, f, chi_square_test(g)) for name, f, g in self.tests(table, release)]
         shift = np.mean([self.shift(f, g) for _, f, g in rows])
         return self.score(shift, f"two-way {release.unit}s", _parts(rows))
@@ -153,7 +152,6 @@ class AdjustedChiSquare(_Association):
     mechanism: TransitionMatrix | None = None
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)
         step = noise_step(release)
@@ -232,7 +230,6 @@ class RankCorrelation(PairMeasure):
         return "rank-concordance" if self.concordance else "rank-correlation"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         rows = [
             (name, len(f), self._correlation(f, g))
@@ -270,7 +267,6 @@ class LargestRankMove(PairMeasure):
     range = POSITIVE
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         rows = [
             (name, len(f), float(np.abs(_ranks(f) - _ranks(g)).max()))
@@ -324,7 +320,6 @@ class HellingerDistance(PairMeasure):
         return hellinger(pair.f, pair.g)
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         if not self.signed and (pair.g < 0).any():
             raise NotApplicableError("released values are negative; use signed=True.")

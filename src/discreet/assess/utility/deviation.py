@@ -80,7 +80,6 @@ class Deviation(PairMeasure):
         return f"{self.name.replace('-', ' ').capitalize()}: the {self.summary} of {of}."
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         f, d = _relative(pair) if self.relative else (pair.f, pair.g - pair.f)
         moved = np.abs(d)
@@ -113,7 +112,6 @@ class MeanPercentageError(PairMeasure):
     classes: tuple[int, ...] = CLASS_STARTS
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         f, d = _relative(pair)
         parts = by_class(f, 100 * d, self.classes, {"mean": np.mean})
@@ -144,7 +142,6 @@ class InaccurateCells(PairMeasure):
     classes: tuple[int, ...] = CLASS_STARTS
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         f, d = _relative(pair)
         off = np.abs(d) > self.limit * (1 + 1e-12)  # 105 is off by 5 % of 100, not by more
@@ -177,7 +174,6 @@ class TotalBias(PairMeasure):
     direction = "zero"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         parts = _totals(pair)
         return self.score(np.mean(parts["bias"]), pair.on, parts)
@@ -203,7 +199,6 @@ class TotalDifference(PairMeasure):
     range = POSITIVE
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         parts = _totals(pair)
         percent = [p for p in parts["percent"] if p is not None]
@@ -252,7 +247,6 @@ class FalseZeros(PairMeasure):
         return "false-positives" if self.positives else "false-zeros"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         pair = self.pairs(table, release)
         chosen = (pair.f == 0) == self.positives
         if not chosen.any():
@@ -280,7 +274,6 @@ class WithheldCells(BaseMeasure):
     kind = "utility"
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure."""
         z = without_withheld(release, release.z)
         withheld = np.isnan(z) if z.dtype.kind == "f" else np.zeros(len(z), dtype=bool)
         return self.score(float(withheld.mean()), "published values")
