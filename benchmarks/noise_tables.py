@@ -6,11 +6,11 @@ from benchmarks._measure import best_of, peak_gib, print_table
 from discreet.noise import (
     TransitionMatrix,
     discrete_laplace,
+    drop_add,
     linear_table,
     perturbation_table,
     pram,
 )
-from discreet.noise import pram as drop_add
 
 PEER_SECONDS = {(5, 3, 2): 0.072, (10, 5, 2): 0.19}
 REFERENCE = [

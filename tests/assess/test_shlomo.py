@@ -5,8 +5,7 @@ import pytest
 
 from discreet.assess.risk.entropy import entropy_risk
 from discreet.assess.utility.association import hellinger
-from discreet.noise import discrete_laplace, invariant_pram
-from discreet.noise import pram as drop_add
+from discreet.noise import discrete_laplace, drop_add, invariant_pram
 from discreet.randomness import stream
 
 MODULUS = 2**32

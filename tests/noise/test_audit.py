@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.noise import TransitionMatrix, discrete_laplace, perturbation_table, pram
-from discreet.noise import pram as drop_add
+from discreet.noise import TransitionMatrix, discrete_laplace, drop_add, perturbation_table, pram
 
 
 def slow_delta(table, a, b, epsilon):

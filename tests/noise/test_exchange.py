@@ -11,8 +11,7 @@ import polars as pl
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.noise import TransitionMatrix, discrete_laplace, perturbation_table, pram
-from discreet.noise import pram as drop_add
+from discreet.noise import TransitionMatrix, discrete_laplace, drop_add, perturbation_table, pram
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 TABLE = perturbation_table(5, 3, 2)

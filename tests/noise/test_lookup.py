@@ -14,11 +14,11 @@ from discreet.errors import DataError, KeysError, ParameterError
 from discreet.noise import (
     TransitionMatrix,
     discrete_laplace,
+    drop_add,
     invariant_pram,
     perturbation_table,
     pram,
 )
-from discreet.noise import pram as drop_add
 from discreet.noise.lookup import MAX_MODULUS, borders
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference"

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import MissingDependencyError, ParameterError
-from discreet.noise import TransitionMatrix, perturbation_table, pram
-from discreet.noise import pram as drop_add
+from discreet.noise import TransitionMatrix, drop_add, perturbation_table, pram
 
 STAY = [0.0, 1.0, 0.0]
 STEP = [0.25, 0.5, 0.25]

@@ -8,13 +8,13 @@ import pytest
 from discreet.errors import DataError, ParameterError
 from discreet.noise import (
     discrete_laplace,
+    drop_add,
     invariant_pram,
     laplace_law,
     large_table,
     pram,
     small_table,
 )
-from discreet.noise import pram as drop_add
 
 # Table 1: perturbations 0 to 7.
 TABLE_1 = [0.76159, 0.10307, 0.013949, 0.001887804, 0.000255486, 3.4576e-5, 4.679e-6, 6.33e-7]

@@ -11,12 +11,12 @@ from discreet.errors import CodeError, DesignError, ParameterError
 from discreet.noise import (
     TransitionMatrix,
     discrete_laplace,
+    drop_add,
     linear_table,
     moment_estimate,
     perturbation_table,
     pram,
 )
-from discreet.noise import pram as drop_add
 from discreet.randomness import stream
 from discreet.release.inference.chi_square import goodness_of_fit_test, noise_variance
 from discreet.tables.protected import CellStatus

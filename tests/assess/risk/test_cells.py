@@ -18,8 +18,7 @@ from discreet.assess.risk.unchanged import (
     UnchangedCells,
     Uniqueness,
 )
-from discreet.noise import discrete_laplace, perturbation_table, pram
-from discreet.noise import pram as drop_add
+from discreet.noise import discrete_laplace, drop_add, perturbation_table, pram
 from tests.assess import party
 from tests.assess.helpers import TEST
 

@@ -15,8 +15,7 @@ from discreet.assess.utility.association import (
     noise_step,
 )
 from discreet.errors import DataError, ParameterError
-from discreet.noise import discrete_laplace, perturbation_table, pram
-from discreet.noise import pram as drop_add
+from discreet.noise import discrete_laplace, drop_add, perturbation_table, pram
 from discreet.randomness import stream
 from discreet.release.inference.chi_square import chi_square_test, noise_variance
 from tests.assess.helpers import TEST, identity, weighted_table

@@ -6,8 +6,7 @@ import math
 from collections.abc import Iterator
 
 from discreet.arrays import Real
-from discreet.noise import discrete_laplace, laplace_law, large_table, pram, small_table
-from discreet.noise import pram as drop_add
+from discreet.noise import discrete_laplace, drop_add, laplace_law, large_table, pram, small_table
 from discreet.noise.matrix import TransitionMatrix
 from discreet_studies.chance import mean_and_spread, quantile
 from discreet_studies.model import (
