@@ -13,7 +13,7 @@ import discreet as dc
 REGIONS, AGES = ("north", "south", "west"), ("0-19", "20-39", "40-64", "65+", "unknown")
 
 
-def run(folder: Path) -> Path:
+def run(folder: Path, method: dc.CellKey) -> Path:
     """Tabulate records by region and age, protect the table and write the release."""
     source = folder / "people.csv"
     with source.open("w", newline="") as file:
@@ -21,14 +21,15 @@ def run(folder: Path) -> Path:
         rows.writerow(["pid", "region", "age"])
         rows.writerows([k, REGIONS[k % 7 % 3], AGES[k % 11 % 5]] for k in range(1_000))
     people = dc.open(source, id="pid", secret=dc.Secret.demo())
-    release = people.tabulate("region*age").protect(dc.CellKey(dc.perturbation_table(5, 3, 2)))
+    release = people.tabulate("region*age").protect(method)
     return release.write(folder / "release.csv")
 
 
 if __name__ == "__main__":
     counting = sys.getprofile()
     sys.setprofile(None)  # neither imports nor the perturbation table are part of the journey
+    cell_key = dc.CellKey(dc.perturbation_table(5, 3, 2))
     with tempfile.TemporaryDirectory() as folder:
-        run(Path(folder))
+        run(Path(folder), cell_key)
         sys.setprofile(counting)
-        run(Path(folder))
+        run(Path(folder), cell_key)
