@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import discreet as dc
-from discreet.suppress.pattern import Pattern
+from discreet.suppress import Pattern
 
 SHARED = Path(__file__).parents[2] / "shared"
 FOLDER = SHARED / "reference" / "suppression"

@@ -9,9 +9,9 @@ import discreet as dc
 from benchmarks._five_way import five_way, load
 from benchmarks._measure import peak_gib, print_table
 from benchmarks._recorded import Recorded, recorded, recorded_sums
-from discreet.suppress.gauss import Plan, suppress_by_gauss
-from discreet.suppress.options import priority
-from discreet.suppress.pattern import Pattern
+from discreet.suppress import Pattern
+from discreet.suppress.gauss import suppress_by_gauss
+from discreet.suppress.plan import PublicationPlan, priority
 
 PEER_CPU_FROM = 2_900  # cells from which times are compared
 AT_THE_LIMIT = 3  # sums exactly at a rule's limit, which the R package decides by rounding errors
@@ -29,7 +29,7 @@ def made_safe(case: Recorded) -> Pattern:
     score = priority(pattern, pattern.z + 1.0)
     order = shown[np.argsort(-score[shown], kind="stable")]
     is_zero = (pattern.z[order] == 0) & is_public
-    return suppress_by_gauss(pattern, Plan(order[is_zero], order[~is_zero], is_public))
+    return suppress_by_gauss(pattern, PublicationPlan(order[is_zero], order[~is_zero], is_public))
 
 
 def compared(case: Recorded, *, singletons: bool) -> list:

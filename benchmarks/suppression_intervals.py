@@ -9,7 +9,7 @@ import discreet as dc
 from benchmarks._five_way import load
 from benchmarks._measure import peak_gib, print_table
 from benchmarks._recorded import Recorded, recorded, recorded_sums
-from discreet.suppress.pattern import Pattern
+from discreet.suppress import Pattern
 
 LARGEST = 4_000  # cells, unless others are asked for by name
 

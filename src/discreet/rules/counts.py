@@ -1,4 +1,4 @@
-"""Primary rules for counts: each says which cells are sensitive, and why."""
+"""Primary rules: what a rule is, the rules for counts, and the lines along which they look."""
 
 from __future__ import annotations
 
@@ -38,16 +38,12 @@ class Difference:
     why: str
 
 
-_LARGEST_PAIRS = 50_000_000
-"""Pairs of cells that share an inner cell, from which differences are not looked for."""
-
-
-class Rule(Protocol):
+class PrimaryRule(Protocol):
     """What makes a published cell sensitive.
 
     A rule may also have `differences(table)`: differences of cells that are as sensitive;
     `needs_zeros`: whether what it protects can only be hidden among empty cells; and `told`: its
-    name and reason as a release tells them, where parameters are to stay secret.
+    name and reason as a release states them, where parameters are to stay secret.
     """
 
     @property
@@ -65,8 +61,8 @@ class Rule(Protocol):
         """How far the interval of each sensitive cell must reach below and above its value."""
 
 
-def told(rule: Rule) -> tuple[str, str]:
-    """The name of a rule and its reason, as a release tells them."""
+def public_name_and_reason(rule: PrimaryRule) -> tuple[str, str]:
+    """The name of a rule and its reason, as a release states them."""
     return getattr(rule, "told", (rule.name, rule.why))
 
 
@@ -82,6 +78,8 @@ class CountRule(ABC):
 
     def needs(self, table: TrueTable) -> Needs:
         """Half of the width below the count where that is not negative, and the rest above."""
+        # A count of 1 cannot lie in the middle of an interval of width 4: what does not fit above
+        # zero moves up, so that the width is the same for every sensitive count.
         sensitive = self.primaries(table)
         below = np.where(sensitive, np.minimum(self.width // 2, table.z), 0.0)
         return below, np.where(sensitive, self.width - below, 0.0)
@@ -121,8 +119,31 @@ class Threshold(CountRule):
         return np.asarray((table.z <= self.max) & (self.zeros | (table.z > 0)))
 
 
+class _PartRule(CountRule):
+    """A rule on parts that say too much about the cell they are part of, along a variable."""
+
+    variables: tuple[str, ...] | None = None
+
+    @abstractmethod
+    def missing(self, table: TrueTable, line: Lines) -> tuple[Mask, Array]:
+        """Which parts of a line are sensitive, and by how many fewer they would not be."""
+
+    def primaries(self, table: TrueTable) -> Mask:
+        """The parts that say too much along some variable."""
+        return np.asarray(self.needs(table)[0] > 0)
+
+    def needs(self, table: TrueTable) -> Needs:
+        """So many fewer that the rule would not hold, and nothing above."""
+        # A larger part is as sensitive as this one, so only tables with fewer in it protect it.
+        below = np.zeros(len(table.z))
+        for line in _lines_along(table.design, self.variables):
+            tells, missing = self.missing(table, line)
+            np.maximum.at(below, line.child[tells], missing[tells])
+        return below, np.zeros(len(below))
+
+
 @dataclass(frozen=True)
-class DirectDisclosure(CountRule):
+class DirectDisclosure(_PartRule):
     """A row tells about all its members, or about all but a few who know themselves.
 
     Along a variable, let the largest part of a cell be `m` and the cell's count `t`. When
@@ -146,9 +167,9 @@ class DirectDisclosure(CountRule):
 
     def __post_init__(self) -> None:
         whole("coalition", self.coalition, 0)
-        object.__setattr__(self, "variables", _names(self.variables))
-        object.__setattr__(self, "unknown", _pairs(self.unknown))
-        _share("unknown_share", self.unknown_share, least=0.0)
+        object.__setattr__(self, "variables", _as_names(self.variables))
+        object.__setattr__(self, "unknown", _as_pairs(self.unknown))
+        _check_share("unknown_share", self.unknown_share, least=0.0)
 
     @property
     def name(self) -> str:
@@ -161,21 +182,16 @@ class DirectDisclosure(CountRule):
         rest = "everybody" if self.coalition == 0 else f"all but at most {self.coalition}"
         return f"{rest} of a group are in this category"
 
-    def primaries(self, table: TrueTable) -> Mask:
-        """The parts that hold all members of a cell but a coalition."""
-        return np.asarray(self.needs(table)[0] > 0)
-
-    def needs(self, table: TrueTable) -> Needs:
-        """So many fewer that more than a coalition could be elsewhere, as far as there are any."""
-        below = np.zeros(len(table.z))
-        for line in _lines_along(table.design, self.variables):
-            part, rest = table.z[line.child], table.z[line.parent] - table.z[line.child]
-            tells = (part > 0) & (rest <= self.coalition)
-            tells &= part == _largest_part(table.z, line)[line.parent]
-            tells &= ~self._is_blurred(table, line)[line.parent]
-            missing = np.minimum(self.coalition + 1 - rest, part)
-            np.maximum.at(below, line.child[tells], missing[tells])
-        return below, np.zeros(len(below))
+    def missing(self, table: TrueTable, line: Lines) -> tuple[Mask, Array]:
+        """Parts with all members but a coalition; with so many fewer, more could be elsewhere."""
+        part, rest = table.z[line.child], table.z[line.parent] - table.z[line.child]
+        largest = np.zeros(len(table.z), dtype=table.z.dtype)
+        np.maximum.at(largest, line.parent, part)
+        # In a cell of few, every part leaves a rest within the coalition; what the coalition can
+        # learn is that all others are in the largest part.
+        tells = (part > 0) & (rest <= self.coalition) & (part == largest[line.parent])
+        tells &= ~self._is_blurred(table, line)[line.parent]
+        return tells, np.minimum(self.coalition + 1 - rest, part)
 
     def _is_blurred(self, table: TrueTable, line: Lines) -> Mask:
         """Cells that have enough members of whom nothing is known."""
@@ -186,14 +202,13 @@ class DirectDisclosure(CountRule):
             return np.zeros(n, dtype=bool)
         index, names = table.design.published_codes()[line.axis]
         is_unknown = np.isin(np.array(names)[index[line.child]], codes)
-        members = np.bincount(
-            line.parent[is_unknown], weights=table.z[line.child[is_unknown]], minlength=n
-        )
+        members = np.bincount(line.parent[is_unknown], table.z[line.child[is_unknown]], n)
+        # Whoever looks at the row is one of its members: the share is that of the others.
         return np.asarray(members > self.unknown_share * np.maximum(table.z - 1, 0))
 
 
 @dataclass(frozen=True)
-class GroupDisclosure(CountRule):
+class GroupDisclosure(_PartRule):
     """A part is sensitive when it holds nearly all members of a cell.
 
     Whoever knows that a person is in the cell knows the category with high probability.
@@ -210,9 +225,9 @@ class GroupDisclosure(CountRule):
     needs_zeros: bool = True
 
     def __post_init__(self) -> None:
-        _share("share", self.share, least=0.5)
+        _check_share("share", self.share, least=0.5)
         whole("min_size", self.min_size, 1)
-        object.__setattr__(self, "variables", _names(self.variables))
+        object.__setattr__(self, "variables", _as_names(self.variables))
 
     @property
     def name(self) -> str:
@@ -224,19 +239,11 @@ class GroupDisclosure(CountRule):
         """Why a cell is sensitive."""
         return f"at least {100 * self.share:g} % of a group are in this category"
 
-    def primaries(self, table: TrueTable) -> Mask:
-        """The parts that hold at least this share of a cell."""
-        return np.asarray(self.needs(table)[0] > 0)
-
-    def needs(self, table: TrueTable) -> Needs:
-        """So many fewer that the share could be smaller."""
-        below = np.zeros(len(table.z))
-        for line in _lines_along(table.design, self.variables):
-            part, whole_ = table.z[line.child], table.z[line.parent]
-            tells = (whole_ >= self.min_size) & (part > 0) & (part >= self.share * whole_)
-            missing = part - np.ceil(self.share * whole_) + 1
-            np.maximum.at(below, line.child[tells], missing[tells])
-        return below, np.zeros(len(below))
+    def missing(self, table: TrueTable, line: Lines) -> tuple[Mask, Array]:
+        """Parts with at least this share of a cell; with so many fewer it would be smaller."""
+        part, whole_ = table.z[line.child], table.z[line.parent]
+        tells = (whole_ >= self.min_size) & (part > 0) & (part >= self.share * whole_)
+        return tells, part - np.ceil(self.share * whole_) + 1
 
 
 @dataclass(frozen=True)
@@ -275,14 +282,17 @@ class KDisclosure(CountRule):
 
     def differences(self, table: TrueTable) -> list[Difference]:
         """Pairs of a cell and a part of it whose difference is small."""
-        part, whole_ = _within(table.design)
+        part, whole_ = _nested_cells(table.design)
         rest = table.z[whole_] - table.z[part]
         close = (table.z[part] > 0) & (rest <= self.coalition) & (self.zeros | (rest > 0))
         pairs = zip(whole_[close].tolist(), part[close].tolist(), strict=True)
         return [Difference(pair, (1, -1), self.why) for pair in pairs]
 
 
-def _within(design: Design) -> tuple[Whole, Whole]:
+_LARGEST_PAIRS = 50_000_000  # cells that share an inner cell; X'X takes 16 bytes for each pair
+
+
+def _nested_cells(design: Design) -> tuple[Whole, Whole]:
     """Pairs of published cells of which the first lies within the second."""
     X = design.matrix().astype(np.int64)
     if int((np.diff(X.indptr).astype(np.float64) ** 2).sum()) > _LARGEST_PAIRS:
@@ -290,17 +300,12 @@ def _within(design: Design) -> tuple[Whole, Whole]:
             "differences of cells are looked for in tables with fewer cells only; publish fewer "
             "margins at once, or leave KDisclosure out."
         )
+    # Entry (j, k) of X'X counts the inner cells that both hold: j lies within k when that is all
+    # of j. A cell of the same size is the same cell, and their difference says nothing.
     shared = (X.T @ X).tocoo()
     size = design.column_sizes
     within = (shared.data == size[shared.row]) & (size[shared.col] > size[shared.row])
     return shared.row[within].astype(np.int64), shared.col[within].astype(np.int64)
-
-
-def _largest_part(z: Array, line: Lines) -> Array:
-    """For each published cell its largest part along a line."""
-    largest = np.zeros(len(z), dtype=z.dtype)
-    np.maximum.at(largest, line.parent, z[line.child])
-    return largest
 
 
 def _lines_along(design: Design, variables: Sequence[str] | None) -> list[Lines]:
@@ -308,17 +313,14 @@ def _lines_along(design: Design, variables: Sequence[str] | None) -> list[Lines]
     for name in variables or ():
         if name not in names:
             raise UnknownNameError("variable", name, names)
-    found = lines(design)
-    return [line for line in found if variables is None or names[line.axis] in variables]
+    return [each for each in lines(design) if variables is None or names[each.axis] in variables]
 
 
-def _names(given: Any) -> tuple[str, ...] | None:
-    if given is None:
-        return None
-    return (given,) if isinstance(given, str) else tuple(given)
+def _as_names(given: Any) -> tuple[str, ...] | None:
+    return (given,) if isinstance(given, str) else None if given is None else tuple(given)
 
 
-def _pairs(given: Any) -> tuple[tuple[str, str], ...]:
+def _as_pairs(given: Any) -> tuple[tuple[str, str], ...]:
     """Variables with a code; a mapping may give several codes of a variable."""
     if not hasattr(given, "items"):
         return tuple((str(name), str(code)) for name, code in given)
@@ -326,7 +328,7 @@ def _pairs(given: Any) -> tuple[tuple[str, str], ...]:
     return tuple((str(name), str(c)) for name, listed in codes.items() for c in listed)
 
 
-def _share(name: str, value: float, *, least: float) -> None:
+def _check_share(name: str, value: float, *, least: float) -> None:
     if not is_number(value) or not least <= value <= 1 or (least > 0 and value == least):
         raise ParameterError(
             f"{name} must be a share of at most 1 and above {least:g}, got {value!r}."
@@ -352,11 +354,11 @@ def lines(design: Design) -> list[Lines]:
     """All lines of a design, by variable and level; a matrix has no variables and no lines."""
     if (over := design.over_variables) is None:
         return []
-    found = [_between(over, *pair) for pair in _line_pairs(over)]
+    found = [_lines_between(over, *pair) for pair in _adjacent_blocks(over)]
     return [line for line in found if len(line.child)]
 
 
-def _line_pairs(design: StructuredDesign) -> Iterator[tuple[int, int, int, Whole]]:
+def _adjacent_blocks(design: StructuredDesign) -> Iterator[tuple[int, int, int, Whole]]:
     """Blocks that differ along one variable, fine and coarse, with none of them in between.
 
     With each pair comes the variable, and the coarse group of each fine one.
@@ -370,6 +372,8 @@ def _line_pairs(design: StructuredDesign) -> Iterator[tuple[int, int, int, Whole
                 if _differ_only_in(a, block.levels, other.levels)
                 and (up := _parents(level, other.levels[a])) is not None
             }
+            # Only the nearest level above counts: a line from municipalities to the country would
+            # repeat those to districts and from districts to the country, with many more parts.
             for k, up in above.items():
                 between = (_parents(blocks[m].levels[a], blocks[k].levels[a]) for m in above)
                 if all(found is None for found in between):
@@ -398,13 +402,14 @@ def _parents(fine: Level | None, coarse: Level | None) -> Whole | None:
     return up if is_nested and len(coarse) < len(fine) else None
 
 
-def _between(design: StructuredDesign, a: int, fine: int, coarse: int, up: Whole) -> Lines:
+def _lines_between(design: StructuredDesign, a: int, fine: int, coarse: int, up: Whole) -> Lines:
     """The lines from a fine block to a coarse one."""
     groups = list(np.unravel_index(design.block_cells(fine), design.blocks[fine].shape))
     groups[a] = up[groups[a]]
     inside = groups[a] != OUTSIDE
     flat = np.ravel_multi_index([g[inside] for g in groups], design.blocks[coarse].shape)
     child = np.flatnonzero(inside) + design.offsets[fine]
+    # Designs read from records list the cells that occur, so a parent may be missing.
     cells = design.block_cells(coarse)
     place = np.searchsorted(cells, flat)
     present = cells[np.minimum(place, len(cells) - 1)] == flat
@@ -414,7 +419,7 @@ def _between(design: StructuredDesign, a: int, fine: int, coarse: int, up: Whole
 _NAME = re.compile(r"([^\s()]+)\s*(?:\(([^()]*)\))?")
 
 
-def rule_named(name: str) -> Rule:
+def rule_named(name: str) -> PrimaryRule:
     """The rule of a name; numbers in brackets are its first parameters.
 
     `threshold(3, zeros)` calls empty cells sensitive as well.
@@ -424,12 +429,12 @@ def rule_named(name: str) -> Rule:
         raise ParameterError(f"rule {name!r} has a bracket that is not closed.")
     if match is None:
         raise UnknownNameError("rule", name.partition("(")[0].strip(), registry.names("rule"))
-    make: Callable[..., Rule] = registry.load("rule", match[1])
+    make: Callable[..., PrimaryRule] = registry.load("rule", match[1])
     texts = [text.strip() for text in (match[2] or "").split(",") if text.strip()]
     options = {"zeros": True} if texts[-1:] == ["zeros"] else {}
     try:
-        numbers = [_number(text) for text in texts[: len(texts) - len(options)]]
-        return make(*numbers, **options)
+        numbers = texts[: len(texts) - len(options)]
+        return make(*(int(n) if n.isdigit() else float(n) for n in numbers), **options)
     except DiscreetError:
         raise
     except (TypeError, ValueError):
@@ -437,7 +442,3 @@ def rule_named(name: str) -> Rule:
             f"rule {name!r} cannot be read; write it with its numbers, e.g. 'p%(10)', "
             "'dominance(2, 90)' or 'threshold(3, zeros)'."
         ) from None
-
-
-def _number(text: str) -> float | int:
-    return int(text) if text.isdigit() else float(text)

@@ -5,20 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.arrays import Mask, Real, Whole
+from discreet.arrays import Mask, Real
 from discreet.design.codes import canonical
 from discreet.errors import ParameterError
 from discreet.noise.checks import is_number, positive, whole
+from discreet.rules.counts import Needs
 from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
 from discreet.tables.truth import TrueTable
 
-Needs = tuple[Real, Real]
-"""How far below and above its value the interval of each cell must reach."""
-_ROUNDING = 1e-9  # shares of a cell's total that differ by less are equal
+# Shares of a total that differ by less are equal: 88 of 100 is not more than 88 percent, but
+# 100 / 88 times 88 exceeds 100 in floating point.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -29,16 +30,12 @@ class _MagnitudeRule(ABC):
     known to be sensitive bounds its largest contribution.
     """
 
-    @property
-    def units(self) -> tuple[str, ...]:
-        """Rules on contributions judge magnitudes only."""
-        return ("value",)
+    units: ClassVar[tuple[str, ...]] = ("value",)
 
     def primaries(self, table: TrueTable) -> Mask:
         """Which published cells are sensitive."""
         given = table.require_contributions()
-        lack = self.lack(given)
-        return np.asarray(lack > _ROUNDING * given.published.absolute)
+        return np.asarray(self.lack(given) > _ROUNDING * given.published.absolute)
 
     def needs(self, table: TrueTable) -> Needs:
         """How far the interval of each sensitive cell must reach below and above its value.
@@ -71,6 +68,7 @@ class Dominance(_MagnitudeRule):
     n: int = 1
     k: float = 80.0
     waivers: tuple[str, ...] = ()
+    told: ClassVar[tuple[str, str]] = ("dominance", "few contributors have most of the total")
 
     def __post_init__(self) -> None:
         whole("n", self.n, 1)
@@ -88,19 +86,15 @@ class Dominance(_MagnitudeRule):
         who = "the largest contributor has" if self.n == 1 else f"{self.n} contributors have"
         return f"{who} more than {self.k:g} % of the total"
 
-    @property
-    def told(self) -> tuple[str, str]:
-        """Name and reason without the percentage."""
-        return "dominance", "few contributors have most of the total"
-
     def lack(self, given: Contributions) -> Real:
         """What the total lacks so that the n largest have k percent of it."""
-        cells = _with_places(given, self.n, self.name)
+        cells = _with_largest(given, self.n, self.name)
         top = cells.largest[:, : self.n].sum(axis=1)
         lack = 100.0 / self.k * top - cells.absolute
-        agreed = _agreed(given, self.waivers)[:, : self.n]
+        # A cell with fewer than n contributors has empty places, which nobody need waive.
+        waived = _waived_places(given, self.waivers)[:, : self.n]
         absent = np.arange(self.n) >= cells.count[:, None]
-        return np.where((agreed | absent).all(axis=1), 0.0, lack)
+        return np.where((waived | absent).all(axis=1), 0.0, lack)
 
 
 @dataclass(frozen=True)
@@ -153,12 +147,15 @@ class PQ(_MagnitudeRule):
 
     def lack(self, given: Contributions) -> Real:
         """What the rest lacks to hide the largest contributor who needs protection."""
-        cells = _with_places(given, 2, self.name)
-        protected = _first(~_agreed(given, self.waivers) & (cells.largest > 0))
+        cells = _with_largest(given, 2, self.name)
+        may_be_target = ~_waived_places(given, self.waivers) & (cells.largest > 0)
+        protected = np.where(may_be_target.any(axis=1), may_be_target.argmax(axis=1), -1)
         rows = np.arange(len(cells))
+        # Who knows most of the rest is the largest other contributor, also one with a waiver.
         attacker = np.where(protected == 0, 1, 0)
         target = np.where(protected < 0, 0.0, cells.largest[rows, protected])
         rest = cells.absolute - cells.largest[rows, protected] - cells.largest[rows, attacker]
+        # Subtracting two contributions from their own sum may leave a rounding error.
         rest[cells.count <= 2] = 0.0
         return np.where(protected < 0, 0.0, self.p / self.q * target - rest)
 
@@ -219,10 +216,9 @@ class FewContributors(_MagnitudeRule):
         return np.where(few, self.range / 100.0 * cells.absolute, 0.0)
 
 
-def _with_places(given: Contributions, n: int, rule: str) -> CellContributions:
+def _with_largest(given: Contributions, n: int, rule: str) -> CellContributions:
     """The contributions to the published cells, if enough of the largest were kept."""
-    kept = given.largest.shape[1]
-    if kept < n:
+    if (kept := given.largest.shape[1]) < n:
         raise ParameterError(
             f"rule {rule} looks at the {n} largest contributions, but only {kept} were kept. "
             f"Tabulate with largest={n}."
@@ -230,16 +226,11 @@ def _with_places(given: Contributions, n: int, rule: str) -> CellContributions:
     return given.published
 
 
-def _agreed(given: Contributions, waivers: Sequence[str]) -> Mask:
+def _waived_places(given: Contributions, waivers: Sequence[str]) -> Mask:
     """Cells × places: whether the contributor agrees to be shown."""
     if not waivers:
         return np.zeros(given.owner.shape, dtype=bool)
     return np.asarray(np.isin(given.owner, given.places_of(waivers)) & (given.owner != NOBODY))
-
-
-def _first(which: Mask) -> Whole:
-    """The first place of each row that is true, -1 where none is."""
-    return np.where(which.any(axis=1), which.argmax(axis=1), -1)
 
 
 def _identifiers(waivers: Any) -> tuple[str, ...]:

@@ -1,11 +1,16 @@
-"""What is known or said of single cells: a-priori lists, earlier releases, codes for partners."""
+"""What is known or said of single cells: a-priori lists, earlier releases, codes for partners.
+
+`Listed` and `Exempt` are rules that follow an a-priori file, and `with_apriori` makes arguments of
+`Suppress` of it. `consistent` follows an earlier release. `write_transmission` sends a pattern with
+its true values to a partner who may see them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +19,7 @@ from discreet.design.base import Cell, Design
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.noise.checks import positive
-from discreet.rules.counts import Needs, Rule, Threshold
+from discreet.rules.counts import Needs, PrimaryRule, Threshold
 from discreet.rules.magnitudes import PQ, Dominance, FewContributors
 from discreet.suppress.argus import APriori, AprioriCells, read_apriori
 from discreet.suppress.pattern import Pattern, published_values
@@ -36,19 +41,11 @@ class Listed:
 
     apriori: APriori
     range: float = 10.0
+    name: ClassVar[str] = "listed"
+    why: ClassVar[str] = "listed as sensitive"
 
     def __post_init__(self) -> None:
         positive("range", self.range)
-
-    @property
-    def name(self) -> str:
-        """The rule in a word."""
-        return "listed"
-
-    @property
-    def why(self) -> str:
-        """Why a cell is sensitive."""
-        return "listed as sensitive"
 
     def primaries(self, table: TrueTable) -> Mask:
         """The cells that the file calls unsafe."""
@@ -58,8 +55,7 @@ class Listed:
         """What the file asks for, or a share of the value."""
         said = self.apriori.cells(table.design)
         share = self.range / 100.0 * np.abs(published_values(table))
-        usual = np.where(said.unsafe, share, 0.0)
-        return _or_said(usual, said.lower, said.unsafe), _or_said(usual, said.upper, said.unsafe)
+        return _levels(said, said.unsafe, share, share)
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Exempt:
         protection levels hold instead of the rule's.
     """
 
-    rule: Rule
+    rule: PrimaryRule
     codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
     apriori: APriori | None = None
 
@@ -97,12 +93,8 @@ class Exempt:
 
     def needs(self, table: TrueTable) -> Needs:
         """What the rule asks for, or the file where it says."""
-        found, (lower, upper) = self.primaries(table), self.rule.needs(table)
-        lower, upper = np.where(found, lower, 0.0), np.where(found, upper, 0.0)
-        if self.apriori is None:
-            return lower, upper
-        said = self.apriori.cells(table.design)
-        return _or_said(lower, said.lower, found), _or_said(upper, said.upper, found)
+        said = None if self.apriori is None else self.apriori.cells(table.design)
+        return _levels(said, self.primaries(table), *self.rule.needs(table))
 
     def _has_code(self, table: TrueTable) -> Mask:
         names = [axis.name for axis in table.design.axes]
@@ -118,7 +110,7 @@ class Exempt:
 
 
 def with_apriori(
-    table: TrueTable, rules: Sequence[Rule] | Rule, apriori: APriori | str | Path
+    table: TrueTable, rules: Sequence[PrimaryRule] | PrimaryRule, apriori: APriori | str | Path
 ) -> dict[str, Any]:
     """Arguments of `Suppress` that follow an a-priori file.
 
@@ -135,7 +127,7 @@ def with_apriori(
     known = replace(read, variables=read.variables or names)
     said = known.cells(table.design)
     several = list(rules) if isinstance(rules, Sequence) else [rules]
-    wrapped: list[Rule] = [Exempt(rule, apriori=known) for rule in several]
+    wrapped: list[PrimaryRule] = [Exempt(rule, apriori=known) for rule in several]
     if said.unsafe.any():
         wrapped.append(Listed(known))
     cells = [table.design.cell(int(k)) for k in np.flatnonzero(said.protected)]
@@ -154,12 +146,15 @@ def _factors(table: TrueTable, said: AprioriCells) -> list[tuple[dict[str, str],
     return [(table.design.cell(int(k)), float(said.cost[k] / values[k])) for k in priced]
 
 
-def _or_said(usual: Real, said: Real, where: Mask) -> Real:
-    """What a file says of some cells, and what is usual elsewhere."""
-    return np.where(where & np.isfinite(said), said, usual)
-
-
-_Name = frozenset[tuple[str, str]]
+def _levels(said: AprioriCells | None, sensitive: Mask, lower: Real, upper: Real) -> Needs:
+    """Protection levels of sensitive cells: those of a file where it says, or else the usual."""
+    lower, upper = np.where(sensitive, lower, 0.0), np.where(sensitive, upper, 0.0)
+    if said is None:
+        return lower, upper
+    return (
+        np.where(sensitive & np.isfinite(said.lower), said.lower, lower),
+        np.where(sensitive & np.isfinite(said.upper), said.upper, upper),
+    )
 
 
 def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppress:
@@ -175,10 +170,10 @@ def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppre
     """
     if not isinstance(earlier, Protected):
         raise ParameterError(f"an earlier release was expected, got {type(earlier).__name__}.")
-    here = _cells(table.design)
+    # Designs may order variables, codes and margins differently: cells are the same by their codes.
+    here, before = _named_cells(table.design), _named_cells(earlier.design)
     status = np.zeros(len(earlier.z), np.int8) if earlier.status is None else earlier.status
     was_shown = status == CellStatus.published
-    before = _cells(earlier.design)
     shown = {name for (name, _), is_shown in zip(before, was_shown, strict=True) if is_shown}
     hidden = {name for name, _ in before} - shown
     for name in shown - {name for name, _ in here}:
@@ -187,6 +182,7 @@ def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppre
             f"the earlier release shows cell {codes}, which this table does not have. Tabulate the "
             "margins of both together, so that what is known of them counts."
         )
+    # A cell that is not sensitive now is only frozen: a release of forced cells says so.
     sensitive = method.primary(table).primary
     again = [(cell, bool(sensitive[k])) for k, (name, cell) in enumerate(here) if name in shown]
     return replace(
@@ -197,7 +193,7 @@ def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppre
     )
 
 
-def _cells(design: Design) -> list[tuple[_Name, Cell]]:
+def _named_cells(design: Design) -> list[tuple[frozenset[tuple[str, str]], Cell]]:
     """All published cells by their codes, totals left out."""
     cells = (design.cell(k) for k in range(design.n_published))
     return [(frozenset((str(v), str(c)) for v, c in cell.items()), cell) for cell in cells]
@@ -209,7 +205,7 @@ SMALL_COUNT, BY_ONE, BY_TWO, CONCENTRATION = "A", "O", "T", "M"
 """Why a cell is confidential: few units, dominance by one or two, another concentration."""
 
 
-def confidentiality(rule: Rule) -> str:
+def confidentiality(rule: PrimaryRule) -> str:
     """The code of `CL_CONF_STATUS` for cells that a rule calls sensitive."""
     inside = getattr(rule, "rule", rule)
     if isinstance(inside, (Threshold, FewContributors)):
@@ -220,7 +216,7 @@ def confidentiality(rule: Rule) -> str:
 
 
 def write_transmission(
-    pattern: Pattern, path: str | Path, *, rules: Sequence[Rule] = (), dataflow: str
+    pattern: Pattern, path: str | Path, *, rules: Sequence[PrimaryRule] = (), dataflow: str
 ) -> Path:
     """Write all true values as SDMX-CSV that only its owner can read.
 
@@ -245,7 +241,7 @@ def write_transmission(
         {
             "OBS_VALUE": pattern.z,
             "OBS_STATUS": np.full(len(pattern.z), "A"),
-            "CONF_STATUS": _codes(pattern, rules),
+            "CONF_STATUS": _confidentiality_codes(pattern, rules),
         },
     )
     flow = pa.array([dataflow] * len(cells), pa.string())
@@ -254,7 +250,8 @@ def write_transmission(
     return Path(path)
 
 
-def _codes(pattern: Pattern, rules: Sequence[Rule]) -> Any:
+def _confidentiality_codes(pattern: Pattern, rules: Sequence[PrimaryRule]) -> Any:
+    # Reasons are kept as texts. Of two rules with the same reason the first one gave it.
     code_of = {rule.why: confidentiality(rule) for rule in reversed(rules)}
     codes = np.full(len(pattern.z), FREE, dtype=object)
     codes[pattern.secondary] = SECONDARY

@@ -1,33 +1,32 @@
-"""The proofs found so far, and what they still leave unproven."""
+"""What has to be proven of a pattern, the proofs found so far, and what they leave unproven."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csc_array, csr_array
 
 from discreet.arrays import Index, Real, Whole
 from discreet.solve.linear.changes import Change, MoveGoal
 from discreet.suppress.pattern import Pattern
-from discreet.suppress.proofs import CLOSE, sensitive, views_of
-from discreet.suppress.sums import NONE, Sums
+from discreet.suppress.proofs import CLOSE, lone_views, sensitive_sums
+from discreet.suppress.sums import NONE, TableSums
 
-if TYPE_CHECKING:
-    from scipy.sparse import csc_array
-
-
-Views = frozenset[int]
+ViewSet = frozenset[int]
 EVERYBODY = 0
-"""The view of somebody who is alone in no cell."""
-_NOBODY: Views = frozenset()
-_ALL: Views = frozenset([EVERYBODY])
-_ENOUGH = 1 - CLOSE / 2  # what share of a need is as good as all of it
+"""The view of somebody who is alone in no cell; lone contributors are numbered from one."""
+_NO_VIEWS: ViewSet = frozenset()
+_PUBLIC_VIEW: ViewSet = frozenset([EVERYBODY])
+# This share of a need is as good as all of it. Half of the tolerance of `Proofs.unproven`: what is
+# stored here as a proof must still be one there, after another rounding error.
+_ENOUGH = 1 - CLOSE / 2
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class Requirements:
     """What has to be proven: a way for a sensitive cell to go up or down.
 
     Attributes:
@@ -48,17 +47,13 @@ class Asked:
     need: Real
     known: Any
     knower: Index
-    exempt: dict[int, Views]
+    exempt: dict[int, ViewSet]
     special: dict[int, dict[int, float]]
 
     def __len__(self) -> int:
         return len(self.place)
 
-    def is_exempt(self, item: int, view: int) -> bool:
-        """Whether nothing needs to be proven to a contributor."""
-        return view in self.exempt.get(item, _NOBODY)
-
-    def held(self, views: Iterable[int]) -> Index:
+    def known_sums(self, views: Iterable[int]) -> Index:
         """The sums that contributors know, all together."""
         start, sums = self.known.indptr, self.known.indices
         found = [sums[start[v - 1] : start[v]] for v in views if v != EVERYBODY]
@@ -72,12 +67,11 @@ class Asked:
         return MoveGoal(int(self.total[item]), float(self.sign[item]), need)
 
 
-def asked_of(pattern: Pattern, sums: Sums, *, lone: bool) -> Asked:
+def requirements(pattern: Pattern, sums: TableSums, *, lone: bool) -> Requirements:
     """Everything a pattern's sensitive cells need."""
-    targets, places, below, above = sensitive(pattern)
-    views = views_of(pattern, targets, lone=lone)
-    primary = pattern.primary
-    total = np.concatenate([sums.of_cell[primary], sums.of_difference])
+    targets, places, below, above = sensitive_sums(pattern)
+    views = lone_views(pattern, targets, lone=lone)
+    total = np.concatenate([sums.of_cell[pattern.primary], sums.of_difference])
     up, down = np.flatnonzero(above > 0), np.flatnonzero(below > 0)
     target = np.concatenate([up, down])
     sign = np.repeat([1.0, -1.0], [len(up), len(down)])
@@ -87,40 +81,30 @@ def asked_of(pattern: Pattern, sums: Sums, *, lone: bool) -> Asked:
         for item, k in enumerate(target.tolist())
         if len(views.exempt_of(k))
     }
-    special = _special(views.rest, target, sign, need, exempt)
-    known = _known_sums(views.cells, sums)
+    special = _needs_from_within(views.rest, target, sign, need, exempt)
+    inside = views.cells.tocsr()[sums.inner].tocoo()
+    entries = (np.ones(inside.nnz), (inside.col, sums.of_row[inside.row]))
+    known = csr_array(entries, shape=(views.cells.shape[1], len(sums)))
     knower = np.full(len(sums), EVERYBODY, dtype=np.intp)
     knower[known.indices] = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr)) + 1
-    return Asked(places[target], total[target], sign, need, known, knower, exempt, special)
+    return Requirements(places[target], total[target], sign, need, known, knower, exempt, special)
 
 
-def _special(
-    rest: Any, target: Index, sign: Real, need: Real, exempt: dict[int, Views]
+def _needs_from_within(
+    rest: Any, target: Index, sign: Real, need: Real, exempt: dict[int, ViewSet]
 ) -> dict[int, dict[int, float]]:
     """Downward needs against contributors in the cell; those without any rest are exempt."""
+    # Against somebody who is in the cell, it cannot lose more than what others have in it.
     of_item = rest[target].tocoo()
     less = (sign[of_item.row] < 0) & (of_item.data < need[of_item.row])
     found: dict[int, dict[int, float]] = {}
-    for item, view, limit in zip(
-        of_item.row[less].tolist(),
-        (of_item.col[less] + 1).tolist(),
-        of_item.data[less].tolist(),
-        strict=True,
-    ):
+    for k in np.flatnonzero(less):
+        item, view, limit = int(of_item.row[k]), int(of_item.col[k]) + 1, float(of_item.data[k])
         if limit <= CLOSE * max(1.0, need[item]):
-            exempt[item] = exempt.get(item, _NOBODY) | {view}
+            exempt[item] = exempt.get(item, _NO_VIEWS) | {view}
         else:
             found.setdefault(item, {})[view] = limit
     return found
-
-
-def _known_sums(cells: csc_array, sums: Sums) -> Any:
-    """Contributors × sums, from inner cells × contributors."""
-    from scipy.sparse import csr_array
-
-    inside = cells.tocsr()[sums.inner].tocoo()
-    entries = (np.ones(inside.nnz), (inside.col, sums.of_row[inside.row]))
-    return csr_array(entries, shape=(cells.shape[1], len(sums)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,84 +119,87 @@ class _Proof:
     """
 
     change: Change
-    touched: Views
+    touched: ViewSet
     items: list[int]
     special: list[tuple[int, int]]
 
 
-class Bank:
+class ProofBank:
     """Proofs, and what they leave open.
 
     A proof for everybody leaves open the views of the few contributors whose cells it moves; what
     all proofs of an item have in common remains open.
 
     Args:
-      asked: What has to be proven.
+      required: What has to be proven.
       sums: The sums that changes move.
     """
 
-    def __init__(self, asked: Asked, sums: Sums) -> None:
-        self.asked, self._sums = asked, sums
+    def __init__(self, required: Requirements, sums: TableSums) -> None:
+        self.required, self._sums = required, sums
         self._row = np.full(len(sums), NONE)
         self._row[sums.of_row] = np.arange(len(sums.of_row))
         self._proofs: list[_Proof] = []
-        self._closed: list[int] = []  # how many sums each proof moves that may not move
-        self._of_item: list[list[int]] = [[] for _ in range(len(asked))]
+        # For each proof how many sums it moves that are closed now. A proof is not deleted when a
+        # sum is closed on trial: thinning opens most of them again.
+        self._closed: list[int] = []
+        self._of_item: list[list[int]] = [[] for _ in range(len(required))]
         self._of_special: dict[tuple[int, int], list[int]] = {}
         self._movers: dict[int, list[int]] = {}
         self._items_at: dict[int, list[int]] = {}
-        for item, total in enumerate(asked.total.tolist()):
+        for item, total in enumerate(required.total.tolist()):
             self._items_at.setdefault(total, []).append(item)
-        self._open: dict[int, Views] = {}
-        self._shut: set[int] = set()
+        self._open: dict[int, ViewSet] = {}  # what was found open, until a proof changes it
+        self._disabled: set[int] = set()
 
     def open_items(self) -> Index:
         """What is not proven yet in some view."""
-        found = [item for item in range(len(self.asked)) if self.open_views(item)]
+        found = [item for item in range(len(self.required)) if self.open_views(item)]
         return np.array(found, dtype=np.intp)
 
-    def open_views(self, item: int) -> Views:
+    def open_views(self, item: int) -> ViewSet:
         """The views in which something is not proven yet; everybody's where there is no proof."""
         if item not in self._open:
-            self._open[item] = self._found_open(item)
+            self._open[item] = self._find_open_views(item)
         return self._open[item]
 
-    def rise(self, item: int) -> int | None:
+    def _find_open_views(self, item: int) -> ViewSet:
+        if self.required.need[item] == 0:
+            return _NO_VIEWS
+        alive = [self._proofs[k] for k in self._of_item[item] if not self._closed[k]]
+        if not alive:
+            return _PUBLIC_VIEW
+        common = alive[0].touched - self.required.exempt.get(item, _NO_VIEWS)
+        for proof in alive[1:]:
+            if not common:
+                break
+            common &= proof.touched
+        return frozenset(view for view in common if not self._first_special(item, view))
+
+    def _first_special(self, item: int, view: int) -> list[int]:
+        """A proof for one contributor who needs less, if there is any."""
+        return [k for k in self._of_special.get((item, view), []) if not self._closed[k]][:1]
+
+    def ask_above_instead(self, item: int) -> int | None:
         """Ask above for what there is no room for below; the item that is asked for more, if any.
 
         The proofs that it has and that do not reach as far are taken from it.
         """
-        asked = self.asked
-        up = np.flatnonzero((asked.place == asked.place[item]) & (asked.sign > 0))
-        if asked.sign[item] > 0 or not len(up):
+        required = self.required
+        up = np.flatnonzero((required.place == required.place[item]) & (required.sign > 0))
+        if required.sign[item] > 0 or not len(up):
             return None
         above = int(up[0])
-        asked.need[above] += asked.need[item]
-        asked.need[item] = 0.0
-        asked.special.pop(item, None)
-        total, need = asked.total[above], asked.need[above] * _ENOUGH
+        required.need[above] += required.need[item]
+        required.need[item] = 0.0
+        required.special.pop(item, None)
+        total, need = required.total[above], required.need[above] * _ENOUGH
         changes = {k: self._proofs[k].change for k in self._of_item[above]}
         far = [k for k, c in changes.items() if c.values[c.places == total].sum() >= need]
         self._of_item[above] = far
         self._open.pop(item, None)
         self._open.pop(above, None)
         return above
-
-    def _found_open(self, item: int) -> Views:
-        if self.asked.need[item] == 0:
-            return _NOBODY
-        alive = [self._proofs[k] for k in self._of_item[item] if not self._closed[k]]
-        if not alive:
-            return _ALL
-        common = alive[0].touched - self.asked.exempt.get(item, _NOBODY)
-        for proof in alive[1:]:
-            if not common:
-                break
-            common &= proof.touched
-        return frozenset(v for v in common if not self._is_met(item, v))
-
-    def _is_met(self, item: int, view: int) -> bool:
-        return any(not self._closed[k] for k in self._of_special.get((item, view), []))
 
     def add(self, change: Change) -> int:
         """Take a change and its opposite as proofs of what they prove; how much was not before."""
@@ -221,21 +208,23 @@ class Bank:
 
     def _add_along(self, change: Change) -> int:
         """Store the change as far as it can go, if it proves anything new."""
-        room, asked = self._room(change), self.asked
-        touched = frozenset(np.unique(asked.knower[change.places]).tolist()) - _ALL
+        # One change proves every sensitive cell that it moves far enough, so a change that was
+        # found for one is taken as far as there is room and tried for all.
+        room, required = self._room(change), self.required
+        touched = frozenset(np.unique(required.knower[change.places]).tolist()) - _PUBLIC_VIEW
         items: list[int] = []
         special: list[tuple[int, int]] = []
         scale, new = 0.0, 0
         for total, move in zip(change.places.tolist(), change.values.tolist(), strict=True):
             for item in self._items_at.get(total, ()):
-                pace = move * asked.sign[item]
+                pace = move * required.sign[item]
                 if pace <= 0:
                     continue
-                if room * pace >= asked.need[item] * _ENOUGH:
+                if room * pace >= required.need[item] * _ENOUGH:
                     items.append(item)
-                    scale = max(scale, asked.need[item] / pace)
+                    scale = max(scale, required.need[item] / pace)
                     new += len(self.open_views(item) - touched)
-                for view, limit in asked.special.get(item, {}).items():
+                for view, limit in required.special.get(item, {}).items():
                     if view not in touched and room * pace >= limit * _ENOUGH:
                         special.append((item, view))
                         scale = max(scale, limit / pace)
@@ -263,21 +252,22 @@ class Bank:
         sums = self._sums
         limit = np.where(change.values < 0, sums.down[change.places], sums.up[change.places])
         room = float((limit / np.abs(change.values)).min(initial=np.inf))
+        # The change itself is possible; a room just below one is a rounding error.
         return max(room, 1.0) if room > 1 - CLOSE / 4 else room
 
-    def forget(self, total: int) -> list[int]:
-        """Take back all changes that move a sum; what is open then."""
-        self._shut.add(total)
-        return [item for item in self._turned(total, 1) if self.open_views(item)]
+    def disable_proofs(self, total: int) -> list[int]:
+        """Leave all proofs aside that move a sum; what is open then."""
+        self._disabled.add(total)
+        return [item for item in self._count_closed(total, 1) if self.open_views(item)]
 
-    def restore(self, total: int) -> None:
-        """Undo `forget`, if a sum was forgotten."""
-        if total in self._shut:
-            self._shut.remove(total)
-            self._turned(total, -1)
+    def enable_proofs(self, total: int) -> None:
+        """Undo `disable_proofs`, if it was called for a sum."""
+        if total in self._disabled:
+            self._disabled.remove(total)
+            self._count_closed(total, -1)
 
-    def _turned(self, total: int, change: int) -> list[int]:
-        """Take proofs back or in again that a sum decides about; whose they are."""
+    def _count_closed(self, total: int, change: int) -> list[int]:
+        """Count a sum as closed, or no more, in the proofs that move it; what they prove."""
         items: set[int] = set()
         for number in self._movers.get(total, []):
             self._closed[number] += change
@@ -288,25 +278,27 @@ class Bank:
             self._open.pop(item, None)
         return sorted(items)
 
-    def changes(self) -> csc_array:
-        """Changes that prove everything, inner cells in doubt × proofs."""
-        from scipy.sparse import csc_array
-
-        used = sorted({k for item in range(len(self.asked)) for k in self._needed(item)})
+    def changes(self, n_inner: int) -> csc_array:
+        """Changes that prove everything, inner cells × proofs."""
+        used = sorted({k for item in range(len(self.required)) for k in self._proofs_to_keep(item)})
         rows, data, ends = [np.empty(0, np.int64)], [np.empty(0)], [0]
         for number in used:
             change = self._proofs[number].change
             row = self._row[change.places]
-            rows.append(row[row != NONE])
+            rows.append(self._sums.inner[row[row != NONE]])
             data.append(change.values[row != NONE])
             ends.append(ends[-1] + len(rows[-1]))
-        shape = (len(self._sums.of_row), len(used))
-        return csc_array((np.concatenate(data), np.concatenate(rows), ends), shape=shape)
+        entries = (np.concatenate(data), np.concatenate(rows), ends)
+        found = csc_array(entries, shape=(n_inner, len(used)))
+        found.sum_duplicates()
+        return found
 
-    def _needed(self, item: int) -> list[int]:
+    def _proofs_to_keep(self, item: int) -> list[int]:
         """Proofs of one item that together leave as little open as all do."""
-        asked, found = self.asked, []
-        common: Views | None = None if asked.need[item] > 0 else _NOBODY
+        # One proof is enough against everybody whose cells it leaves alone; the next is kept only
+        # where it helps against some of the others. Patterns would else carry thousands.
+        required, found = self.required, []
+        common: ViewSet | None = None if required.need[item] > 0 else _NO_VIEWS
         for number in self._of_item[item]:
             proof = self._proofs[number]
             if self._closed[number]:
@@ -314,9 +306,9 @@ class Bank:
             left = proof.touched if common is None else common & proof.touched
             if common is None or len(left) < len(common):
                 found.append(number)
-                common = left - asked.exempt.get(item, _NOBODY)
+                common = left - required.exempt.get(item, _NO_VIEWS)
             if not common:
                 return found
         for view in common or ():
-            found += [k for k in self._of_special.get((item, view), []) if not self._closed[k]][:1]
+            found += self._first_special(item, view)
         return found

@@ -29,7 +29,7 @@ from discreet.suppress.pattern import Pattern
 from discreet.tables.statement import Sentence
 
 Residual = Literal["rmse", "variance", "scaled", "none"]
-_DEPENDENT = 1e-7
+_DEPENDENT = 1e-7  # the share of a column below which what others leave of it is rounding
 
 
 class Replaced(NamedTuple):
@@ -95,14 +95,9 @@ class Decimals:
           pattern: The pattern.
           rng: Generator of the residual.
         """
-        found = self.replace(
-            pattern.design,
-            pattern.suppressed,
-            pattern.z,
-            pattern.y,
-            known=pattern.known,
-            normal=rng.standard_normal,
-        )
+        given = pattern.design, pattern.suppressed, pattern.z, pattern.y
+        found = self.replace(*given, known=pattern.known, normal=rng.standard_normal)
+        # A sum that published cells give is replaced by its true value, which must be no secret.
         failed = np.flatnonzero(pattern.primary & ~found.is_decimal)
         if len(failed) and not self.force:
             raise DataError(
@@ -136,59 +131,67 @@ class Decimals:
         shown = np.flatnonzero(~suppressed)
         columns = _columns(z[shown].astype(np.float64))
         inner = None if y is None else _columns(y.astype(np.float64))
-        self._check_truth(inner)
-        systems = [
-            unknowns(X[:, shown], values, known=known, y=None if inner is None else inner[:, k])
-            for k, values in enumerate(columns.T)
-        ]
-        truth = _solution(systems) if inner is None else inner[systems[0].cells]
-        replaced = self._replaced(systems[0], truth, normal)
-        whole = np.stack([system.known for system in systems], axis=1)
-        whole[systems[0].cells] = replaced
-        is_decimal = _open(X, suppressed, systems[0])
-        published = _columns(z.astype(np.float64))
-        published[suppressed] = _exact_where_given(
-            (X.T @ whole)[suppressed], columns, is_decimal[suppressed]
-        )
-        place = design.inner_in_published()
-        whole[place >= 0] = published[place[place >= 0]]
-        shape = slice(None) if z.ndim == 2 else 0
-        return Replaced(whole[:, shape], published[:, shape], is_decimal)
-
-    def _check_truth(self, inner: Real | None) -> None:
         needs_truth = self.residual in ("variance", "scaled") or self.modulo is not None
         if inner is None and needs_truth:
             raise DataError(
                 "the inner cells are not known, so neither the variance of the residual nor a "
                 "modulo can be taken. Use residual='rmse' without modulo."
             )
+        # Which cells are unknown depends on the pattern alone: all values have the same equations.
+        systems = [
+            unknowns(X[:, shown], values, known=known, y=None if inner is None else inner[:, k])
+            for k, values in enumerate(columns.T)
+        ]
+        system, whole = systems[0], np.stack([each.known for each in systems], axis=1)
+        if inner is None:
+            # Any cells with the given sums have the same fit; the smallest are the fit itself.
+            across = system.equations.T.tocsc()
+            truth = np.stack([combination(across, each.right) for each in systems], axis=1)
+        else:
+            truth = inner[system.cells]
+        whole[system.cells] = self._decimals(system, truth, normal)
+        is_decimal = suppressed.copy()
+        is_decimal[suppressed] = ~find_spanned(system.equations, system.restrict(X[:, suppressed]))
+        published = _columns(z.astype(np.float64))
+        # Sums that published cells give have no rounding errors where these are whole numbers.
+        sums = (X.T @ whole)[suppressed]
+        is_given = ~is_decimal[suppressed][:, None] & (columns == np.rint(columns)).all(axis=0)
+        published[suppressed] = np.where(is_given, np.rint(sums), sums)
+        # An inner cell that is published has one value, not two that differ by a rounding error.
+        place = design.inner_in_published()
+        whole[place >= 0] = published[place[place >= 0]]
+        shape = slice(None) if z.ndim == 2 else 0
+        return Replaced(whole[:, shape], published[:, shape], is_decimal)
 
-    def _replaced(self, system: Unknowns, truth: Real, normal: Any) -> Real:
-        """The unknown cells with decimals, a column for each value."""
+    def _decimals(self, system: Unknowns, truth: Real, normal: Any) -> Real:
+        """Decimals of the unknown cells, a column for each value."""
         part = truth if self.modulo is None else truth - self.modulo * (truth // self.modulo)
         true_residual = free_part(system.equations, part)
         fitted = truth - true_residual
         if self.residual == "none" or not len(system.cells):
             return fitted
-        dimensions = self._dimensions(system)
-        if self.residual == "rmse":
-            random = free_part(system.equations, normal(truth.shape[::-1]).T)
-            return fitted + _unit_length(random) * self.rmse * math.sqrt(dimensions)
-        loadings = _loadings(true_residual)
-        random = free_part(system.equations, normal((len(loadings), len(truth))).T)
-        scale = 1.0 if self.residual == "variance" else self.scale
-        return fitted + scale * (_scores(random) @ loadings)
-
-    def _dimensions(self, system: Unknowns) -> int:
-        """How many dimensions published cells leave open; few of them are an error."""
-        found = len(system.cells) - rank(system.equations)
-        if found == 1 and self.residual != "rmse" and not self.force:
+        # As many numbers as published cells leave open; a length is spread over so many.
+        dimensions = len(system.cells) - rank(system.equations)
+        if dimensions == 1 and self.residual != "rmse" and not self.force:
             raise ParameterError(
                 "the published cells leave a single number open, so a residual with the true "
                 "variance is the true one or its mirror image. Use residual='rmse', or force=True "
                 "where that is known."
             )
-        return found
+        if self.residual == "rmse":
+            # A value is a row of the draw, so that its numbers do not depend on how many there are.
+            random = free_part(system.equations, normal(truth.shape[::-1]).T)
+            lengths = np.linalg.norm(random, axis=0)
+            unit = random / np.where(lengths > 0, lengths, 1.0)
+            return fitted + unit * self.rmse * math.sqrt(dimensions)
+        # Orthonormal random columns with the loadings of the true residual have its covariances.
+        loadings = _loadings(true_residual)
+        random = free_part(system.equations, normal((len(loadings), len(truth))).T)
+        scale = 1.0 if self.residual == "variance" else self.scale
+        # QR leaves the signs open, and libraries differ in them: the diagonal is made positive.
+        q, r = np.linalg.qr(random)
+        scores = q * np.sign(np.diag(r))
+        return fitted + scale * (scores @ loadings)
 
     def sentences(self) -> list[Sentence]:
         """What the statement says of the decimals."""
@@ -225,19 +228,9 @@ def _columns(values: Array) -> Real:
     return values[:, None] if values.ndim == 1 else values
 
 
-def _solution(systems: list[Unknowns]) -> Real:
-    """The smallest unknown cells with the given sums, for each value."""
-    equations = systems[0].equations
-    return np.stack([combination(equations.T.tocsc(), s.right) for s in systems], axis=1)
-
-
-def _unit_length(vectors: Real) -> Real:
-    lengths = np.linalg.norm(vectors, axis=0)
-    return vectors / np.where(lengths > 0, lengths, 1.0)
-
-
 def _loadings(residual: Real) -> Real:
     r"""`W` of :math:`E = TW` with orthonormal `T`; dependent columns add no row."""
+    # By hand, since QR gives dependent columns a row of rounding errors.
     scores: list[Real] = []
     for column in residual.T:
         rest = column - sum((t * (t @ column) for t in scores), np.zeros(len(column)))
@@ -246,23 +239,3 @@ def _loadings(residual: Real) -> Real:
             scores.append(rest / length)
     found: Real = np.array(scores).reshape(len(scores), len(residual)) @ residual
     return found
-
-
-def _scores(random: Real) -> Real:
-    """Orthonormal columns of the same span, in the same order and direction."""
-    q, r = np.linalg.qr(random)
-    found: Real = q * np.sign(np.diag(r))
-    return found
-
-
-def _open(X: Any, suppressed: Mask, system: Unknowns) -> Mask:
-    """Suppressed cells that do not follow from published ones."""
-    found = suppressed.copy()
-    found[suppressed] = ~find_spanned(system.equations, system.restrict(X[:, suppressed]))
-    return found
-
-
-def _exact_where_given(sums: Real, shown: Real, is_decimal: Mask) -> Real:
-    """Sums without rounding errors where published cells give them and are whole numbers."""
-    is_given = ~is_decimal[:, None] & (shown == np.rint(shown)).all(axis=0)
-    return np.where(is_given, np.rint(sums), sums)

@@ -1,61 +1,42 @@
-"""Secondary suppression by elimination: no sensitive cell follows from published ones."""
+"""Secondary suppression by elimination: no sensitive cell follows from published ones.
+
+Cells are published by priority, each unless some sensitive column would come to lie in the span of
+published ones. What lone contributors know counts as published to them.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.sparse import csc_array, hstack
 
-from discreet.arrays import Index, Mask, Real, Whole
-from discreet.design.base import Design
+from discreet.arrays import Mask, Real, Whole
 from discreet.errors import InfeasibleError
 from discreet.randomness import stream
 from discreet.solve.linear.elimination import SpanChoice, SpanConflict, SpanSelection, select
 from discreet.solve.linear.elimination_kernels import NONE
 from discreet.suppress.pattern import Pattern
+from discreet.suppress.plan import PublicationPlan, cell_name
 from discreet.suppress.proofs import attackers
 from discreet.suppress.sums import ChosenRows, chosen_rows
 from discreet.tables.magnitude import NOBODY
 
-if TYPE_CHECKING:
-    from scipy.sparse import csc_array
-
-
+# Each round protects the sums that told somebody something. A table in which that goes on for so
+# long is refused rather than searched for ever.
 _ROUNDS = 100
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What may be published of a table.
-
-    Attributes:
-      must: Positions of cells that are published in any case.
-      order: Positions of the others that may be, most important first.
-      zeros_are_public: Whether every empty published cell is published, as an empty one.
-      widths_rise: Whether an interval for which there is no room below may lie above instead.
-    """
-
-    must: Index
-    order: Index
-    zeros_are_public: bool
-    widths_rise: bool = False
-
-    @property
-    def publishable(self) -> Index:
-        """Positions of all cells that may be published; those that are in any case come first."""
-        return np.concatenate([self.must, self.order])
-
-
-def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:
+def suppress_by_gauss(
+    pattern: Pattern, plan: PublicationPlan, *, singletons: bool = True
+) -> Pattern:
     """The pattern with secondary suppressions; nothing sensitive is spanned by published cells.
 
     Args:
       pattern: Sensitive cells; other states are not looked at.
-      plan: What may be published, by priority. Cells in neither list stay suppressed.
+      plan: What may be published, by priority.
       singletons: Whether lone contributors must not learn sensitive cells either.
 
     Raises:
@@ -66,9 +47,11 @@ def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) 
         found = select(model.choice())
         if found.conflict is not None and model.has_every_row:
             raise _infeasible(pattern, plan, model, found.conflict)
+        # Fewer rows make more cells follow from others, so that a conflict on representatives may
+        # be none on all rows.
         if found.conflict is not None:
             model = _Model(pattern, plan, singletons, every_row=True)
-        elif not model.protect_told(found):
+        elif not model.protect_telling_sums(found):
             return pattern.showing(plan.publishable[~found.rejected])
     raise InfeasibleError(
         "someone alone in several cells can still combine them after "
@@ -77,10 +60,10 @@ def suppress_by_gauss(pattern: Pattern, plan: Plan, *, singletons: bool = True) 
 
 
 class _Model:
-    """The columns of a selection, and the sums that turned out to be telling."""
+    """The columns of a selection, with the sums that turned out to tell somebody something."""
 
     def __init__(
-        self, pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool = False
+        self, pattern: Pattern, plan: PublicationPlan, singletons: bool, *, every_row: bool = False
     ) -> None:
         known = chosen_rows(pattern, zeros_are_public=plan.zeros_are_public, every_row=every_row)
         self.has_every_row = every_row or len(known.inner) == pattern.design.n_inner
@@ -91,26 +74,28 @@ class _Model:
         self.owner = np.full(self.protected.shape[1], NOBODY)
         self.lone, self.attacker = self.X[:, :0], np.empty(0, np.int64)
         if singletons:
-            lone = lone_columns(pattern, known, whole_cells=plan.zeros_are_public)
-            self.lone, self.attacker = lone.columns, lone.attacker
+            self.lone, self.attacker = _lone_knowledge(
+                pattern, known, whole_cells=plan.zeros_are_public
+            )
+            # Whether a cell is somebody's own is seen on all inner cells, not on chosen rows.
             everywhere = pattern.design.matrix().astype(np.int64).tocsc()
-            self.owner = owners(pattern, self._sensitive(pattern, everywhere))
+            self.owner = _owners(pattern, self._sensitive(pattern, everywhere))
 
     def _sensitive(self, pattern: Pattern, columns: csc_array) -> csc_array:
         """Columns of the primary cells and of the sensitive differences."""
-        return _joined([columns[:, self.primary], columns @ pattern.difference_signs()])
+        return _join([columns[:, self.primary], columns @ pattern.difference_signs()])
 
     def choice(self) -> SpanChoice:
         """The selection to be made."""
-        candidates = self.X[:, self.plan.publishable]
-        return SpanChoice(
-            candidates, self.protected, self.owner, self.lone, self.attacker, len(self.plan.must)
-        )
+        columns, n_forced = self.X[:, self.plan.publishable], len(self.plan.must)
+        return SpanChoice(columns, self.protected, self.owner, self.lone, self.attacker, n_forced)
 
-    def protect_told(self, chosen: SpanSelection) -> bool:
+    def protect_telling_sums(self, chosen: SpanSelection) -> bool:
         """Protect the sums that tell a primary to someone who knows several cells, if any do."""
+        # Only at the end: which of a person's cells combine depends on all published cells, and
+        # trying each candidate against each combination would cost a system for every step.
         found = []
-        for p, coefficients, scale in told_sums(
+        for p, coefficients, scale in _telling_sums(
             chosen.protected, chosen.lone, self.owner, self.attacker
         ):
             column = scale * self.protected[:, [p]]
@@ -118,23 +103,23 @@ class _Model:
                 column = column - coefficient * self.lone[:, [j]]
             found.append(column)
         if found:
-            self.protected = _joined([self.protected, *found])
+            self.protected = _join([self.protected, *found])
             self.owner = np.concatenate([self.owner, np.full(len(found), NOBODY)])
         return bool(found)
 
 
-def _joined(columns: list[csc_array]) -> csc_array:
-    from scipy.sparse import csc_array, hstack
-
+def _join(columns: list[csc_array]) -> csc_array:
     joined = csc_array(hstack(columns, format="csc"))
     joined.eliminate_zeros()
     return joined
 
 
-def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: SpanConflict) -> InfeasibleError:
+def _infeasible(
+    pattern: Pattern, plan: PublicationPlan, model: _Model, why: SpanConflict
+) -> InfeasibleError:
     design = pattern.design
     if why.protected < len(model.primary):
-        what = f"sensitive cell {name_of(design, int(model.primary[why.protected]))}"
+        what = f"sensitive cell {cell_name(design, int(model.primary[why.protected]))}"
     else:
         what = "a sensitive difference of cells"
     if why.candidate == NONE:
@@ -142,7 +127,7 @@ def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: SpanConflict) 
             f"{what} follows from what everybody or a lone contributor knows, whatever is "
             "suppressed. Make the table coarser, or let empty cells be suppressed (zeros=True)."
         )
-    cell = name_of(design, int(plan.must[why.candidate]))
+    cell = cell_name(design, int(plan.must[why.candidate]))
     return InfeasibleError(
         f"{what} cannot be protected: it follows, for everybody or for a lone contributor, once "
         f"cell {cell} is published with the other cells that must be. Take it out of forced= or "
@@ -150,35 +135,14 @@ def _infeasible(pattern: Pattern, plan: Plan, model: _Model, why: SpanConflict) 
     )
 
 
-def name_of(design: Design, position: int) -> str:
-    """A published cell in words."""
-    codes = design.cell(position) if design.axes else {"cell": str(position)}
-    return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
-
-
-_SPARE = 4  # random sums beyond the number of things that one person knows
-_NEAR = 1e-6  # squared distances below this are looked at exactly
-
-
-@dataclass(frozen=True, eq=False)
-class Lone:
-    """What single persons know.
-
-    Attributes:
-      columns: A column for each thing known, rows × things.
-      attacker: Who knows it.
-    """
-
-    columns: csc_array
-    attacker: Whole
-
-
-def owners(pattern: Pattern, columns: csc_array) -> Whole:
+def _owners(pattern: Pattern, columns: csc_array) -> Whole:
     """For each column, inner cells × columns, who alone contributes to it, or nobody."""
     who = attackers(pattern)
     if pattern.y is None or not (who != NOBODY).any():
         return np.full(columns.shape[1], NOBODY)
     is_lone = who != NOBODY
+    # Numbers are all equal when the square of their sum is their count times the sum of squares, by
+    # Cauchy and Schwarz: three products with the columns in place of a loop over them.
     occupied = columns.T @ (pattern.y != 0).astype(np.int64)
     n = columns.T @ is_lone.astype(np.int64)
     total = columns.T @ np.where(is_lone, who, 0)
@@ -187,17 +151,14 @@ def owners(pattern: Pattern, columns: csc_array) -> Whole:
     return np.where(alone, total // np.maximum(n, 1), NOBODY)
 
 
-def lone_columns(pattern: Pattern, known: ChosenRows, *, whole_cells: bool) -> Lone:
-    """What lone contributors know.
+def _lone_knowledge(
+    pattern: Pattern, known: ChosenRows, *, whole_cells: bool
+) -> tuple[csc_array, Whole]:
+    """What lone contributors know, a column for each thing on the known rows, and who knows it.
 
-    Args:
-      pattern: The pattern.
-      known: The columns of the published cells, on the rows that count.
-      whole_cells: Whether empty cells are public, so that whoever is alone in a published cell
-        knows its value; otherwise he knows his inner cells alone.
+    Where empty cells are public, whoever is alone in a published cell knows the whole cell;
+    otherwise he knows his inner cells alone.
     """
-    from scipy.sparse import csc_array, hstack
-
     who = np.append(attackers(pattern), NOBODY)[known.inner]
     alone = np.flatnonzero(who != NOBODY)
     units = csc_array(
@@ -205,20 +166,22 @@ def lone_columns(pattern: Pattern, known: ChosenRows, *, whole_cells: bool) -> L
         shape=(len(who), len(alone)),
     )
     if not whole_cells:
-        return Lone(units, who[alone])
-    owner = owners(pattern, pattern.design.matrix().astype(np.int64).tocsc())
+        return units, who[alone]
+    owner = _owners(pattern, pattern.design.matrix().astype(np.int64).tocsc())
     columns = known.columns
+    # A cell whose rows are all lone ones follows from them already.
     lone_rows = columns.T @ (who != NOBODY).astype(np.int64)
     cells = np.flatnonzero((owner != NOBODY) & (np.diff(columns.indptr) > lone_rows))
     both = csc_array(hstack([units, columns[:, cells]], format="csc"))
-    return Lone(both, np.concatenate([who[alone], owner[cells]]))
+    return both, np.concatenate([who[alone], owner[cells]])
 
 
-def told_sums(
-    primaries: csc_array,
-    lone: csc_array,
-    owner: Whole,
-    attacker: Whole,
+_SPARE = 4  # random sums beyond the number of things that one person knows: no chance agreements
+_NEAR = 1e-6  # squared distances of columns of length one; anything nearer is looked at exactly
+
+
+def _telling_sums(
+    primaries: csc_array, lone: csc_array, owner: Whole, attacker: Whole
 ) -> Iterator[tuple[int, dict[int, int], int]]:
     """Primaries that follow for somebody who knows several cells.
 
@@ -233,6 +196,8 @@ def told_sums(
     """
     known = np.flatnonzero(np.diff(lone.indptr))
     who, times = np.unique(attacker[known], return_counts=True)
+    # Exact systems for each person and primary would be many and long. A column that is a
+    # combination of others stays one under random sums, so short sums rule out nearly all.
     width = int(times.max(initial=0)) + _SPARE
     shadows, of_lone = _shadows(primaries, width), _shadows(lone, width)
     for one in who[times > 1]:
@@ -265,6 +230,7 @@ def _combination(known: csc_array, target: csc_array) -> tuple[list[int], int] |
     """Whole numbers with `scale · target = known · coefficients`, if there are any."""
     rows = np.union1d(known.indices, target.indices)
     joined = np.hstack([known.tocsr()[rows].toarray(), target.tocsr()[rows].toarray()])
+    # In fractions, since rounding would decide whether somebody's sum gives a cell exactly.
     lines = [[Fraction(int(value)) for value in line] for line in joined]
     pivots = _reduce(lines, known.shape[1])
     if any(line[-1] for line in lines[len(pivots) :]):

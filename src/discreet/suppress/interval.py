@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,167 +19,236 @@ from discreet.arrays import Array, Index, Mask, Real
 from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.solve.linear.changes import Change, Changes
-from discreet.suppress.bank import EVERYBODY, Bank, asked_of
-from discreet.suppress.gauss import Plan, name_of
+from discreet.suppress.bank import EVERYBODY, ProofBank, Requirements, requirements
 from discreet.suppress.pattern import PUBLISHED, SECONDARY, Pattern
+from discreet.suppress.plan import PublicationPlan, cell_name
 from discreet.suppress.proofs import Proofs
-from discreet.suppress.sums import NONE, Sums, sums_of
+from discreet.suppress.sums import NONE, TableSums, table_sums
 
-if TYPE_CHECKING:
-    from scipy.sparse import csc_array
-
-
-_CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
-_LARGE = 25_000  # sums from which on costs are compared near a sensitive cell only
+# A program of more sums takes too long to be solved for each sensitive cell: in larger tables costs
+# are compared among the sums near the cell, and boxes take the place of programs elsewhere.
+_LARGE = 25_000
 _NEAR_COST = 6_000  # sums near a sensitive cell among which further suppressions are chosen
-_NEAR = 2_000  # sums near a sensitive cell among which other proofs are looked for first
-_EFFORT = 20_000_000  # sums of all programs of thinning together, a minute or two
-_EFFORT_OF_SWAPS = 10_000_000  # the same for swaps
+# Thinning asks whether there is any proof, not for the cheapest: fewer sums are enough.
+_NEAR = 2_000
+# Effort is counted in sums of programs and not by a clock, so that the same table has the same
+# pattern on every machine. This much takes a minute or two.
+_EFFORT = 20_000_000
+_EFFORT_OF_SWAPS = 10_000_000
+# A sum on which more needs rest stays suppressed: all of them would have to be proven anew, and one
+# that fails is enough for all programs to have been in vain.
+_MOST_ITEMS = 60
+# What a move of a suppressed cell costs beside the cheapest cell that is shown. Not nothing: a
+# program would move any number of them, and each lone cell that moves leaves one more view open.
+_FREE = 1e-3
+_CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
+_CHEAPER = 1 - 1e-9  # a swap must gain more than rounding errors
 
 
-def suppress_by_interval(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:
+def suppress_by_interval(
+    pattern: Pattern, plan: PublicationPlan, *, singletons: bool = True
+) -> Pattern:
     """The pattern with secondary suppressions and proofs of all intervals.
 
-    Args:
-      pattern: Sensitive cells with what they need.
-      plan: What may be published, by priority. Cells in neither list stay suppressed.
-      singletons: Whether intervals are proven against lone contributors as well.
-
-    Raises:
-      InfeasibleError: A sensitive cell cannot have its interval, whatever else is suppressed.
+    The arguments are those of `suppress_by_gauss`; intervals that nothing gives are an error.
     """
     try:
-        return _searched(pattern, plan, singletons, every_row=False)
+        return _search_pattern(pattern, plan, singletons, every_row=False)
     except InfeasibleError:
-        return _searched(pattern, plan, singletons, every_row=True)
+        # Representatives stand for many inner cells, and may lack the one that makes the room.
+        return _search_pattern(pattern, plan, singletons, every_row=True)
 
 
-def _searched(pattern: Pattern, plan: Plan, singletons: bool, *, every_row: bool) -> Pattern:
-    search = Search(pattern, plan, singletons=singletons, every_row=every_row)
+def _search_pattern(
+    pattern: Pattern, plan: PublicationPlan, singletons: bool, *, every_row: bool
+) -> Pattern:
+    search = IntervalSearch(pattern, plan, singletons=singletons, every_row=every_row)
     search.prove()
     search.repair()
+    # Swaps start from a pattern without needless cells, and may make others needless.
     search.thin()
     search.swap()
     search.thin()
     return search.pattern()
 
 
-class Search:
+class IntervalSearch:
     """Open sums, the proofs found so far, and the programs that find more."""
 
     def __init__(
-        self, pattern: Pattern, plan: Plan, *, singletons: bool, every_row: bool = False
+        self, pattern: Pattern, plan: PublicationPlan, *, singletons: bool, every_row: bool = False
     ) -> None:
         start = pattern.showing(plan.publishable)
         self.start, self.plan, self.singletons = start, plan, singletons
         self.effort: int | None = _EFFORT
-        self.sums = sums_of(start, zeros_are_public=plan.zeros_are_public, every_row=every_row)
-        self.cells = _Cells(start, plan, self.sums)
+        self.sums = table_sums(start, zeros_are_public=plan.zeros_are_public, every_row=every_row)
+        self.cells = _SumCosts(start, plan, self.sums)
         self.is_open = self.cells.open_in(start.suppressed)
-        self.bank = Bank(asked_of(start.showing(plan.must), self.sums, lone=singletons), self.sums)
+        # Which inner cells everybody knows follows from the cells that are shown in any case.
+        needs = requirements(start.showing(plan.must), self.sums, lone=singletons)
+        self.bank = ProofBank(needs, self.sums)
 
     def prove(self) -> None:
         """Find proofs among the cells that are suppressed already, if there are not too many."""
         if self.is_open.sum() > _LARGE:
             return
         within = Changes(self.sums, self.is_open, effort=_EFFORT)
-        items = self._hardest_first()
+        items = self._hardest_first(self.bank.open_items())
         for done, item in enumerate(items.tolist(), 1):
             prove_one(self.bank, within, item)
             report("proofs", done / len(items))
 
-    def _hardest_first(self) -> Index:
-        items = self.bank.open_items()
-        return items[np.argsort(-self.bank.asked.need[items], kind="stable")]
+    def _hardest_first(self, items: Index) -> Index:
+        # A change that meets a large need often meets smaller ones on its way.
+        return items[np.argsort(-self.bank.required.need[items], kind="stable")]
 
     def repair(self) -> None:
         """Suppress further cells for what has no proof."""
-        whole, _ = self._whole()
-        items = self._hardest_first().tolist()
+        whole, _ = self._whole_table()
+        items = self._hardest_first(self.bank.open_items()).tolist()
         for done, item in enumerate(items, 1):
             while views := sorted(self.bank.open_views(item)):
-                change = cheapest_for(self.bank, whole, item, views)
+                change = self._cheapest(whole, item, views)
                 if change is not None:
-                    open_for(change, self.bank, whole, self.is_open)
+                    self._open_moved(change, whole)
                 if change is None or not self.bank.add(change):
-                    items.append(self._risen(item, views))
+                    above = self.bank.ask_above_instead(item) if self.plan.widths_rise else None
+                    if above is None:
+                        raise self.infeasible(item, views)
+                    items.append(above)
             report("intervals", done / len(items))
 
-    def _risen(self, item: int, views: list[int]) -> int:
-        """What is asked above in place of something that no suppression gives below."""
-        above = self.bank.rise(item) if self.plan.widths_rise else None
-        if above is None:
-            raise self.infeasible(item, views)
-        return above
-
-    def _whole(self, effort: int | None = None) -> tuple[Changes, Real]:
+    def _whole_table(self, effort: int | None = None) -> tuple[Changes, Real]:
         """Changes of all sums that may be open, and what moves of those cost that are not yet."""
-        prices = self.cells.costs(self.is_open)
+        prices = self.cells.prices(self.is_open)
         can = np.isfinite(prices)
         near = _NEAR_COST if can.sum() > _LARGE else None
         whole = Changes(self.sums, can, prices, near=near, effort=effort)
-        whole.price(np.flatnonzero(self.is_open), FREE)
+        whole.price(np.flatnonzero(self.is_open), _FREE)
         return whole, prices
 
-    def swap(self) -> None:
-        """Suppress cheaper cells in place of dearer ones, as far as a fixed effort goes."""
-        whole, prices = self._whole(_EFFORT_OF_SWAPS)
-        swaps = Swaps(self.bank, whole, self.is_open, self.cells.cost, prices)
-        candidates = self.cells.dearest_first(self.is_open)
-        for done, total in enumerate(candidates.tolist(), 1):
-            swaps.attempt(total)
-            report("swaps", done / len(candidates))
+    def _cheapest(self, whole: Changes, item: int, views: list[int]) -> Change | None:
+        """The cheapest proof in all views, or else in as many as possible."""
+        required = self.bank.required
+        while views:
+            change = whole.cheapest(required.goal(item, views), required.known_sums(views))
+            if change is not None:
+                return change
+            # Together lone contributors may know too much for one proof, but not half of them.
+            views = views[: len(views) // 2]
+        return None
+
+    def _open_moved(self, change: Change, whole: Changes) -> list[int]:
+        """Open the sums that a change moves; which were not."""
+        opened = change.places[~self.is_open[change.places]]
+        self.is_open[opened] = True
+        whole.price(opened, _FREE)
+        found: list[int] = opened.tolist()
+        for total in found:
+            self.bank.enable_proofs(total)
+        return found
 
     def thin(self) -> None:
         """Publish secondary cells again whose proofs can be replaced."""
         within = Changes(self.sums, self.is_open, near=_NEAR, effort=self.effort)
-        candidates = self.cells.dearest_first(self.is_open)
-        self.is_open[thin(self.bank, within, candidates, self.sums.lines)] = False
+        bank, required = self.bank, self.bank.required
+        lines = OpenLines(required, within.moves, self.sums.lines)
+        published = []
+        # The dearest first, since each cell that is published makes the next harder to publish.
+        candidates = self.cells.dearest_first(self.is_open).tolist()
+        for done, total in enumerate(candidates, 1):
+            report("thinning", done / len(candidates))
+            if lines.would_fix(total):
+                continue
+            within.close(total)
+            items = np.array(bank.disable_proofs(total), dtype=np.intp)
+            # Needs in the same line are the hardest to prove without it: a failure shows soonest.
+            near = lines.share_line(total, required.total[items])
+            order = np.lexsort((-required.need[items], ~near))
+            is_tried = len(items) <= _MOST_ITEMS
+            if is_tried and all(prove_one(bank, within, int(item)) for item in items[order]):
+                published.append(total)
+                lines.close(total)
+            else:
+                within.close(total, closed=False)
+                bank.enable_proofs(total)
+        self.is_open[np.array(published, dtype=np.intp)] = False
         self.effort = within.effort
 
-    def pattern(self) -> Pattern:
-        """The pattern with its proofs."""
-        state = self.start.state.copy()
-        state[self.cells.free] = PUBLISHED
-        sums = self.sums.of_cell[self.cells.free]
-        hidden = (sums != NONE) & self.is_open[sums]
-        state[self.cells.free[hidden]] = SECONDARY
-        proofs = Proofs(_on_all_rows(self.bank, self.sums, self.start), self.singletons)
-        lower, upper = self._needs()
-        return replace(self.start, state=state, proofs=proofs, lower=lower, upper=upper)
+    def swap(self) -> None:
+        """Suppress cheaper cells in place of dearer ones, as far as a fixed effort goes."""
+        whole, prices = self._whole_table(_EFFORT_OF_SWAPS)
+        candidates = self.cells.dearest_first(self.is_open).tolist()
+        for done, total in enumerate(candidates, 1):
+            self._try_swap(total, whole, prices)
+            report("swaps", done / len(candidates))
 
-    def _needs(self) -> tuple[Real, Real]:
-        """What the intervals need, with what was moved up."""
-        asked, n = self.bank.asked, len(self.start.z)
-        sides = []
-        for sign in (-1, 1):
-            need = np.zeros(n)
-            items = np.flatnonzero((asked.sign == sign) & (asked.place < n))
-            need[asked.place[items]] = asked.need[items]
-            sides.append(need)
-        return sides[0], sides[1]
+    def _try_swap(self, total: int, whole: Changes, prices: Real) -> None:
+        """Close a sum if others that cost less together can prove what it did."""
+        whole.close(total)
+        items = self._hardest_first(np.array(self.bank.disable_proofs(total), dtype=np.intp))
+        opened: list[int] = []
+        if self._prove_for_less(items.tolist(), opened, float(self.cells.cost[total]), whole):
+            self.is_open[total] = False
+            return
+        for other in opened:
+            self.is_open[other] = False
+            whole.price(np.array([other]), prices[other], free=False)
+            self.bank.disable_proofs(other)
+        whole.close(total, closed=False)
+        self.bank.enable_proofs(total)
+
+    def _prove_for_less(
+        self, items: list[int], opened: list[int], limit: float, whole: Changes
+    ) -> bool:
+        """Prove everything again, and list the sums that were opened; whether they cost less."""
+        for item in items:
+            while views := sorted(self.bank.open_views(item)):
+                change = self._cheapest(whole, item, views)
+                if change is None:
+                    return False
+                opened += self._open_moved(change, whole)
+                is_dearer = self.cells.cost[opened].sum() >= limit * _CHEAPER
+                if is_dearer or not self.bank.add(change):
+                    return False
+        return True
+
+    def pattern(self) -> Pattern:
+        """The pattern with its proofs, and with needs as they were moved up."""
+        n, free, required = len(self.start.z), self.cells.free, self.bank.required
+        state = self.start.state.copy()
+        state[free] = PUBLISHED
+        sums = self.sums.of_cell[free]
+        state[free[(sums != NONE) & self.is_open[sums]]] = SECONDARY
+        lower, upper = np.zeros(n), np.zeros(n)
+        for sign, need in ((-1, lower), (1, upper)):
+            items = np.flatnonzero((required.sign == sign) & (required.place < n))
+            need[required.place[items]] = required.need[items]
+        proofs = Proofs(self.bank.changes(self.start.design.n_inner), self.singletons)
+        return replace(self.start, state=state, proofs=proofs, lower=lower, upper=upper)
 
     def infeasible(self, item: int, views: list[int]) -> InfeasibleError:
         """The error for something that no suppression gives."""
-        asked, design = self.bank.asked, self.start.design
-        place, n = int(asked.place[item]), len(self.start.z)
-        what = f"cell {name_of(design, place)}" if place < n else "a sensitive difference"
-        side = "above" if asked.sign[item] > 0 else "below"
+        required, design = self.bank.required, self.start.design
+        place, n = int(required.place[item]), len(self.start.z)
+        what = f"cell {cell_name(design, place)}" if place < n else "a sensitive difference"
+        side = "above" if required.sign[item] > 0 else "below"
         who = "" if views[0] == EVERYBODY else " for somebody who is alone in another cell"
         return InfeasibleError(
-            f"{what} needs an interval that reaches {asked.need[item]:g} {side} its value, which "
-            f"no suppression gives{who}: cells that must be shown, and cells known to be empty, "
-            "do not leave it that much room. Ask for less, take cells out of frozen=, or let empty "
-            "cells be suppressed (zeros=True)."
+            f"{what} needs an interval that reaches {required.need[item]:g} {side} its value, "
+            f"which no suppression gives{who}: cells that must be shown, and cells known to be "
+            "empty, do not leave it that much room. Ask for less, take cells out of frozen=, or "
+            "let empty cells be suppressed (zeros=True)."
         )
 
 
-class _Cells:
+class _SumCosts:
     """Which published cells a sum stands for, and what it costs to open it."""
 
-    def __init__(self, pattern: Pattern, plan: Plan, sums: Sums) -> None:
+    def __init__(self, pattern: Pattern, plan: PublicationPlan, sums: TableSums) -> None:
         self.sums, self.free = sums, plan.order
         costs = np.abs(pattern.z).astype(np.float64) if pattern.costs is None else pattern.costs
+        # Even an empty cell costs something, or programs would suppress any number of them.
         unit = 1.0 if pattern.z.dtype.kind in "iu" else _CHEAP * float(costs.max(initial=1.0))
         self.cost = self.total(costs + unit, plan.order)
         self.fixed = self.total(np.ones(len(costs)), plan.must) > 0
@@ -198,11 +267,12 @@ class _Cells:
         shown = np.flatnonzero(~suppressed)
         return np.asarray(self.total(np.ones(len(suppressed)), shown) == 0)
 
-    def costs(self, is_open: Mask) -> Real:
+    def prices(self, is_open: Mask) -> Real:
         """What it costs to open each sum; infinite where a cell of it must be shown."""
+        # In units of the cheapest cell that is shown, so that `_FREE` is little in every table.
         shown = self.cost[~is_open & ~self.fixed]
         least = float(shown[shown > 0].min(initial=1.0)) if len(shown) else 1.0
-        return np.where(self.fixed & ~is_open, np.inf, np.maximum(self.cost / least, FREE))
+        return np.where(self.fixed & ~is_open, np.inf, np.maximum(self.cost / least, _FREE))
 
     def dearest_first(self, is_open: Mask) -> Index:
         """Open sums that could be published."""
@@ -210,141 +280,31 @@ class _Cells:
         return found[np.argsort(-self.cost[found], kind="stable")]
 
 
-def _on_all_rows(bank: Bank, sums: Sums, pattern: Pattern) -> csc_array:
-    """The changes in use on all inner cells."""
-    from scipy.sparse import csc_array
-
-    found = bank.changes().tocoo()
-    entries = (found.data, (sums.inner[found.row], found.col))
-    return csc_array(entries, shape=(pattern.design.n_inner, found.shape[1]))
-
-
-FREE = 1e-3
-"""What a move of a suppressed cell costs, beside the cheapest cell that is shown."""
-_CHEAPER = 1 - 1e-9
-
-
-class Swaps:
-    """Sums that are open, and the programs that say what else could be.
-
-    Args:
-      bank: Proofs of everything asked.
-      whole: Changes of all sums that may be open.
-      is_open: Which sums are; changed in place.
-      cost: What it costs that a sum is open.
-      prices: What a unit of each sum's move costs as long as it is not open.
-    """
-
-    def __init__(self, bank: Bank, whole: Changes, is_open: Mask, cost: Real, prices: Real) -> None:
-        self._bank, self._whole, self._open = bank, whole, is_open
-        self._cost, self._prices = cost, prices
-
-    def attempt(self, total: int) -> bool:
-        """Close a sum if others that cost less together can prove what it did."""
-        self._whole.close(total)
-        items = np.array(self._bank.forget(total), dtype=np.intp)
-        order = np.argsort(-self._bank.asked.need[items], kind="stable")
-        opened: list[int] = []
-        if self._replaced(items[order].tolist(), opened, float(self._cost[total])):
-            self._open[total] = False
-            return True
-        for other in opened:
-            self._open[other] = False
-            self._whole.price(np.array([other]), self._prices[other], free=False)
-            self._bank.forget(other)
-        self._whole.close(total, closed=False)
-        self._bank.restore(total)
-        return False
-
-    def _replaced(self, items: list[int], opened: list[int], limit: float) -> bool:
-        """Prove everything again, and list the sums that were opened; whether they cost less."""
-        for item in items:
-            while views := sorted(self._bank.open_views(item)):
-                change = cheapest_for(self._bank, self._whole, item, views)
-                if change is None:
-                    return False
-                opened += open_for(change, self._bank, self._whole, self._open)
-                if self._cost[opened].sum() >= limit * _CHEAPER or not self._bank.add(change):
-                    return False
-        return True
-
-
-def cheapest_for(bank: Bank, whole: Changes, item: int, views: list[int]) -> Change | None:
-    """The cheapest proof in all views, or else in as many as possible."""
-    while views:
-        change = whole.cheapest(bank.asked.goal(item, views), bank.asked.held(views))
-        if change is not None:
-            return change
-        views = views[: len(views) // 2]
-    return None
-
-
-def open_for(change: Change, bank: Bank, whole: Changes, is_open: Mask) -> list[int]:
-    """Open the sums that a change moves; which were not."""
-    opened = change.places[~is_open[change.places]]
-    is_open[opened] = True
-    whole.price(opened, FREE)
-    for total in opened.tolist():
-        bank.restore(total)
-    return list(opened.tolist())
-
-
-_MOST_ITEMS = 60  # needs that rest on a sum from which on it is not tried whether it can be shown
-
-
-def thin(bank: Bank, within: Changes, candidates: Index, lines: Any) -> Index:
-    """The candidates that need not be suppressed, each tried in its turn.
-
-    Args:
-      bank: Proofs of everything asked.
-      within: Changes of the open sums.
-      candidates: Open sums that may be published, in the order in which they are tried.
-      lines: Sums × equations between them.
-    """
-    neighbours = Neighbours(bank, within.moves, lines)
-    published = []
-    for done, total in enumerate(candidates.tolist(), 1):
-        report("thinning", done / len(candidates))
-        if neighbours.would_fix(total):
-            continue
-        within.close(total)
-        items = np.array(bank.forget(total), dtype=np.intp)
-        near = neighbours.has(total, bank.asked.total[items])
-        order = np.lexsort((-bank.asked.need[items], ~near))
-        is_tried = len(items) <= _MOST_ITEMS
-        if is_tried and all(prove_one(bank, within, int(item)) for item in items[order]):
-            published.append(total)
-            neighbours.close(total)
-        else:
-            within.close(total, closed=False)
-            bank.restore(total)
-    return np.array(published, dtype=np.intp)
-
-
-class Neighbours:
+class OpenLines:
     """The open sums of each line, to see at once that one is needed.
 
+    Most sums that cannot be published are the last but one of a line with a sensitive cell; a look
+    at the line says so without a program.
+
     Args:
-      bank: What has to be proven.
+      required: What has to be proven.
       is_open: Which sums are open.
       lines: Sums × equations between them.
     """
 
-    def __init__(self, bank: Bank, is_open: Mask, lines: Any) -> None:
-        asked, n = bank.asked, len(is_open)
-        self._open = is_open.copy()
+    def __init__(self, required: Requirements, is_open: Mask, lines: Any) -> None:
+        self._open, self._required = is_open.copy(), required
         self._by_sum, self._by_line = lines.tocsr(), lines.tocsc()
-        self._asked = asked
-        self._item = np.full(n, -1, dtype=np.int64)
-        self._item[asked.total] = np.arange(len(asked))
+        self._item = np.full(len(is_open), -1, dtype=np.int64)
+        self._item[required.total] = np.arange(len(required))
 
     def would_fix(self, total: int) -> bool:
         """Whether a line would give a sensitive sum to everybody or to a lone contributor."""
         if not self._open[total]:
             return False
-        return any(self._tells(others) for others in self._lines(total))
+        return any(self._gives_one(others) for others in self._lines(total))
 
-    def has(self, total: int, sums: Array) -> Mask:
+    def share_line(self, total: int, sums: Array) -> Mask:
         """Which of some sums share a line with a sum."""
         found = [np.empty(0, np.int64), *self._lines(total)]
         return np.isin(sums, np.concatenate(found))
@@ -354,35 +314,37 @@ class Neighbours:
         self._open[total] = False
 
     def _lines(self, total: int) -> Iterator[Array]:
+        """The other open sums of each line of a sum."""
         start, end = self._by_sum.indptr[total : total + 2]
         for line in self._by_sum.indices[start:end]:
             first, last = self._by_line.indptr[line : line + 2]
             others = self._by_line.indices[first:last]
             yield others[self._open[others] & (others != total)]
 
-    def _tells(self, others: Array) -> bool:
-        """Whether a line with these open sums gives one of them."""
+    def _gives_one(self, others: Array) -> bool:
+        """Whether a line with these open sums gives a sensitive one of them."""
         if len(others) == 1:
             return bool(self._item[others[0]] >= 0)
-        whose = self._asked.knower[others]
+        whose = self._required.knower[others]
         for who in np.unique(whose[whose != EVERYBODY]).tolist():
             rest = others[whose != who]
             if len(rest) == 1 and self._item[rest[0]] >= 0:
-                return not self._asked.is_exempt(int(self._item[rest[0]]), who)
+                return who not in self._required.exempt.get(int(self._item[rest[0]]), ())
         return False
 
 
-def prove_one(bank: Bank, within: Changes, item: int) -> bool:
+def prove_one(bank: ProofBank, within: Changes, item: int) -> bool:
     """Look for proofs of one thing in all views; whether there are.
 
     A proof for everybody leaves open the views of the few contributors whose cells it moves.
     """
-    if EVERYBODY in bank.open_views(item) and not _prove(bank, within, item, [EVERYBODY]):
+    if EVERYBODY in bank.open_views(item) and not _prove_at_once(bank, within, item, [EVERYBODY]):
         return False
+    # Views are met together where possible, and halved where not: one program often serves many.
     waiting = [sorted(bank.open_views(item))]
     while waiting:
         views = [v for v in waiting.pop() if v in bank.open_views(item)]
-        if not views or _prove(bank, within, item, views):
+        if not views or _prove_at_once(bank, within, item, views):
             continue
         if len(views) == 1:
             return False
@@ -391,9 +353,9 @@ def prove_one(bank: Bank, within: Changes, item: int) -> bool:
     return True
 
 
-def _prove(bank: Bank, within: Changes, item: int, views: list[int]) -> bool:
+def _prove_at_once(bank: ProofBank, within: Changes, item: int, views: list[int]) -> bool:
     """Look for one change that proves something in some views at once."""
-    change = within.cheapest(bank.asked.goal(item, views), bank.asked.held(views))
+    change = within.cheapest(bank.required.goal(item, views), bank.required.known_sums(views))
     if change is not None:
         bank.add(change)
     return change is not None and not bank.open_views(item).intersection(views)

@@ -20,68 +20,64 @@ from discreet.errors import ParameterError
 from discreet.progress import report
 from discreet.solve.linear.changes import Change, Changes
 from discreet.solve.linear.covering import Covering, Cuts
-from discreet.suppress.bank import EVERYBODY, Bank
-from discreet.suppress.gauss import Plan
-from discreet.suppress.interval import Search, suppress_by_interval
+from discreet.suppress.bank import EVERYBODY, ProofBank
+from discreet.suppress.interval import IntervalSearch, suppress_by_interval
 from discreet.suppress.pattern import Pattern
+from discreet.suppress.plan import PublicationPlan
 
 Pair = tuple[int, int]
+"""Something that has to be proven, and the view in which it is."""
+# Tables with more published cells are refused: each round has a program for every need and view.
 LARGEST = 500
-"""Tables with more published cells are refused."""
 _ROUNDS = 300
-_ROUGH = 0.05  # how far from the bound choices may be while covers are still found
-_STALLED = 10  # rounds in which the relaxation may stay where it is
+# How far from the bound choices may be while covers are still found: an exact optimum of a problem
+# that lacks covers is thrown away in the next round.
+_ROUGH = 0.05
+_STALLED = 10  # rounds in which the bound of the relaxation may stay where it is
 _CLOSE = 1e-6
 
 
-def suppress_by_optimum(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> Pattern:
+def suppress_by_optimum(
+    pattern: Pattern, plan: PublicationPlan, *, singletons: bool = True
+) -> Pattern:
     """The pattern of least cost with proofs of all intervals, and the bound of all such costs.
 
     Where the least cost is not found within a fixed number of steps, the cheapest pattern found has
-    a bound below its cost.
-
-    Args:
-      pattern: Sensitive cells with what they need.
-      plan: What may be published. Cells in neither list stay suppressed.
-      singletons: Whether intervals are proven against lone contributors as well.
-
-    Raises:
-      ParameterError: The table is too large.
-      InfeasibleError: A sensitive cell cannot have its interval, whatever else is suppressed.
+    a bound below its cost. The arguments are those of `suppress_by_gauss`.
     """
-    _check_size(pattern)
+    known, relaxed = _relax(pattern, plan, singletons)
+    found = relaxed.cheaper_than(known)
+    return replace(found, bound=min(relaxed.bound, found.cost))
+
+
+def lower_bound(pattern: Pattern, plan: PublicationPlan, *, singletons: bool = True) -> float:
+    """What every pattern with all intervals costs at least, by a linear relaxation."""
+    return _relax(pattern, plan, singletons)[1].bound
+
+
+def _relax(pattern: Pattern, plan: PublicationPlan, singletons: bool) -> tuple[Pattern, _LeastCost]:
+    """A pattern with all intervals as the cost to beat, and the relaxation of its problem."""
+    if len(pattern.z) > LARGEST:
+        raise ParameterError(
+            f"patterns of least cost are for tables of at most {LARGEST} published cells, but this "
+            f'one has {len(pattern.z):,}. Use secondary="interval".'
+        )
     known = suppress_by_interval(pattern, plan, singletons=singletons)
-    asked = replace(pattern, lower=known.lower, upper=known.upper)
-    optimum = _Optimum(asked, plan, singletons)
-    optimum.relax()
-    found = optimum.cheaper_than(known)
-    return replace(found, bound=min(optimum.bound, found.cost))
+    # Widths for which there was no room below have moved up; both patterns need the same.
+    relaxed = _LeastCost(replace(pattern, lower=known.lower, upper=known.upper), plan, singletons)
+    relaxed.relax()
+    return known, relaxed
 
 
-def lower_bound(pattern: Pattern, plan: Plan, *, singletons: bool = True) -> float:
-    """What every pattern with all intervals costs at least, by a linear relaxation.
-
-    Args:
-      pattern: Sensitive cells with what they need; other states are not looked at.
-      plan: What may be published. Cells in neither list stay suppressed.
-      singletons: Whether intervals are proven against lone contributors as well.
-    """
-    _check_size(pattern)
-    known = suppress_by_interval(pattern, plan, singletons=singletons)
-    optimum = _Optimum(replace(pattern, lower=known.lower, upper=known.upper), plan, singletons)
-    optimum.relax()
-    return optimum.bound
-
-
-class _Optimum:
+class _LeastCost:
     """The covers found so far, and the bound that follows.
 
     Attributes:
       bound: What every pattern costs at least.
     """
 
-    def __init__(self, pattern: Pattern, plan: Plan, singletons: bool) -> None:
-        self.search = Search(pattern, plan, singletons=singletons, every_row=True)
+    def __init__(self, pattern: Pattern, plan: PublicationPlan, singletons: bool) -> None:
+        self.search = IntervalSearch(pattern, plan, singletons=singletons, every_row=True)
         start = self.search.start
         sums, cells = self.search.sums, self.search.cells
         costs = np.abs(start.z).astype(np.float64) if start.costs is None else start.costs
@@ -92,7 +88,7 @@ class _Optimum:
         self.bound = self.least = start.cost
         self.covering = Covering(self.cost)
         self.cuts = Cuts(sums, self.always, self.choice)
-        items = range(len(self.search.bank.asked))
+        items = range(len(self.search.bank.required))
         self.watched: dict[Pair, None] = dict.fromkeys((item, EVERYBODY) for item in items)
         self.proofs: list[Change] = []
 
@@ -106,8 +102,11 @@ class _Optimum:
             stalled = 0 if self.bound > before else stalled + 1
             if chosen.share is None or stalled > _STALLED:
                 return
-            share = _without_rounding(chosen.share)
-            if not self._watch(share) and not self._covered(share > 0):
+            share = np.where(chosen.share < _CLOSE, 0.0, chosen.share)
+            share = np.where(share > 1 - _CLOSE, 1.0, share)
+            # Views that were missed before are asked first; a search through all of them takes
+            # programs for every sensitive cell and lone contributor.
+            if not self._cover_watched(share) and not self._cover_choice(share > 0):
                 return
 
     def cheaper_than(self, known: Pattern) -> Pattern:
@@ -119,8 +118,12 @@ class _Optimum:
             report("least cost", min(1.0, self.bound / max(known.cost, _CLOSE)))
             if chosen.share is None or self.bound >= known.cost * (1 - _CLOSE):
                 return known
-            is_missing = self._covered(chosen.share > 0)
-            known = min(self._completed(), known, key=lambda pattern: pattern.cost)
+            is_missing = self._cover_choice(chosen.share > 0)
+            # A choice that lacks something is completed all the same: it may be the best pattern
+            # when the rounds end.
+            self.search.repair()
+            self.search.thin()
+            known = min(self.search.pattern(), known, key=lambda pattern: pattern.cost)
             if not is_missing and gap == 0:
                 return known
             gap = gap if is_missing else 0.0
@@ -128,87 +131,64 @@ class _Optimum:
 
     def _raise_bound(self, added: float) -> None:
         bound = self.least + added
+        # Whole costs have whole sums: a bound of 61.2 means 62.
         if self.is_whole:
             bound = float(np.ceil(bound - _CLOSE * max(1.0, bound)))
         self.bound = max(self.bound, bound)
 
-    def _watch(self, share: Real) -> bool:
+    def _cover_watched(self, share: Real) -> bool:
         """Add covers that parts of cells miss, of what was missed before; whether there are any."""
-        found = [(pair, self._cover(pair, share)) for pair in self.watched]
+        found = [(pair, self._missed_cover(pair, share)) for pair in self.watched]
         missed = [(pair, cover) for pair, cover in found if cover is not None]
         for pair, cover in missed:
             self._add(pair, cover)
         return len(missed) > 0
 
-    def _covered(self, chosen: Mask) -> bool:
+    def _cover_choice(self, chosen: Mask) -> bool:
         """Add covers that a choice of whole cells misses; whether there are any."""
-        share = chosen.astype(np.float64)
-        pairs = self._missed(chosen)
+        pairs = self._unproven_pairs(chosen)
         for pair in pairs:
-            if not self._cover_apart(pair, share):
+            share, is_found = chosen.astype(np.float64), False
+            # Covers without a cell in common raise the bound more than many with the same one.
+            while (cover := self._missed_cover(pair, share)) is not None:
+                self._add(pair, cover)
+                share[cover > 0] = 1.0
+                is_found = True
+            # A cover missed by a rounding error is not given. This weaker one holds all the same:
+            # the choice lacks a proof, so one of the other cells must be open.
+            if not is_found:
                 self._add(pair, 1.0 - share)
             self.watched[pair] = None
         return len(pairs) > 0
 
-    def _cover_apart(self, pair: Pair, share: Real) -> int:
-        """Add covers that have no cell in common beyond the choice; how many there are."""
-        found, share = 0, share.copy()
-        while (cover := self._cover(pair, share)) is not None:
-            self._add(pair, cover)
-            share[cover > 0] = 1.0
-            found += 1
-        return found
-
-    def _cover(self, pair: Pair, share: Real) -> Real | None:
-        asked, views = self.search.bank.asked, [pair[1]]
-        return self.cuts.cut(asked.goal(pair[0], views), asked.held(views), share)
+    def _missed_cover(self, pair: Pair, share: Real) -> Real | None:
+        required, views = self.search.bank.required, [pair[1]]
+        return self.cuts.cut(required.goal(pair[0], views), required.known_sums(views), share)
 
     def _add(self, pair: Pair, cover: Real) -> None:
         if cover.sum() < 1 - _CLOSE:
             raise self.search.infeasible(pair[0], [pair[1]])
         self.covering.add(cover)
 
-    def _missed(self, chosen: Mask) -> list[Pair]:
+    def _unproven_pairs(self, chosen: Mask) -> list[Pair]:
         """What has no proof among the open cells, one view of each; the bank holds the proofs."""
         search = self.search
-        search.is_open = self._open(chosen)
-        search.bank = bank = Bank(search.bank.asked, search.sums)
+        search.is_open = self.always.copy()
+        search.is_open[self.choice[chosen]] = True
+        search.bank = bank = ProofBank(search.bank.required, search.sums)
         for change in self.proofs:
             if search.is_open[change.places].all():
                 bank.add(change)
         within = Changes(replace(search.sums, boxes=None), search.is_open)
         items = bank.open_items().tolist()
-        found = [(item, self._first_missed(bank, within, item)) for item in items]
+        found = [(item, self._first_unproven_view(bank, within, item)) for item in items]
         return [(item, view) for item, view in found if view is not None]
 
-    def _first_missed(self, bank: Bank, within: Changes, item: int) -> int | None:
-        asked = bank.asked
+    def _first_unproven_view(self, bank: ProofBank, within: Changes, item: int) -> int | None:
+        required = bank.required
         while views := sorted(bank.open_views(item))[:1]:
-            change = within.cheapest(asked.goal(item, views), asked.held(views))
+            change = within.cheapest(required.goal(item, views), required.known_sums(views))
             if change is None or not bank.add(change):
                 return views[0]
             self.proofs.append(change)
         return None
-
-    def _open(self, chosen: Mask) -> Mask:
-        is_open = self.always.copy()
-        is_open[self.choice[chosen]] = True
-        return is_open
-
-    def _completed(self) -> Pattern:
-        """The choice just checked with what it lacks, less what is not needed."""
-        self.search.repair()
-        self.search.thin()
-        return self.search.pattern()
-
-
-def _without_rounding(share: Real) -> Real:
-    return np.where(share < _CLOSE, 0.0, np.where(share > 1 - _CLOSE, 1.0, share))
-
-
-def _check_size(pattern: Pattern) -> None:
-    if len(pattern.z) > LARGEST:
-        raise ParameterError(
-            f"patterns of least cost are for tables of at most {LARGEST} published cells, but this "
-            f'one has {len(pattern.z):,}. Use secondary="interval".'
-        )

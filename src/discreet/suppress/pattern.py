@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Cell, Design
+from discreet.design.support import spread
 from discreet.errors import DesignError, ParameterError
 from discreet.rules.counts import Difference
 from discreet.suppress.proofs import Proofs
+from discreet.tables.canonical import Arrangement
 from discreet.tables.show import frame_of
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from scipy.sparse import csc_array
 
 
 PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
@@ -27,6 +29,8 @@ PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 LETTERS = {".": PUBLISHED, "p": PRIMARY, "s": SECONDARY}
 """How other programs' patterns write the states."""
 _NAMES = np.array(["published", "primary", "secondary"])
+_PUBLISHED_PARTS = ("z", "state", "lower", "upper", "costs")  # one value for each published cell
+_INNER_PARTS = ("y", "lone", "owner", "known")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,12 +79,15 @@ class Pattern:
             raise ParameterError("the states of a pattern are 0 (published), 1 and 2 (suppressed).")
         object.__setattr__(self, "state", state)
         object.__setattr__(self, "z", np.asarray(self.z))
-        for name in ("z", "state", "lower", "upper", "costs"):
-            _check_length(getattr(self, name), self.design.n_published, name)
-        for name in ("y", "lone", "owner", "known"):
-            _check_length(getattr(self, name), self.design.n_inner, name)
-        for side in self.bounds or ():
-            _check_length(side, self.design.n_published, "bounds")
+        n, m = self.design.n_published, self.design.n_inner
+        lengths = [(n, name, getattr(self, name)) for name in _PUBLISHED_PARTS]
+        lengths += [(m, name, getattr(self, name)) for name in _INNER_PARTS]
+        for expected, name, values in [*lengths, *((n, "bounds", b) for b in self.bounds or ())]:
+            if values is not None and np.shape(values) != (expected,):
+                raise DesignError(
+                    f"{name} of a pattern needs one value for each of {expected:,} cells, but has "
+                    f"shape {np.shape(values)}."
+                )
 
     @classmethod
     def from_labels(
@@ -164,10 +171,26 @@ class Pattern:
         state[cell if isinstance(cell, int) else self.position(cell)] = PUBLISHED
         return self.with_state(state)
 
+    def put_back(self, design: Design, order: Arrangement) -> Pattern:
+        """The pattern of a table in another order, for the design as it was given."""
+        place = order.published
+        moved: dict[str, Any] = {}
+        for where, names in ((place, _PUBLISHED_PARTS), (order.inner, _INNER_PARTS)):
+            for name in names:
+                if (values := getattr(self, name)) is not None:
+                    moved[name] = spread(values, where, len(where))
+        moved["reasons"] = {int(place[k]): why for k, why in self.reasons.items()}
+        moved["differences"] = tuple(
+            replace(d, cells=tuple(int(place[k]) for k in d.cells)) for d in self.differences
+        )
+        if self.bounds is not None:
+            moved["bounds"] = tuple(spread(side, place, len(place)) for side in self.bounds)
+        if self.proofs is not None:
+            moved["proofs"] = self.proofs.put_back(order.inner)
+        return replace(self, design=design, **moved)
+
     def difference_signs(self) -> csc_array:
         """The coefficients of each sensitive difference: published cells × differences."""
-        from scipy.sparse import csc_array
-
         each = self.differences
         cells = [k for d in each for k in d.cells]
         signs = [s for d in each for s in d.signs]
@@ -177,10 +200,9 @@ class Pattern:
 
     def difference_columns(self) -> csc_array:
         """The inner cells of each sensitive difference: a sparse column each."""
-        from scipy.sparse import csc_array
-
         X = self.design.matrix().astype(np.int64)
         columns = csc_array(X @ self.difference_signs())
+        # A cell less a part of it: the inner cells of the part cancel, but stay as stored zeros.
         columns.eliminate_zeros()
         return columns
 
@@ -204,7 +226,11 @@ def of_table(table: TrueTable) -> dict[str, Any]:
     cells to which nobody contributes are known to be empty. Inner cells that were not read are
     taken from published ones, where each of them is published.
     """
-    given, places = table.contributions, _published_inner(table)
+    design, given, places = table.design, table.contributions, None
+    # With more inner cells than published ones some are not published: no need to look.
+    if design.n_inner <= design.n_published:
+        found = design.inner_in_published()
+        places = None if (found < 0).any() else found
     if given is None or table.unit not in (None, given.value):
         if table.inner is None and places is None:
             return {}
@@ -215,16 +241,8 @@ def of_table(table: TrueTable) -> dict[str, Any]:
         inner = given.published.taken(places)
     if inner is None:
         return {}
-    lone, known = inner.count == 1, inner.count == 0
-    return {"y": inner.sum, "lone": lone, "owner": inner.lone, "known": known}
-
-
-def _published_inner(table: TrueTable) -> Whole | None:
-    """The published cell that is each inner cell, if all are published."""
-    if table.design.n_inner > table.design.n_published:
-        return None
-    places = table.design.inner_in_published()
-    return None if (places < 0).any() else places
+    counts = inner.count
+    return {"y": inner.sum, "lone": counts == 1, "owner": inner.lone, "known": counts == 0}
 
 
 def published_values(table: TrueTable) -> Array:
@@ -235,7 +253,7 @@ def published_values(table: TrueTable) -> Array:
 
 def _states(design: Design, labels: Mapping[Any, str] | Sequence[str] | str) -> NDArray[np.int8]:
     if not isinstance(labels, Mapping):
-        return _from_letters(list(labels))
+        return np.array([_state(letter) for letter in labels], dtype=np.int8)
     state = np.full(design.n_published, PUBLISHED, dtype=np.int8)
     names = [axis.name for axis in design.axes]
     for cell, letter in labels.items():
@@ -243,22 +261,12 @@ def _states(design: Design, labels: Mapping[Any, str] | Sequence[str] | str) -> 
             raise ParameterError(
                 f"a cell is given by a code of each variable ({', '.join(names)}), got {cell!r}."
             )
-        codes = dict(zip(names, cell, strict=True))
-        state[design.position(codes)] = _from_letters([letter])[0]
+        state[design.position(dict(zip(names, cell, strict=True)))] = _state(letter)
     return state
 
 
-def _from_letters(letters: Sequence[str]) -> NDArray[np.int8]:
-    for letter in letters:
-        if letter not in LETTERS:
-            known = ", ".join(repr(each) for each in LETTERS)
-            raise ParameterError(f"unknown state {letter!r} of a cell; known: {known}.")
-    return np.array([LETTERS[letter] for letter in letters], dtype=np.int8)
-
-
-def _check_length(values: Array | None, expected: int, name: str) -> None:
-    if values is not None and np.shape(values) != (expected,):
-        raise DesignError(
-            f"{name} of a pattern needs one value for each of {expected:,} cells, but has shape "
-            f"{np.shape(values)}."
-        )
+def _state(letter: str) -> int:
+    if letter not in LETTERS:
+        known = ", ".join(repr(each) for each in LETTERS)
+        raise ParameterError(f"unknown state {letter!r} of a cell; known: {known}.")
+    return LETTERS[letter]

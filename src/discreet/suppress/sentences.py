@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from discreet.arrays import Mask
 from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
-from discreet.rules.counts import Rule, Threshold, told
+from discreet.rules.counts import PrimaryRule, Threshold, public_name_and_reason
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.tables.statement import Sentence
 
 SHOWN_IS_TRUE = "shown-is-true"
 """The kind of the sentence by which shown cells have their true values."""
-_ROUNDING = 1e-6
+_ROUNDING = 1e-6  # widths come from linear programs in floating point
 _HIDDEN = (
     "Figures that say too much about single people are not shown. Some other figures are hidden as "
     "well, so that"
@@ -23,68 +24,54 @@ _HIDDEN = (
 
 
 def suppressed_cells(
-    rules: Sequence[Rule], *, has_intervals: bool, has_decimals: bool
+    rules: Sequence[PrimaryRule], *, has_intervals: bool, has_decimals: bool
 ) -> list[Sentence]:
     """What was done, and what shown cells are."""
-    why = "; ".join(told(rule)[1] for rule in rules)
-    aim, plain = (
-        (
+    why = "; ".join(public_name_and_reason(rule)[1] for rule in rules)
+    aim = "no sensitive cell is a linear combination of cells that are"
+    plain = "the first ones are no sums or differences of figures that are shown."
+    if has_intervals:
+        aim = (
             "every sensitive cell keeps an interval of possible values that is as wide as its rule "
-            "asks",
-            f"{_HIDDEN} the first ones cannot be computed from the figures that are shown.",
+            "asks"
         )
-        if has_intervals
-        else (
-            "no sensitive cell is a linear combination of cells that are",
-            f"{_HIDDEN} the first ones are no sums or differences of figures that are shown.",
-        )
-    )
+        plain = "the first ones cannot be computed from the figures that are shown."
+    done = f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}."
     return [
-        process(
-            "suppress",
-            f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}.",
-            plain,
-        ),
+        process("suppress", done, f"{_HIDDEN} {plain}"),
         shown_is_true(has_decimals=has_decimals),
     ]
 
 
 def shown_is_true(*, has_decimals: bool) -> Sentence:
     """What cells are that are neither hidden nor replaced by decimals."""
-    text, plain = (
-        (
-            "Cells that hold no such decimal number have their true values.",
-            "All other figures are exact.",
-        )
-        if has_decimals
-        else (
-            "Cells that are shown have their true values.",
-            "All figures that are shown are exact.",
-        )
-    )
-    return Sentence(SHOWN_IS_TRUE, text, plain, holds=_shown_is_true)
+    text = "Cells that are shown have their true values."
+    plain = "All figures that are shown are exact."
+    if has_decimals:
+        text = "Cells that hold no such decimal number have their true values."
+        plain = "All other figures are exact."
+    return Sentence(SHOWN_IS_TRUE, text, plain, holds=_are_shown_cells_true)
 
 
-def thresholds(rules: Iterable[Rule], *, has_decimals: bool) -> list[Sentence]:
+def thresholds(rules: Iterable[PrimaryRule], *, has_decimals: bool) -> list[Sentence]:
     """What holds of small counts; decimals can be small numbers."""
     said = []
-    for rule in rules:
-        if isinstance(rule, Threshold):
-            if rule.max > 0 and not has_decimals:
-                said.append(never_published(range(1, rule.max + 1)))
-            lowest = 0 if rule.zeros else 1
-            said.append(
-                Sentence(
-                    "not-derivable",
-                    f"No suppressed count of {lowest} to {rule.max} is a linear combination of "
-                    "published cells.",
-                    holds=partial(_not_derivable, lowest, rule.max),
-                )
+    for rule in (rule for rule in rules if isinstance(rule, Threshold)):
+        if rule.max > 0 and not has_decimals:
+            said.append(never_published(range(1, rule.max + 1)))
+        lowest = 0 if rule.zeros else 1
+        said.append(
+            Sentence(
+                "not-derivable",
+                f"No suppressed count of {lowest} to {rule.max} is a linear combination of "
+                "published cells.",
+                holds=partial(_is_none_derivable, lowest, rule.max),
             )
+        )
     return said
 
 
-def widths(rules: Iterable[Rule], *, zeros_are_public: bool) -> list[Sentence]:
+def widths(rules: Iterable[PrimaryRule], *, zeros_are_public: bool) -> list[Sentence]:
     """What holds of the intervals of small counts."""
     least = "no empty cell among the hidden ones" if zeros_are_public else "no negative count"
     return [
@@ -111,86 +98,81 @@ def limits(
     has_sums: bool,
 ) -> list[Sentence]:
     """What is not protected."""
-    tight = limit(
+    also = " and for contributors who are alone in a cell" if singletons else ""
+    pattern_tells = limit(
+        "pattern-tells",
+        "Which cells are suppressed follows from the true values. A suppressed cell is "
+        "sensitive or protects one that is, and one more record may change the pattern.",
+    )
+    intervals = limit(
         "intervals",
         "Suppressed values are protected against sums and differences. That values are not "
         "negative, or that a hidden one is not zero, may still bound them closely or give them.",
     )
+    empty_cells = Sentence(
+        "empty-cells",
+        "Empty cells are shown as empty, so that a hidden one is not.",
+        holds=_are_empty_cells_shown,
+    )
+    lone_contributors = limit(
+        "lone-contributors",
+        "Someone who is alone in a suppressed cell may compute other suppressed cells.",
+    )
+    own_parts = limit(
+        "own-parts",
+        f"Intervals hold for the public{also}. Someone with a large part of another "
+        "suppressed cell knows that it is not less than that, and may narrow them.",
+    )
+    forced = limit("forced", "Some cells are shown although the rules call them sensitive.")
     said = [
-        limit(
-            "pattern-tells",
-            "Which cells are suppressed follows from the true values. A suppressed cell is "
-            "sensitive or protects one that is, and one more record may change the pattern.",
-        ),
-        *([] if has_intervals else [tight]),
-        groups_not_hidden(),
+        (pattern_tells, True),
+        (intervals, not has_intervals),
+        (groups_not_hidden(), True),
+        (empty_cells, zeros_are_public),
+        (lone_contributors, not singletons),
+        (own_parts, has_sums and has_intervals),
+        (forced, has_forced),
     ]
-    if zeros_are_public:
-        said.append(
-            Sentence(
-                "empty-cells",
-                "Empty cells are shown as empty, so that a hidden one is not.",
-                holds=_empty_are_shown,
-            )
-        )
-    if not singletons:
-        said.append(
-            limit(
-                "lone-contributors",
-                "Someone who is alone in a suppressed cell may compute other suppressed cells.",
-            )
-        )
-    if has_sums and has_intervals:
-        also = " and for contributors who are alone in a cell" if singletons else ""
-        said.append(
-            limit(
-                "own-parts",
-                f"Intervals hold for the public{also}. Someone with a large part of another "
-                "suppressed cell knows that it is not less than that, and may narrow them.",
-            )
-        )
-    if has_forced:
-        said.append(limit("forced", "Some cells are shown although the rules call them sensitive."))
-    return said
+    return [sentence for sentence, is_said in said if is_said]
 
 
-def _shown_is_true(evidence: Any) -> bool:
+def _are_shown_cells_true(evidence: Any) -> bool:
     return all(
         bool((final.z == evidence.truth)[~final.hidden & ~final.replaced].all())
         for final in evidence.finals
     )
 
 
-def _empty_are_shown(evidence: Any) -> bool:
-    return not any(
-        ((evidence.truth == 0) & (final.hidden | final.replaced)).any() for final in evidence.finals
-    )
+def _are_empty_cells_shown(evidence: Any) -> bool:
+    is_empty = evidence.truth == 0
+    return not any((is_empty & (final.hidden | final.replaced)).any() for final in evidence.finals)
 
 
-def _not_derivable(lowest: int, highest: int, evidence: Any) -> bool:
-    from discreet.solve.linear.elimination import find_spanned  # start-up time: Numba
-
+def _hidden_columns(lowest: int, highest: int, evidence: Any) -> tuple[Any, Mask, Any]:
+    """All columns, which cells are hidden, and the columns of the small counts among these."""
     final, truth = evidence.finals[0], evidence.truth
     hidden = final.hidden | final.replaced
     columns = final.design.matrix().tocsc()
-    small = hidden & (truth >= lowest) & (truth <= highest)
-    return not find_spanned(columns[:, ~hidden], columns[:, small]).any()
+    return columns, hidden, columns[:, hidden & (truth >= lowest) & (truth <= highest)]
+
+
+def _is_none_derivable(lowest: int, highest: int, evidence: Any) -> bool:
+    from discreet.solve.linear.elimination import find_spanned  # start-up time: Numba
+
+    columns, hidden, small = _hidden_columns(lowest, highest, evidence)
+    return not find_spanned(columns[:, ~hidden], small).any()
 
 
 def _has_width(
     lowest: int, highest: int, width: int, zeros_are_public: bool, evidence: Any
 ) -> bool:
-    final, truth = evidence.finals[0], evidence.truth
-    hidden = final.hidden | final.replaced
-    columns = final.design.matrix().tocsc()
-    small = hidden & (truth >= lowest) & (truth <= highest)
-    n = int(hidden.sum())
-    limits = Limits(columns[:, hidden], np.ones(n), np.full(n, np.inf))
+    columns, hidden, small = _hidden_columns(lowest, highest, evidence)
+    n, shown = int(hidden.sum()), ~hidden
+    # Where empty cells are shown, whoever looks for intervals knows that a hidden count is not 0.
+    limits = (
+        Limits(columns[:, hidden], np.ones(n), np.full(n, np.inf)) if zeros_are_public else None
+    )
     found = feasible_intervals(
-        columns[:, ~hidden],
-        truth[~hidden],
-        columns[:, small],
-        limits=limits if zeros_are_public else None,
-        workers=1,
+        columns[:, shown], evidence.truth[shown], small, limits=limits, workers=1
     )
     return bool((found.width >= width - _ROUNDING).all())

@@ -8,12 +8,13 @@ the table, or of its inner cells where no line gives it.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.sparse import coo_array, csc_array, csr_array, eye_array, hstack, vstack
 
-from discreet.arrays import Array, Index, Mask, Real, Whole
-from discreet.design.axis import OUTSIDE, Axis, Level
+from discreet.arrays import Array, Index, Mask, Whole
+from discreet.design.axis import OUTSIDE
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DataError
 from discreet.rules.counts import lines
@@ -22,17 +23,15 @@ from discreet.solve.linear.changes import Tied
 from discreet.solve.linear.unknowns import distinct_columns
 from discreet.suppress.pattern import Pattern
 
-if TYPE_CHECKING:
-    from scipy.sparse import csc_array
-
-
 NONE = -1
 """Stands for the sum of a published cell all of whose inner cells are known."""
-_MANY = 8  # inner cells for each published one up to which all are rows, since boxes need them
+# Up to so many inner cells for each published one all are rows: boxes, the cheapest proofs, move
+# single inner cells. Beyond that the programs would have many more columns than sums.
+_MANY = 8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Sums(Tied):
+class TableSums(Tied):
     """The sums of a pattern, with an equation of each and its parts.
 
     Attributes:
@@ -50,7 +49,7 @@ class Sums(Tied):
     lines: Any
 
 
-def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> Sums:
+def table_sums(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> TableSums:
     """The sums of a pattern with known inner values; the arguments are those of `chosen_rows`."""
     if pattern.y is None:
         raise DataError(
@@ -62,24 +61,25 @@ def sums_of(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False
     design = pattern.design
     every_row = every_row or design.n_inner <= _MANY * design.n_published
     found = chosen_rows(pattern, zeros_are_public=zeros_are_public, every_row=every_row)
+    # Proofs change inner cells, so rows that are none of the design's own are of no use to them.
     found = found.without(found.inner == design.n_inner)
-    number = _numbered(found.columns)
+    number = _number_sums(found.columns)
     of_cell, of_row = number[: len(pattern.z)], number[len(pattern.z) :]
     down, up = _room(pattern, found, of_cell, of_row)
-    best = _shortest_lines(pattern, of_cell, np.diff(found.columns.indptr), len(down))
-    made = Sums(
-        equations=_equations(found, of_cell, of_row, best),
+    pairs, best = _shortest_lines(pattern, of_cell, np.diff(found.columns.indptr), len(down))
+    sums = TableSums(
+        equations=_equations(found, of_cell, of_row, pairs, best),
         down=down,
         up=up,
         of_cell=of_cell,
         of_row=of_row,
         inner=found.inner,
         of_difference=np.empty(0, np.int64),
-        lines=_all_lines(best),
+        lines=_all_lines(pairs, len(down)),
     )
     if pattern.differences:
-        made = _with_differences(made, pattern)
-    return replace(made, boxes=_boxes(pattern, found, made))
+        sums = _with_differences(sums, pattern)
+    return replace(sums, boxes=_boxes(pattern, found, sums))
 
 
 def _room(pattern: Pattern, found: ChosenRows, of_cell: Whole, of_row: Whole) -> tuple[Any, Any]:
@@ -97,14 +97,13 @@ def _room(pattern: Pattern, found: ChosenRows, of_cell: Whole, of_row: Whole) ->
     return down, up
 
 
-def _boxes(pattern: Pattern, found: ChosenRows, sums: Sums) -> Boxes | None:
+def _boxes(pattern: Pattern, found: ChosenRows, sums: TableSums) -> Boxes | None:
     """The boxes of the inner cells in doubt; none where there are no variables, or too many."""
-    from scipy.sparse import csr_array
-
     design = pattern.design.over_variables
     if design is None or not Boxes.fits(design.shape):
         return None
     n, m = len(sums) - len(sums.of_difference), len(found.inner)
+    # Rows are members of their own sums anyway; of the others one published cell stands for all.
     one_cell = np.full(n, NONE)
     one_cell[sums.of_cell[sums.of_cell != NONE]] = np.flatnonzero(sums.of_cell != NONE)
     one_cell[sums.of_row] = NONE
@@ -121,10 +120,8 @@ def _boxes(pattern: Pattern, found: ChosenRows, sums: Sums) -> Boxes | None:
     return Boxes(codes, design.shape, members, sums.of_row, of_block, crossed)
 
 
-def _with_differences(sums: Sums, pattern: Pattern) -> Sums:
+def _with_differences(sums: TableSums, pattern: Pattern) -> TableSums:
     """Sensitive differences as further sums, which may have any sign."""
-    from scipy.sparse import coo_array, csc_array, hstack, vstack
-
     n, m = len(sums), len(pattern.differences)
     signs = pattern.difference_signs().tocoo()
     used = sums.of_cell[signs.row] != NONE
@@ -141,27 +138,27 @@ def _with_differences(sums: Sums, pattern: Pattern) -> Sums:
     )
 
 
-def _numbered(columns: csc_array) -> Whole:
+def _number_sums(columns: csc_array) -> Whole:
     """A number for each distinct column and each row; `NONE` for columns without rows."""
-    from scipy.sparse import eye_array, hstack
-
+    # Cells of hierarchies often hold the same inner cells, and many hold one: as one sum they need
+    # no equation that says so, and a proof for one is a proof for all.
     both = hstack([columns, eye_array(columns.shape[0], dtype=np.int64)], format="csc")
     first, kind = distinct_columns(both)
     is_kept = np.diff(both.indptr)[first] > 0
     return np.where(is_kept, np.cumsum(is_kept) - 1, NONE)[kind]
 
 
-def _equations(found: ChosenRows, of_cell: Whole, of_row: Whole, best: _Best) -> Any:
+def _equations(
+    found: ChosenRows, of_cell: Whole, of_row: Whole, pairs: list[tuple[Whole, Whole]], best: Whole
+) -> Any:
     """For each sum of several inner cells one equation with its parts."""
-    from scipy.sparse import csc_array
-
-    size, n = np.diff(found.columns.indptr), len(best.line)
+    size, n = np.diff(found.columns.indptr), len(best)
     total = np.full(n, NONE)
     total[of_cell[size > 1]] = np.flatnonzero(size > 1)
-    chosen = [best.line[parent] == one for one, (parent, _) in enumerate(best.pairs)]
-    parents = [pair[0][some] for pair, some in zip(best.pairs, chosen, strict=True)]
-    parts = [pair[1][some] for pair, some in zip(best.pairs, chosen, strict=True)]
-    rest = np.flatnonzero((total != NONE) & (best.line == NONE))
+    chosen = [best[parent] == one for one, (parent, _) in enumerate(pairs)]
+    parents = [parent[some] for (parent, _), some in zip(pairs, chosen, strict=True)]
+    parts = [part[some] for (_, part), some in zip(pairs, chosen, strict=True)]
+    rest = np.flatnonzero((total != NONE) & (best == NONE))
     inside = found.columns[:, total[rest]]
     parents.append(np.repeat(rest, np.diff(inside.indptr)))
     parts.append(of_row[inside.indices])
@@ -175,49 +172,47 @@ def _equations(found: ChosenRows, of_cell: Whole, of_row: Whole, best: _Best) ->
     return csc_array(entries, shape=(n, len(several)))
 
 
-def _all_lines(best: _Best) -> Any:
+def _all_lines(pairs: list[tuple[Whole, Whole]], n: int) -> Any:
     """Every line that gives a sum wholly, as an equation."""
-    from scipy.sparse import csc_array
-
     rows, columns, m = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
-    for parent, child in best.pairs:
+    for parent, child in pairs:
         totals, number = np.unique(parent, return_inverse=True)
         rows += [totals, child]
         columns += [m + np.arange(len(totals)), m + number.ravel()]
         m += len(totals)
     where = (np.concatenate(rows), np.concatenate(columns))
-    return csc_array((np.ones(len(where[0])), where), shape=(len(best.line), m))
+    return csc_array((np.ones(len(where[0])), where), shape=(n, m))
 
 
-@dataclass(frozen=True, eq=False)
-class _Best:
-    """Lines as pairs of sums, wholes and parts, and for each sum the line with fewest parts."""
+def _shortest_lines(
+    pattern: Pattern, of_cell: Whole, size: Array, n: int
+) -> tuple[list[tuple[Whole, Whole]], Whole]:
+    """Lines as pairs of sums, wholes and parts; for each sum the line that gives it with fewest.
 
-    pairs: list[tuple[Whole, Whole]]
-    line: Whole
-
-
-def _shortest_lines(pattern: Pattern, of_cell: Whole, size: Array, n: int) -> _Best:
-    """The line that gives each sum with fewest parts, where any gives it wholly."""
+    One line with few parts keeps the equations short, and the others follow from it.
+    """
     pairs: list[tuple[Whole, Whole]] = []
-    line, fewest = np.full(n, NONE), np.full(n, np.iinfo(np.int64).max)
+    best, fewest = np.full(n, NONE), np.full(n, np.iinfo(np.int64).max)
     n_cells = len(of_cell)
     for one in lines(pattern.design):
         filled = (size[one.child] > 0) & (size[one.parent] > 1)
         parent, child = one.parent[filled], one.child[filled]
         parts = np.bincount(parent, minlength=n_cells)
+        # A part that is not published leaves a gap: then the line gives no equation.
         covered = np.bincount(parent, size[child], minlength=n_cells) == size
         cells = np.flatnonzero((parts > 1) & covered)
         cells = cells[np.unique(of_cell[cells], return_index=True)[1]]
         better = cells[parts[cells] < fewest[of_cell[cells]]]
         used = np.isin(parent, cells)
-        line[of_cell[better]] = len(pairs)
+        best[of_cell[better]] = len(pairs)
         fewest[of_cell[better]] = parts[better]
         pairs.append((of_cell[parent[used]], of_cell[child[used]]))
-    return _Best(pairs, line)
+    return pairs, best
 
 
-_MANY_COLUMNS = 4  # inner cells for each published one from which representatives stand for them
+# With more inner cells for each published one, representatives stand for them. Fewer rows make more
+# cells follow from others, never fewer, so that a pattern that is safe on them is safe on all.
+_MANY_COLUMNS = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +230,6 @@ class ChosenRows:
 
     def without(self, known: Mask) -> ChosenRows:
         """Only the rows that are not known."""
-        from scipy.sparse import csc_array
-
         rows = np.flatnonzero(~known)
         return ChosenRows(csc_array(self.columns.tocsr()[rows]), self.inner[rows])
 
@@ -255,14 +248,7 @@ def chosen_rows(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = F
     is_large = design.n_inner > _MANY_COLUMNS * design.n_published and not every_row
     if is_large and design.over_variables is not None and pattern.known is None:
         return _representatives(pattern, design.over_variables, empty)
-    return _all_rows(pattern, empty)
-
-
-def _all_rows(pattern: Pattern, empty: Mask) -> ChosenRows:
-    from scipy.sparse import csc_array
-
-    design = pattern.design
-    X = csc_array(design.matrix().astype(np.int64))
+    X = design.matrix().astype(np.int64).tocsc()
     known = design.adjoint(empty.astype(np.int64)) > 0
     if pattern.known is not None:
         known = known | pattern.known
@@ -276,8 +262,7 @@ def _representatives(pattern: Pattern, design: StructuredDesign, empty: Mask) ->
     row that is a combination of others is no combination of published cells. So lone inner cells
     are left out where there is a choice.
     """
-    leaves = [_frequent(pattern, design, a) for a in range(len(design.axes))]
-    codes = _corner_codes(design, leaves)
+    codes = _corner_codes(pattern, design)
     if pattern.y is not None:
         unfit = _columns(design, codes, empty)[1]
         if pattern.lone is not None:
@@ -291,41 +276,33 @@ def _representatives(pattern: Pattern, design: StructuredDesign, empty: Mask) ->
     return ChosenRows(columns, _inner_of(design, distinct)).without(known)
 
 
-def _frequent(pattern: Pattern, design: StructuredDesign, a: int) -> Real:
-    """How many are in each leaf of one variable; the first is preferred where nothing is known."""
-    n = len(design.axes[a])
-    if pattern.y is None:
-        return np.arange(n, 0, -1, dtype=np.float64)
-    found = np.bincount(design.inner_codes()[a], np.abs(pattern.y), n)
-    return np.asarray(found, dtype=np.float64)
-
-
-def _corner_codes(design: StructuredDesign, leaves: list[Real]) -> list[Whole]:
-    """For each variable the leaf that stands for each published cell."""
-    parts: list[list[Whole]] = [[] for _ in design.axes]
-    for k, block in enumerate(design.blocks):
-        groups = np.unravel_index(design.block_cells(k), block.shape)
-        for a, axis in enumerate(design.axes):
-            stand_in = _stand_ins(axis, block.levels[a], leaves[a])
-            parts[a].append(stand_in[groups[a]])
-    return [np.concatenate(part) for part in parts]
-
-
-def _stand_ins(axis: Axis, level: Level | None, size: Real) -> Whole:
-    """The most frequent leaf of each group of a level."""
-    group = np.zeros(len(axis), dtype=np.int64) if level is None else level.group
-    order = np.lexsort((-np.arange(len(axis)), size))
-    stand_in = np.zeros(1 if level is None else len(level), dtype=np.int64)
-    inside = order[group[order] != OUTSIDE]
-    stand_in[group[inside]] = inside
-    return stand_in
+def _corner_codes(pattern: Pattern, design: StructuredDesign) -> list[Whole]:
+    """For each variable the leaf that stands for each published cell: its most frequent one."""
+    found: list[Whole] = []
+    for a, axis in enumerate(design.axes):
+        # Frequent leaves are filled in most cells; the first ones come first where all are alike.
+        size: Array = np.arange(len(axis), 0, -1, dtype=np.float64)
+        if pattern.y is not None:
+            size = np.bincount(design.inner_codes()[a], np.abs(pattern.y), len(axis))
+        order = np.lexsort((-np.arange(len(axis)), size))
+        parts = []
+        for k, block in enumerate(design.blocks):
+            level = block.levels[a]
+            group = np.zeros(len(axis), dtype=np.int64) if level is None else level.group
+            stand_in = np.zeros(1 if level is None else len(level), dtype=np.int64)
+            # Of several leaves that are written to one group the last, most frequent one stays.
+            inside = order[group[order] != OUTSIDE]
+            stand_in[group[inside]] = inside
+            parts.append(stand_in[np.unravel_index(design.block_cells(k), block.shape)[a]])
+        found.append(np.concatenate(parts))
+    return found
 
 
 def _best_inner(pattern: Pattern, cells: Index, *, zeros_are_public: bool) -> Index:
     """For each of some published cells its largest inner cell in which nobody is alone, if any."""
-    from scipy.sparse import csc_array
-
     value = np.abs(np.asarray(pattern.y)).astype(np.float64)
+    # Where empty cells are public, a lone inner cell is a better row than an empty one, which may
+    # be known; where they are not, an empty one is better, since nobody knows it.
     if pattern.lone is not None:
         value = np.where(pattern.lone, 0.25 if zeros_are_public else -1.0, value)
     X = csc_array(pattern.design.matrix())[:, cells]
@@ -341,8 +318,6 @@ def _columns(design: StructuredDesign, codes: list[Array], empty: Mask) -> tuple
     A row is known to be empty when it lies in an empty published cell. A design that was read from
     records does not list those.
     """
-    from scipy.sparse import csc_array
-
     known = np.zeros(len(codes[0]), dtype=bool)
     rows, cells = [], []
     for k in range(len(design.blocks)):

@@ -3,41 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.arrays import Array, Mask, Real
-from discreet.design.support import spread
+from discreet import registry
+from discreet.arrays import Array, Real
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.noise.checks import truth_value
+from discreet.noise.checks import is_number, truth_value
 from discreet.protect.sentences import statement_of
-from discreet.rules.counts import CountRule, Difference, Needs, Rule, Threshold, told
+from discreet.rules.counts import (
+    CountRule,
+    Difference,
+    Needs,
+    PrimaryRule,
+    Threshold,
+    public_name_and_reason,
+    rule_named,
+)
 from discreet.suppress.decimals import Decimals
-from discreet.suppress.gauss import Plan, suppress_by_gauss
+from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.interval import suppress_by_interval
 from discreet.suppress.optimal import lower_bound, suppress_by_optimum
-from discreet.suppress.options import (
-    CellLike,
-    bounds_of,
-    cells_of,
-    decimals_of,
-    factors_of,
-    least_counts,
+from discreet.suppress.pattern import PRIMARY, Pattern, of_table, published_values
+from discreet.suppress.plan import (
+    PublicationPlan,
+    cell_name,
     priority,
     room_below,
-    rules_of,
     with_doubted_cells,
 )
-from discreet.suppress.pattern import PRIMARY, Pattern, of_table, published_values
 from discreet.suppress.sentences import limits, suppressed_cells, thresholds, widths
 from discreet.tables.canonical import Arrangement, canonical_order, canonical_table
 from discreet.tables.protected import COUNT, VALUE, CellStatus, Claims, Draws, Protected
-from discreet.tables.statement import Sentence, Statement
+from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
 
+CellLike = Mapping[str, object]
+CellCodes = dict[str, str]
 _COSTS = ("value", "cells")
 _SECONDARY = {
     "gauss": suppress_by_gauss,
@@ -83,7 +88,7 @@ class Suppress:
     See Langsrud (2024), Lupp & Langsrud (2021), and Fischetti & Salazar-González (2000).
     """
 
-    rules: Sequence[Rule | str] | Rule | str = Threshold(3)
+    rules: Sequence[PrimaryRule | str] | PrimaryRule | str = Threshold(3)
     secondary: str = "interval"
     zeros: bool | None = None
     singletons: bool = True
@@ -101,12 +106,12 @@ class Suppress:
 
     def __post_init__(self) -> None:
         given: dict[str, Any] = {
-            "rules": rules_of(self.rules),
-            "decimals": decimals_of(self.decimals),
-            "priorities": factors_of(self.priorities),
-            "bounds": bounds_of(self.bounds),
+            "rules": _read_rules(self.rules),
+            "decimals": _read_decimals(self.decimals),
+            "priorities": _read_priorities(self.priorities),
+            "bounds": _read_bounds(self.bounds),
         }
-        given |= {o: cells_of(o, getattr(self, o)) for o in ("forced", "frozen", "forbidden")}
+        given |= {o: _read_cells(o, getattr(self, o)) for o in ("forced", "frozen", "forbidden")}
         for option, read in given.items():
             object.__setattr__(self, option, read)
         if self.zeros is not None:
@@ -120,15 +125,14 @@ class Suppress:
     @property
     def claims(self) -> Claims:
         """What every release of this method keeps; its pattern follows the truth."""
-        limits_ = [r.max for r in self._rules if isinstance(r, Threshold)]
-        small = 0 if self.forced else max(limits_, default=0)
+        blocked = [r.max for r in self._rules if isinstance(r, Threshold) and not self.forced]
         has_decimals = self.decimals is not None
         return Claims(
             additive=has_decimals,
             unbiased=False,
             keeps_zeros=not has_decimals or self.zeros_are_public,
             max_move=math.inf if has_decimals else 0.0,
-            blocked=() if has_decimals else range(1, small + 1),
+            blocked=() if has_decimals else range(1, max(blocked, default=0) + 1),
             follows_truth=("neighbour",) if has_decimals else ("neighbour", "source"),
         )
 
@@ -143,48 +147,33 @@ class Suppress:
         )
 
     @property
-    def _says_zeros(self) -> bool:
-        """Whether a hidden cell is told not to be empty; forbidden ones may be."""
-        return self.zeros_are_public and not self.forbidden
-
-    @property
-    def _rules(self) -> tuple[Rule, ...]:
+    def _rules(self) -> tuple[PrimaryRule, ...]:
         return tuple(self.rules)  # type: ignore[arg-type]  # a tuple since it was made
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Suppress cells; nothing is drawn unless decimals take their place."""
         pattern = self.pattern(table)
-        if self.decimals is not None:
-            return self._with_decimals(table, pattern, self.decimals, draws)
-        hidden = pattern.suppressed
-        status = np.where(hidden, CellStatus.suppressed, CellStatus.published).astype(np.int8)
-        shown = np.where(hidden, 0, pattern.z)
-        statement = self._statement()
-        return Protected.of(
-            pattern.design, shown, statement, status=status, unit=_published_unit(table)
-        )
-
-    def _with_decimals(
-        self, table: TrueTable, pattern: Pattern, decimals: Decimals, draws: Draws
-    ) -> Protected:
-        made = decimals(pattern, rng=draws.generator(self, table))
-        status = np.where(made.is_decimal, CellStatus.decimal, CellStatus.published)
+        if self.decimals is None:
+            y, z = None, np.where(pattern.suppressed, 0, pattern.z)
+            status = np.where(pattern.suppressed, CellStatus.suppressed, CellStatus.published)
+        else:
+            y, z, is_decimal = self.decimals(pattern, rng=draws.generator(self, table))
+            status = np.where(is_decimal, CellStatus.decimal, CellStatus.published)
         return Protected.of(
             pattern.design,
-            made.z,
+            z,
             self._statement(),
-            y=made.y,
+            y=y,
             status=status.astype(np.int8),
             unit=_published_unit(table),
         )
 
     def pattern(self, table: TrueTable) -> Pattern:
         """Which cells are suppressed and why. **Confidential**: it holds the true values."""
-        table = with_doubted_cells(table, zeros_are_public=self.zeros_are_public)
-        order = canonical_order(table.design)
-        if order is None:
-            return self._suppressed(table)
-        return _as_given(self._suppressed(canonical_table(table, order)), table, order)
+        wider, order = self._with_order(table)
+        pattern, plan = self._sensitive(canonical_table(wider, order))
+        found = _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
+        return found if order is None else found.put_back(wider.design, order)
 
     def lower_bound(self, table: TrueTable) -> float:
         """What every pattern costs at least that keeps all intervals; for small tables.
@@ -192,11 +181,15 @@ class Suppress:
         It follows from a linear relaxation of `"optimal"`, and stands beside the cost of other
         patterns. Patterns by `"gauss"` that miss intervals may cost less. **Confidential.**
         """
-        table = with_doubted_cells(table, zeros_are_public=self.zeros_are_public)
-        order = canonical_order(table.design)
-        table = table if order is None else canonical_table(table, order)
-        pattern, plan = self._sensitive(table)
+        pattern, plan = self._sensitive(canonical_table(*self._with_order(table)))
         return lower_bound(pattern, plan, singletons=self.singletons)
+
+    def _with_order(self, table: TrueTable) -> tuple[TrueTable, Arrangement | None]:
+        """The table with all cells in doubt, and the order in which patterns are looked for."""
+        # Ties between cells are broken by their order: with one order for all tables, `a*b` and
+        # `b*a` have the same pattern.
+        wider = with_doubted_cells(table, zeros_are_public=self.zeros_are_public)
+        return wider, canonical_order(wider.design)
 
     def primary(self, table: TrueTable) -> Pattern:
         """The sensitive cells alone, with the reasons and the intervals they need."""
@@ -209,6 +202,7 @@ class Suppress:
             _check_kind(rule, table)
             found = rule.primaries(table)
             found[forced] = False
+            # The strictest rule decides how far an interval reaches, the first one what is said.
             below, above = self._needs(rule, table)
             lower = np.where(found, np.maximum(lower, below), lower)
             upper = np.where(found, np.maximum(upper, above), upper)
@@ -227,7 +221,7 @@ class Suppress:
             **of_table(table),
         )
 
-    def _needs(self, rule: Rule, table: TrueTable) -> Needs:
+    def _needs(self, rule: PrimaryRule, table: TrueTable) -> Needs:
         """What a rule asks for; widths of counts move up as far as there is no room below."""
         below, above = rule.needs(table)
         if not self._asks_for_widths(rule, table):
@@ -235,7 +229,7 @@ class Suppress:
         missing = np.maximum(below - room_below(table.design, table.z), 0.0)
         return below - missing, above + missing
 
-    def _asks_for_widths(self, rule: Rule, table: TrueTable) -> bool:
+    def _asks_for_widths(self, rule: PrimaryRule, table: TrueTable) -> bool:
         """Whether a rule asks for widths of counts that are known not to be zero."""
         needs_zeros = getattr(rule, "needs_zeros", True)
         return not needs_zeros and self._hidden_counts_are_positive(table)
@@ -243,17 +237,11 @@ class Suppress:
     def _hidden_counts_are_positive(self, table: TrueTable) -> bool:
         return self.zeros_are_public and _published_unit(table) == COUNT
 
-    def _suppressed(self, table: TrueTable) -> Pattern:
-        pattern, plan = self._sensitive(table)
-        return _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
-
-    def _sensitive(self, table: TrueTable) -> tuple[Pattern, Plan]:
-        primary = self.primary(table)
-        pattern = replace(
-            primary,
-            costs=self._costs(table, primary.z),
-            bounds=self._bounds(table, primary.z),
-        )
+    def _sensitive(self, table: TrueTable) -> tuple[Pattern, PublicationPlan]:
+        """The sensitive cells with costs and public bounds, and what else may be published."""
+        found = self.primary(table)
+        costs, bounds = self._costs(table, found.z), self._bounds(table, found.z)
+        pattern = replace(found, costs=costs, bounds=bounds)
         return pattern, self._plan(table, pattern)
 
     def _costs(self, table: TrueTable, z: Array) -> Real:
@@ -266,7 +254,7 @@ class Suppress:
         """What is public of each published cell."""
         low, high = np.full(len(z), -np.inf), np.full(len(z), np.inf)
         if self._hidden_counts_are_positive(table):
-            low = least_counts(z)
+            low = np.where(z > 0, 1.0, -np.inf)
         for cell, least, most in self.bounds:
             place = table.design.position(cell)
             if not least <= z[place] <= most:
@@ -277,22 +265,26 @@ class Suppress:
             low[place], high[place] = max(least, low[place]), most
         return (low, high) if np.isfinite([low, high]).any() else None
 
-    def _plan(self, table: TrueTable, pattern: Pattern) -> Plan:
+    def _plan(self, table: TrueTable, pattern: Pattern) -> PublicationPlan:
         n = len(pattern.z)
         must, never = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-        must[self._positions(table, "forced")] = True
-        must[self._positions(table, "frozen")] = True
+        must[self._positions(table, "forced") + self._positions(table, "frozen")] = True
         never[self._positions(table, "forbidden")] = True
-        _refuse_both(pattern, must & never)
+        for k in np.flatnonzero(must & never).tolist():
+            raise ParameterError(
+                f"cell {cell_name(table.design, k)} is forbidden, but also among the cells that "
+                "must be shown (forced or frozen). Take it out of one of the lists."
+            )
         if self.zeros_are_public:
             must |= (pattern.z == 0) & ~never
-        costs = pattern.costs
-        score = priority(pattern, np.ones(n) if costs is None else costs + _unit(pattern.z))
+        # Suppressing an empty cell is not free: it costs as much as one more in a count. Beside
+        # magnitudes one is no natural unit.
+        unit = 1.0 if pattern.z.dtype.kind in "iu" else 0.0
+        score = priority(pattern, np.ones(n) if pattern.costs is None else pattern.costs + unit)
         free = np.flatnonzero(~must & ~never & ~pattern.primary)
-        order = free[np.argsort(-score[free], kind="stable")]
-        return Plan(
+        return PublicationPlan(
             np.flatnonzero(must & ~pattern.primary),
-            order,
+            free[np.argsort(-score[free], kind="stable")],
             self.zeros_are_public,
             widths_rise=all(self._asks_for_widths(rule, table) for rule in self._rules),
         )
@@ -301,35 +293,34 @@ class Suppress:
         return [table.design.position(cell) for cell in getattr(self, option)]
 
     def _statement(self) -> Statement:
+        has_intervals, has_decimals = self.secondary != "gauss", self.decimals is not None
+        # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
+        hides_no_zeros = self.zeros_are_public and not self.forbidden
+        said = suppressed_cells(self._rules, has_intervals=has_intervals, has_decimals=has_decimals)
+        if not self.forced:
+            said += thresholds(self._rules, has_decimals=has_decimals)
+        if has_intervals and not self.forced:
+            said += widths(self._rules, zeros_are_public=hides_no_zeros)
+        said += limits(
+            zeros_are_public=hides_no_zeros,
+            singletons=self.singletons,
+            has_forced=bool(self.forced),
+            has_intervals=has_intervals,
+            has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
+        )
         parameters = {
-            "rules": [told(rule)[0] for rule in self._rules],
+            "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
             "secondary": self.secondary,
             "zeros": not self.zeros_are_public,
             "singletons": self.singletons,
             "cost": self.cost,
             "decimals": None if self.decimals is None else self.decimals.residual,
         }
-        return statement_of(self.name, parameters, self._said())
-
-    def _said(self) -> list[Sentence]:
-        has_intervals = self.secondary != "gauss"
-        has_decimals = self.decimals is not None
-        said = suppressed_cells(self._rules, has_intervals=has_intervals, has_decimals=has_decimals)
-        if not self.forced:
-            said += thresholds(self._rules, has_decimals=has_decimals)
-        if has_intervals and not self.forced:
-            said += widths(self._rules, zeros_are_public=self._says_zeros)
-        said += limits(
-            zeros_are_public=self._says_zeros,
-            singletons=self.singletons,
-            has_forced=bool(self.forced),
-            has_intervals=has_intervals,
-            has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
-        )
-        return said + ([] if self.decimals is None else list(self.decimals.sentences()))
+        decimals = [] if self.decimals is None else self.decimals.sentences()
+        return statement_of(self.name, parameters, [*said, *decimals])
 
 
-def _check_kind(rule: Rule, table: TrueTable) -> None:
+def _check_kind(rule: PrimaryRule, table: TrueTable) -> None:
     """Refuse rules for counts where sums are published, and the other way round."""
     unit = _published_unit(table)
     if unit == COUNT and table.contributions is not None and getattr(rule, "units", ()) == (VALUE,):
@@ -350,37 +341,70 @@ def _published_unit(table: TrueTable) -> str:
     return COUNT if given is None or table.unit == COUNT else given.value
 
 
-def _unit(z: Array) -> float:
-    """What an empty cell costs: as much as one more in a count, nothing beside magnitudes."""
-    return 1.0 if z.dtype.kind in "iu" else 0.0
+def _read_rules(given: Any) -> tuple[PrimaryRule, ...]:
+    """One rule or several, some perhaps as texts."""
+    several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+    rules = tuple(rule_named(each) if isinstance(each, str) else each for each in several)
+    parts = ("name", "why", "primaries", "needs")
+    # A class has the same attributes as its instances, and `Suppress(Threshold)` is an error.
+    is_rule = [not isinstance(r, type) and all(hasattr(r, part) for part in parts) for r in rules]
+    if not rules or not all(is_rule):
+        raise ParameterError(f"rules such as Threshold(3) were expected, got {given!r}.")
+    return rules
 
 
-def _refuse_both(pattern: Pattern, both: Mask) -> None:
-    for cell in pattern.cells(both):
-        named = ", ".join(f"{name}={code}" for name, code in cell.items()) or "the total"
-        raise ParameterError(
-            f"cell {named} is forbidden, but also among the cells that must be shown (forced or "
-            "frozen). Take it out of one of the lists."
-        )
-
-
-def _as_given(pattern: Pattern, table: TrueTable, order: Arrangement) -> Pattern:
-    """A pattern of the canonical table in the order of the table that was given."""
-    place, moved = order.published, {}
-    for name in ("z", "state", "lower", "upper", "costs"):
-        moved[name] = _put_back(getattr(pattern, name), place)
-    for name in ("y", "lone", "owner", "known"):
-        moved[name] = _put_back(getattr(pattern, name), order.inner)
-    moved["reasons"] = {int(place[k]): why for k, why in pattern.reasons.items()}
-    moved["differences"] = tuple(
-        replace(d, cells=tuple(int(place[k]) for k in d.cells)) for d in pattern.differences
+def _read_decimals(given: Any) -> Decimals | None:
+    """Decimals as they are, by the name of their residual, or as plain data."""
+    if given is None or isinstance(given, Decimals):
+        return given
+    if isinstance(given, str):
+        return Decimals(given)  # type: ignore[arg-type]  # checked where they are made
+    if isinstance(given, Mapping):
+        made: Decimals = registry.make(Decimals, given, "decimals")
+        return made
+    raise ParameterError(
+        f"decimals are Decimals(), the name of a residual such as 'rmse', or None; got {given!r}."
     )
-    if pattern.bounds is not None:
-        moved["bounds"] = tuple(_put_back(side, place) for side in pattern.bounds)
-    if pattern.proofs is not None:
-        moved["proofs"] = pattern.proofs.placed(order.inner)
-    return replace(pattern, design=table.design, **moved)
 
 
-def _put_back(values: Array | None, place: Array) -> Any:
-    return None if values is None else spread(values, place, len(place))
+def _read_cells(option: str, given: Any) -> tuple[CellCodes, ...]:
+    """Cells by their codes."""
+    if isinstance(given, Mapping) or not isinstance(given, Sequence):
+        raise ParameterError(f'{option} is a list of cells such as {{"sex": "f"}}, got {given!r}.')
+    for cell in given:
+        if not isinstance(cell, Mapping):
+            raise ParameterError(
+                f'cells of {option} are given by their codes, such as {{"sex": "f"}}, got {cell!r}.'
+            )
+    return tuple(dict(cell) for cell in given)
+
+
+def _read_priorities(given: Any) -> tuple[tuple[CellCodes, float], ...]:
+    """Cells with a factor on their cost."""
+    entries = _entries("priorities", given, "a cell and a factor", 2)
+    cells = _read_cells("priorities", [cell for cell, _ in entries])
+    for _, factor in entries:
+        if not is_number(factor) or not 0 < factor < np.inf:
+            raise ParameterError(f"factors of priorities must be positive, got {factor!r}.")
+    return tuple((c, float(factor)) for c, (_, factor) in zip(cells, entries, strict=True))
+
+
+def _read_bounds(given: Any) -> tuple[tuple[CellCodes, float, float], ...]:
+    """Cells with their smallest and largest possible values."""
+    entries = _entries("bounds", given, "a cell, a smallest and a largest value", 3)
+    cells = _read_cells("bounds", [cell for cell, _, _ in entries])
+    for _, low, high in entries:
+        if not is_number(low) or not is_number(high) or not low <= high:
+            raise ParameterError(
+                f"bounds are a cell, a smallest and a largest value, got {low!r} and {high!r}."
+            )
+    return tuple((c, float(a), float(b)) for c, (_, a, b) in zip(cells, entries, strict=True))
+
+
+def _entries(option: str, given: Any, parts: str, length: int) -> list[Sequence[Any]]:
+    """Entries that have as many parts as they need."""
+    is_list = isinstance(given, Sequence) and not isinstance(given, str)
+    for entry in given if is_list else [given]:
+        if not isinstance(entry, list | tuple) or len(entry) != length or not is_list:
+            raise ParameterError(f"{option} is a list, each entry {parts}; got {entry!r}.")
+    return list(given)

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet import Design, Pattern
+from discreet.design.base import Design
+from discreet.suppress import Pattern
 
 FOLDER = Path(__file__).parents[4] / "shared" / "reference" / "suppression"
 GOLDEN = Path(__file__).parents[2] / "golden"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from discreet import Threshold
+from discreet.rules import Threshold
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,8 @@ import discreet as dc
 from discreet import Design, Table
 from discreet.design.sparse import SparseDesign
 from discreet.errors import InfeasibleError
-from discreet.suppress.gauss import Plan, suppress_by_gauss
+from discreet.suppress.gauss import suppress_by_gauss
+from discreet.suppress.plan import PublicationPlan
 from discreet.testing.laws import retabulated
 from tests.protect.suppress.reference import disclosed, told
 from tests.strategies import designs
@@ -137,7 +138,7 @@ def test_a_contributor_alone_in_several_cells_cannot_combine_them():
         design, table.z, primary, y=table.y, lone=lone, owner=np.where(lone, 7, -1)
     )
     order = np.array([k for k in np.argsort(-table.z) if not primary[k]])
-    plan = Plan(np.empty(0, int), order, zeros_are_public=False)
+    plan = PublicationPlan(np.empty(0, int), order, zeros_are_public=False)
     found = suppress_by_gauss(pattern, plan)
     X = design.matrix().toarray()
     knows = np.column_stack([X[:, ~found.suppressed], np.eye(12)[:, :2]])

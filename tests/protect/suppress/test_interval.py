@@ -12,7 +12,7 @@ from scipy.sparse import csc_array
 import discreet as dc
 from discreet import Design, Table
 from discreet.errors import DesignError, InfeasibleError, ParameterError
-from discreet.suppress.interval import Search
+from discreet.suppress.interval import IntervalSearch
 from discreet.suppress.pattern import PUBLISHED
 from discreet.suppress.proofs import Proofs
 from discreet.testing.laws import retabulated
@@ -70,7 +70,7 @@ def test_publishing_any_secondary_leaves_a_primary_without_its_interval(table, r
 @given(tables(), RULES, st.booleans())
 def test_swaps_keep_all_intervals_and_never_cost_more(table, rule, lone):
     primary, plan = dc.Suppress(rule)._sensitive(table)
-    search = Search(primary, plan, singletons=lone, every_row=True)
+    search = IntervalSearch(primary, plan, singletons=lone, every_row=True)
     for step in (search.prove, search.repair, search.thin):
         step()
     before = search.pattern()
@@ -180,7 +180,7 @@ def test_a_dear_cell_is_exchanged_for_cheaper_ones():
     design = Design.product({"a": 5, "b": 5}, "a*b")
     counts = np.random.default_rng(45).negative_binomial(1, 0.08, design.n_inner)
     primary, plan = dc.Suppress(dc.Threshold(4))._sensitive(Table.from_inner(design, counts))
-    search = Search(primary, plan, singletons=True)
+    search = IntervalSearch(primary, plan, singletons=True)
     for step in (search.prove, search.repair, search.thin):
         step()
     before = search.pattern().cost

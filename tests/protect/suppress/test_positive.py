@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import discreet as dc
-from discreet.suppress.options import room_below
+from discreet.suppress.plan import room_below
 
 FEW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 GIVEN_AWAY = [[1, 1, 9], [0, 1, 1], [0, 9, 7], [8, 9, 9]]

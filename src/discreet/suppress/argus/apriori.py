@@ -11,15 +11,15 @@ import numpy as np
 
 from discreet.arrays import Mask, Real
 from discreet.design.base import Design
-from discreet.design.formats.files import read_text
 from discreet.errors import DataError, DiscreetError, ParameterError
+from discreet.suppress.argus.metadata import source_text, write_text
 
 _NUMBERS = {"u": 0, "s": 0, "p": 0, "c": 1, "pl": 2}
 _MEANINGS = "u (unsafe), s (safe), p (not to be suppressed), c (cost), pl (two protection levels)"
 
 
 @dataclass(frozen=True)
-class Entry:
+class AprioriEntry:
     """One line: a cell, what is said of it, and the numbers that go with it.
 
     Attributes:
@@ -68,7 +68,7 @@ class APriori:
         design when absent.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[AprioriEntry, ...]
     variables: tuple[str, ...] | None = None
 
     @classmethod
@@ -108,17 +108,22 @@ class APriori:
             elif entry.word == "pl":
                 lower[where], upper[where] = entry.numbers
             else:
-                _check_agrees(entry, marks["u"][where], marks["s"][where] | marks["p"][where])
+                others = marks["s"] | marks["p"] if entry.word == "u" else marks["u"]
+                if others[where].any():
+                    raise DataError(
+                        f"{_at_line(entry.line)}cell {', '.join(entry.cell)!r} has "
+                        f"{entry.word!r}, but an earlier line says the opposite. A cell is either "
+                        "unsafe (u), or safe (s) or not to be suppressed (p)."
+                    )
                 for word, mark in marks.items():
                     mark[where] = word == entry.word
         return AprioriCells(marks["u"], marks["s"], marks["p"], cost, lower, upper)
 
-    def _position(self, design: Design, entry: Entry, ignore_unknown: bool) -> int | None:
+    def _position(self, design: Design, entry: AprioriEntry, ignore_unknown: bool) -> int | None:
         names = self.variables or [axis.name for axis in design.axes]
-        place = f"line {entry.line}: " if entry.line else ""
         if len(entry.cell) != len(names):
             raise DataError(
-                f"{place}{len(entry.cell)} codes were given, but the table has "
+                f"{_at_line(entry.line)}{len(entry.cell)} codes were given, but the table has "
                 f"{len(names)} variables ({', '.join(names)})."
             )
         codes = {name: code for name, code in zip(names, entry.cell, strict=True) if code}
@@ -127,21 +132,23 @@ class APriori:
         except DiscreetError as error:
             if ignore_unknown:
                 return None
-            raise DataError(f"{place}{error}") from error
+            raise DataError(f"{_at_line(entry.line)}{error}") from error
 
     def text(self, separator: str = ",") -> str:
         """The text of an `.hst` file."""
         lines = []
         for entry in self.entries:
-            codes = [_quoted(code, separator) for code in entry.cell]
-            lines.append(separator.join([*codes, entry.word, *map(_plain, entry.numbers)]))
+            codes = [
+                f'"{code}"' if not code or separator in code or '"' in code else code
+                for code in entry.cell
+            ]
+            numbers = (f"{n:g}" if n == round(n, 5) else repr(n) for n in entry.numbers)
+            lines.append(separator.join([*codes, entry.word, *numbers]))
         return "".join(f"{line}\n" for line in lines)
 
     def write(self, path: str | Path, separator: str = ",") -> Path:
         """Write the `.hst` file."""
-        target = Path(path)
-        target.write_text(self.text(separator), encoding="utf-8", newline="\n")
-        return target
+        return write_text(path, self.text(separator))
 
 
 def read_apriori(source: str | Path, *, separator: str = ",") -> APriori:
@@ -154,18 +161,17 @@ def read_apriori(source: str | Path, *, separator: str = ",") -> APriori:
     Raises:
       DataError: A line cannot be read; the message has its number.
     """
-    is_text = isinstance(source, str) and "\n" in source
-    text = str(source) if is_text else read_text(Path(source))
     entries = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(source_text(source).splitlines(), start=1):
         if line.strip():
             values = next(csv.reader([line], delimiter=separator, skipinitialspace=True))
-            entries.append(_parsed([value.strip() for value in values], number, separator))
+            entries.append(_read_line([value.strip() for value in values], number, separator))
     return APriori(tuple(entries))
 
 
-def _parsed(values: list[str], line: int, separator: str) -> Entry:
+def _read_line(values: list[str], line: int, separator: str) -> AprioriEntry:
     """A line with as many numbers at its end as its word asks for."""
+    # Fewest numbers first: a code may be called `c` or `pl`, but no number is a word.
     for numbers in (0, 1, 2):
         place = len(values) - 1 - numbers
         if place >= 1 and _NUMBERS.get(values[place].lower()) == numbers:
@@ -176,34 +182,18 @@ def _parsed(values: list[str], line: int, separator: str) -> Entry:
     )
 
 
-def _entry(cell: tuple[str, ...], word: str, numbers: Sequence[str], line: int) -> Entry:
-    word = word.lower()
-    place = f"line {line}: " if line else ""
+def _entry(cell: tuple[str, ...], word: str, numbers: Sequence[str], line: int) -> AprioriEntry:
+    where, word = _at_line(line), word.lower()
     if _NUMBERS.get(word) != len(numbers):
-        raise ParameterError(f"{place}{word!r} with {len(numbers)} numbers is none of {_MEANINGS}.")
+        raise ParameterError(f"{where}{word!r} with {len(numbers)} numbers is none of {_MEANINGS}.")
     try:
         found = tuple(float(number) for number in numbers)
     except ValueError:
-        raise DataError(f"{place}{' '.join(numbers)!r} are no numbers.") from None
+        raise DataError(f"{where}{' '.join(numbers)!r} are no numbers.") from None
     if any(not number >= 0 for number in found):
-        raise DataError(f"{place}costs and protection levels must not be negative.")
-    return Entry(cell, word, found, line)
+        raise DataError(f"{where}costs and protection levels must not be negative.")
+    return AprioriEntry(cell, word, found, line)
 
 
-def _check_agrees(entry: Entry, unsafe: Mask, safe: Mask) -> None:
-    """Refuse a cell that is unsafe by one line and not by another."""
-    if not (safe if entry.word == "u" else unsafe).any():
-        return
-    place = f"line {entry.line}: " if entry.line else ""
-    raise DataError(
-        f"{place}cell {', '.join(entry.cell)!r} has {entry.word!r}, but an earlier line says the "
-        "opposite. A cell is either unsafe (u), or safe (s) or not to be suppressed (p)."
-    )
-
-
-def _quoted(code: str, separator: str) -> str:
-    return f'"{code}"' if not code or separator in code or '"' in code else code
-
-
-def _plain(number: float) -> str:
-    return f"{number:g}" if number == round(number, 5) else repr(number)
+def _at_line(number: int) -> str:
+    return f"line {number}: " if number else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ Options = Mapping[str, tuple[str, ...]]
 """Words in angle brackets, with what follows each."""
 _TOKEN = re.compile(r'"([^"]*)"|<([^<>"]*)>|([^\s"<>]+)')
 _FILE_OPTIONS = ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT")
-_BARE = {"DECIMALS", "DISTANCE", "HIERLEVELS"}  # what follows these are numbers, not texts
+_BARE = {"DECIMALS", "DISTANCE", "HIERLEVELS"}  # followed by numbers, which are not quoted
 STATUS = {"SAFE": "S", "UNSAFE": "U", "PROTECT": "P"}
 """How the status of a cell is written unless the metadata say otherwise."""
 
@@ -124,14 +124,29 @@ class Metadata:
         lines = [] if self.separator is None else [f'<SEPARATOR> "{self.separator}"']
         lines += [f'<{k}> "{v}"' for k, v in self.statuses.items() if STATUS.get(k) != v]
         for variable in self.variables:
-            lines += _written(variable)
+            place = [] if variable.start is None else [str(variable.start), str(variable.width)]
+            lines.append(" ".join([variable.name, *place, *map('"{}"'.format, variable.missing)]))
+            for key, values in variable.options.items():
+                texts = values if key in _BARE else map('"{}"'.format, values)
+                lines.append(" ".join([f"   <{key}>", *texts]))
         return "".join(f"{line}\n" for line in lines)
 
     def write(self, path: str | Path) -> Path:
         """Write the `.rda` file."""
-        target = Path(path)
-        target.write_text(self.text, encoding="utf-8", newline="\n")
-        return target
+        return write_text(path, self.text)
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a file of τ-ARGUS; its lines end in the same way on every system."""
+    target = Path(path)
+    target.write_text(text, encoding="utf-8", newline="\n")
+    return target
+
+
+def source_text(source: str | Path) -> str:
+    """The text of a file, or the source itself when it is a string with a line break."""
+    is_text = isinstance(source, str) and "\n" in source
+    return str(source) if is_text else read_text(Path(source))
 
 
 def read_metadata(source: str | Path) -> Metadata:
@@ -143,40 +158,36 @@ def read_metadata(source: str | Path) -> Metadata:
     Raises:
       DataError: A line cannot be read; the message has its number.
     """
-    is_text = isinstance(source, str) and "\n" in source
-    text = str(source) if is_text else read_text(Path(source))
     about: dict[str, tuple[str, ...]] = {}
     variables: list[Variable] = []
-    options: dict[str, tuple[str, ...]] = about
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
+    options = about  # those of the file, until a column is named
+    for number, line in enumerate(source_text(source).splitlines(), start=1):
         if line.lstrip().startswith("<"):
-            _add(options, _options(line, number), number, is_first=not variables)
-            continue
-        options = {}
-        variables.append(_variable(line, number, options))
+            _add_options(options, line, number, is_first=not variables)
+        elif line.strip():
+            options = {}
+            variables.append(_variable(line, number, options))
     if not variables:
         raise DataError("the metadata name no column; a line such as 'region' was expected.")
     separator = about.get("SEPARATOR", (None,))[0]
     statuses = {key: about.get(key, (usual,))[0] for key, usual in STATUS.items()}
-    found = Metadata(tuple(variables), separator, statuses)
-    _check(found)
-    return found
-
-
-def _add(options: dict[str, tuple[str, ...]], more: Options, number: int, is_first: bool) -> None:
-    for key, values in more.items():
-        if is_first and key not in _FILE_OPTIONS:
+    names = [variable.name for variable in variables]
+    for variable in variables:
+        if names.count(variable.name) > 1:
+            raise DataError(f"the metadata name column {variable.name!r} twice.")
+    for variable in variables if separator is None else ():
+        if variable.start is None:
             raise DataError(
-                f"line {number}: <{key}> stands before the first column; it belongs under one."
+                f"column {variable.name!r} has no place and width, and there is no separator. "
+                'Add <SEPARATOR> ";" for values between signs.'
             )
-        if key in options:
-            raise DataError(f"line {number}: <{key}> is said twice.")
-        options[key] = values
+    return Metadata(tuple(variables), separator, statuses)
 
 
-def _options(line: str, number: int) -> dict[str, tuple[str, ...]]:
+def _add_options(
+    options: dict[str, tuple[str, ...]], line: str, number: int, is_first: bool
+) -> None:
+    """Add the words in angle brackets of a line, each with the texts that follow it."""
     found: dict[str, tuple[str, ...]] = {}
     key = ""
     for kind, text in _tokens(line, number):
@@ -188,13 +199,18 @@ def _options(line: str, number: int) -> dict[str, tuple[str, ...]]:
     for needed in (*_FILE_OPTIONS, "TOTCODE", "HIERCODELIST", "HIERLEADSTRING"):
         if found.get(needed) == ():
             raise DataError(f'line {number}: <{needed}> needs a value, e.g. <{needed}> "…".')
-    return found
+    for key, values in found.items():
+        if is_first and key not in _FILE_OPTIONS:
+            raise DataError(
+                f"line {number}: <{key}> stands before the first column; it belongs under one."
+            )
+        if key in options:
+            raise DataError(f"line {number}: <{key}> is said twice.")
+        options[key] = values
 
 
 def _variable(line: str, number: int, options: Options) -> Variable:
-    tokens = _tokens(line, number)
-    kind, name = next(tokens)
-    rest = list(tokens)
+    (_, name), *rest = _tokens(line, number)
     if any(kind == "option" for kind, _ in rest):
         raise DataError(f"line {number}: words in angle brackets stand on lines of their own.")
     texts = [text for _, text in rest]
@@ -211,45 +227,13 @@ def _tokens(line: str, number: int) -> Iterator[tuple[str, str]]:
         if line[place : match.start()].strip():
             break
         place = match.end()
-        quoted, option, word = match.groups()
-        yield (
-            ("option", option)
-            if option is not None
-            else (("text", quoted) if quoted is not None else ("word", word))
-        )
+        kinds = zip(("text", "option", "word"), match.groups(), strict=True)
+        yield next((kind, text) for kind, text in kinds if text is not None)
     if line[place:].strip():
         raise DataError(
             f"line {number}: {line[place:].strip()!r} cannot be read; a quotation mark or an angle "
             "bracket is not closed."
         )
-
-
-def _check(metadata: Metadata) -> None:
-    names = metadata.names
-    for name in names:
-        if names.count(name) > 1:
-            raise DataError(f"the metadata name column {name!r} twice.")
-    if metadata.separator is None:
-        for variable in metadata.variables:
-            if variable.start is None:
-                raise DataError(
-                    f"column {variable.name!r} has no place and width, and there is no separator. "
-                    'Add <SEPARATOR> ";" for values between signs.'
-                )
-
-
-def _written(variable: Variable) -> list[str]:
-    place = [] if variable.start is None else [str(variable.start), str(variable.width)]
-    missing = [f'"{code}"' for code in variable.missing]
-    lines = [" ".join([variable.name, *place, *missing])]
-    for key, values in variable.options.items():
-        texts = values if key in _BARE else [f'"{value}"' for value in values]
-        lines.append(" ".join([f"   <{key}>", *texts]))
-    return lines
-
-
-Row = tuple[int, list[str]]
-"""A row with the number of its line."""
 
 
 def read_rows(path: str | Path, metadata: Metadata, *, decimal: str = ".") -> pa.Table:
@@ -271,30 +255,23 @@ def read_rows(path: str | Path, metadata: Metadata, *, decimal: str = ".") -> pa
 def numbered_rows(
     path: str | Path, metadata: Metadata, decimal: str, *, keeps_missing: bool = False
 ) -> tuple[list[int], pa.Table]:
-    """The rows, and the number of each one's line; see `read_rows`.
-
-    Args:
-      path: The file.
-      metadata: Its columns.
-      decimal: The decimal sign.
-      keeps_missing: Whether codes that stand for missing values stay as they are.
-    """
+    """The rows as `read_rows` gives them, or with codes for missing values, and their lines."""
     import pyarrow as pa
 
     rows = list(_rows(read_text(Path(path)), metadata))
     columns = {
-        variable.name: _column(
-            replace(variable, missing=()) if keeps_missing else variable,
-            [(number, row[i]) for number, row in rows],
-            decimal,
-        )
+        variable.name: [
+            _value(row[i], number, variable, decimal, () if keeps_missing else variable.missing)
+            for number, row in rows
+        ]
         for i, variable in enumerate(metadata.variables)
     }
     kinds = [(v.name, pa.float64() if v.is_number else pa.string()) for v in metadata.variables]
     return [number for number, _ in rows], pa.table(columns, pa.schema(kinds))
 
 
-def _rows(text: str, metadata: Metadata) -> Iterator[Row]:
+def _rows(text: str, metadata: Metadata) -> Iterator[tuple[int, list[str]]]:
+    """The texts of each row, with the number of its line."""
     wanted = len(metadata.variables)
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
@@ -321,18 +298,13 @@ def _part(line: str, variable: Variable, number: int) -> str:
     return line[start : start + (variable.width or 0)].strip()
 
 
-def _column(
-    variable: Variable, values: Sequence[tuple[int, str]], decimal: str
-) -> list[str | None] | list[float | None]:
+def _value(
+    text: str, number: int, variable: Variable, decimal: str, missing: Sequence[str]
+) -> str | float | None:
+    if text in missing or (variable.is_number and not text):
+        return None
     if not variable.is_number:
-        return [None if text in variable.missing else text for _, text in values]
-    return [
-        None if text in variable.missing or not text else _number(text, number, variable, decimal)
-        for number, text in values
-    ]
-
-
-def _number(text: str, number: int, variable: Variable, decimal: str) -> float:
+        return text
     try:
         return float(text.replace(decimal, ".") if decimal != "." else text)
     except ValueError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
+from discreet.design.support import spread
 from discreet.errors import DataError, DesignError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.suppress.argus.metadata import Metadata, Variable, numbered_rows, read_metadata
@@ -39,6 +41,7 @@ _NUMBERED = {
     **dict.fromkeys(["13", "14"], EMPTY),
 }
 SomeTable = TypeVar("SomeTable", bound=TrueTable)
+_ROLES = {"status": "STATUS", "lower": "LOWERPL", "upper": "UPPERPL", "cost": "COSTVAR"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,19 +96,27 @@ def read_table(
     value = _response(about, response)
     design = _design(about, rows, beside if folder is None else Path(folder))
     where = published_positions(design, rows, lines)
-    _check_once(where, lines)
+    cell, times = np.unique(where, return_counts=True)
+    for twice in cell[times > 1][:1]:
+        one, two = (lines[row] for row in np.flatnonzero(where == twice)[:2].tolist())
+        raise DataError(f"lines {one} and {two} are of the same cell.")
 
-    def placed(variable: Variable | None) -> Real | None:
-        return None if variable is None else _placed(rows, variable.name, where, design.n_published)
+    def cells(variable: Variable | None) -> Real | None:
+        """Numbers in the places of their cells; cells without a row or a number have zero."""
+        if variable is None:
+            return None
+        return spread(
+            rows.column(variable.name).fill_null(0.0).to_numpy(), where, design.n_published
+        )
 
-    roles = {role: _only(about, role) for role in ("STATUS", "LOWERPL", "UPPERPL", "COSTVAR")}
+    roles = {name: _only(about, role) for name, role in _ROLES.items()}
     return ArgusTable(
-        _table(about, value, design, placed),
+        _table(about, value, design, cells),
         value.name,
-        _statuses(about, rows, roles["STATUS"], where, lines, design.n_published),
-        placed(roles["LOWERPL"]),
-        placed(roles["UPPERPL"]),
-        placed(roles["COSTVAR"]),
+        _statuses(about, rows, roles["status"], where, lines, design.n_published),
+        cells(roles["lower"]),
+        cells(roles["upper"]),
+        cells(roles["cost"]),
         about,
     )
 
@@ -136,22 +147,16 @@ def _design(about: Metadata, rows: pa.Table, folder: Path) -> ProductDesign:
         codes = rows.column(variable.name).unique().to_pylist()
         below = [code for code in codes if code != variable.total]
         tree = variable.hierarchy(folder, [c for c in below if c not in variable.missing])
-        trees = None if tree is None else [_with_missing(tree, variable, below)]
-        name, total = variable.name, variable.total
+        if tree is not None:
+            # Codes for missing values stand in no `.hrc` file; they lie right under the total.
+            more = [code for code in variable.missing if code in below and code not in tree]
+            tree = replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
+        trees, name, total = None if tree is None else [tree], variable.name, variable.total
         axes.append(published_axis(rows, name, trees, declared=True, total=total))
-    return ProductDesign(axes, all_margins([axis.name for axis in axes]))
-
-
-def _with_missing(tree: Hierarchy, variable: Variable, codes: Sequence[str]) -> Hierarchy:
-    """The hierarchy with codes for missing values right under the total, where they occur."""
-    more = [code for code in variable.missing if code in codes and code not in tree]
-    return replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
-
-
-def all_margins(names: Sequence[str]) -> list[Term]:
-    """Every crossing of some variables, the total among them: what a table of τ-ARGUS shows."""
-    sizes = range(len(names), -1, -1)
-    return [term for n in sizes for term in itertools.combinations(names, n)]
+    # A table of τ-ARGUS shows every crossing of some of its variables, the total among them.
+    names, sizes = [axis.name for axis in axes], range(len(axes), -1, -1)
+    margins: list[Term] = [term for n in sizes for term in itertools.combinations(names, n)]
+    return ProductDesign(axes, margins)
 
 
 def _with_totals(rows: pa.Table, about: Metadata) -> pa.Table:
@@ -166,23 +171,8 @@ def _with_totals(rows: pa.Table, about: Metadata) -> pa.Table:
     return rows
 
 
-def _check_once(where: Whole, lines: Sequence[int]) -> None:
-    _, first, times = np.unique(where, return_index=True, return_counts=True)
-    if (times > 1).any():
-        cell = int(where[first[times > 1]][0])
-        first_two = [lines[row] for row in np.flatnonzero(where == cell)[:2].tolist()]
-        raise DataError(f"lines {first_two[0]} and {first_two[1]} are of the same cell.")
-
-
-def _placed(rows: pa.Table, name: str, where: Whole, n: int) -> Real:
-    """Numbers in the places of their cells; cells without a row or a number have zero."""
-    out = np.zeros(n)
-    out[where] = rows.column(name).fill_null(0.0).to_numpy()
-    return out
-
-
-def _table(about: Metadata, value: Variable, design: ProductDesign, placed: Any) -> TrueTable:
-    frequency, sums = placed(_only(about, "FREQUENCY")), placed(value)
+def _table(about: Metadata, value: Variable, design: ProductDesign, cells: Any) -> TrueTable:
+    frequency, sums = cells(_only(about, "FREQUENCY")), cells(value)
     count = sums if frequency is None else frequency
     if frequency is None and (count != np.rint(count)).any():
         raise DataError(
@@ -193,16 +183,12 @@ def _table(about: Metadata, value: Variable, design: ProductDesign, placed: Any)
     table = TrueTable(design, values, CellValues(values.count[inner]))
     if frequency is None or value.has("FREQUENCY"):
         return table
-    largest = [placed(variable) for variable in about.with_option("MAXSCORE")]
-    given = _contributions(sums, values.count, largest)
-    return replace(table, contributions=Contributions(value.name, given, given.taken(inner)))
-
-
-def _contributions(sums: Real, count: Whole, largest: Sequence[Real]) -> CellContributions:
-    """Contributions whose owners are not known."""
+    largest = [cells(variable) for variable in about.with_option("MAXSCORE")]
     sizes = np.stack(largest, axis=1) if largest else np.zeros((len(sums), 0))
+    # The file says how much the largest contribute, but not who they are.
     owner = np.full(sizes.shape, NOBODY, dtype=np.int64)
-    return CellContributions(sums, np.abs(sums), count, np.abs(sizes), owner)
+    given = CellContributions(sums, np.abs(sums), values.count, np.abs(sizes), owner)
+    return replace(table, contributions=Contributions(value.name, given, given.taken(inner)))
 
 
 def _statuses(
@@ -262,37 +248,30 @@ def write_table(
     Returns:
       The files that were written, by what they hold.
     """
-    target, design = Path(path), table.design
-    design = design.structured("codes, so it cannot be written")
-    _check_crossing(design)
-    given = {"status": status, "lower": lower, "upper": upper, "cost": cost}
-    values, variables = _columns(table, {k: v for k, v in given.items() if v is not None})
-    files = {"table": target, "metadata": target.with_suffix(".rda")}
-    axes = []
-    for axis in design.axes:
-        name = f"{target.stem}_{re.sub(r'[^A-Za-z0-9]+', '_', axis.name)}.hrc"
-        tree = tree_of(axis)
-        if tree.depth > 1:
-            files[axis.name] = target.with_name(name)
-            _write(files[axis.name], tree.to_hrc())
-        axes.append(_dimension(axis, name if tree.depth > 1 else None))
-    about = Metadata((*axes, *variables), separator)
-    _write(files["metadata"], about.text)
-    _write(target, _text(design, values, separator, table.z > 0))
-    return files
-
-
-def _check_crossing(design: StructuredDesign) -> None:
-    """Refuse a table that is not the crossing of all levels and totals of its variables."""
-    wanted = 1
-    for axis in design.axes:
-        wanted *= len(axis.levels) + 1
+    target, design = Path(path), table.design.structured("codes, so it cannot be written")
+    wanted = math.prod(len(axis.levels) + 1 for axis in design.axes)
     if len(design.blocks) != wanted:
         raise DesignError(
             "a table of τ-ARGUS shows every crossing of its variables, their levels and totals; "
             f"this one has {len(design.blocks)} of {wanted} margins. Write each table of a linked "
             "set by itself, e.g. 'activity*region'."
         )
+    given = {"status": status, "lower": lower, "upper": upper, "cost": cost}
+    values, variables = _columns(table, {k: v for k, v in given.items() if v is not None})
+    files = {"table": target, "metadata": target.with_suffix(".rda")}
+    axes = []
+    for axis in design.axes:
+        name = f"{target.stem}_{re.sub(r'[^A-Za-z0-9]+', '_', axis.name)}.hrc"
+        options: dict[str, tuple[str, ...]] = {"RECODEABLE": (), "TOTCODE": (axis.total,)}
+        if (tree := tree_of(axis)).depth > 1:
+            files[axis.name] = target.with_name(name)
+            _write(files[axis.name], tree.to_hrc())
+            options |= {"HIERARCHICAL": (), "HIERCODELIST": (name,), "HIERLEADSTRING": ("@",)}
+        axes.append(Variable(axis.name, options=options))
+    about = Metadata((*axes, *variables), separator)
+    _write(files["metadata"], about.text)
+    _write(target, _text(design, values, separator, table.z > 0))
+    return files
 
 
 def tree_of(axis: Axis) -> Hierarchy:
@@ -302,7 +281,8 @@ def tree_of(axis: Axis) -> Hierarchy:
       DesignError: Its groups overlap, so there are several.
     """
     nodes = dict.fromkeys(code for level in axis.levels for code in level.codes)
-    above = np.full(len(axis), axis.total, dtype=object)  # the smallest group of each leaf so far
+    # The largest groups first: the parent of a group is the smallest group so far of its leaves.
+    above = np.full(len(axis), axis.total, dtype=object)
     parents: dict[str, str] = {}
     for code in sorted(nodes, key=lambda code: -len(axis.node_leaves[code])):
         leaves = axis.node_leaves[code]
@@ -318,13 +298,6 @@ def tree_of(axis: Axis) -> Hierarchy:
     return Hierarchy(axis.total, {code: parents[code] for code in in_order})
 
 
-def _dimension(axis: Axis, file: str | None) -> Variable:
-    options: dict[str, tuple[str, ...]] = {"RECODEABLE": (), "TOTCODE": (axis.total,)}
-    if file is not None:
-        options |= {"HIERARCHICAL": (), "HIERCODELIST": (file,), "HIERLEADSTRING": ("@",)}
-    return Variable(axis.name, options=options)
-
-
 def _columns(table: TrueTable, more: Mapping[str, Array]) -> tuple[Columns, list[Variable]]:
     """Columns of values, and how the metadata describe them."""
     given = table.contributions
@@ -336,15 +309,14 @@ def _columns(table: TrueTable, more: Mapping[str, Array]) -> tuple[Columns, list
         roles["contributors"] = (given.count, ("FREQUENCY",))
         for k in range(given.largest.shape[1]):
             roles[f"largest_{k + 1}"] = (given.largest[:, k], ("MAXSCORE",))
-    words = {"status": "STATUS", "lower": "LOWERPL", "upper": "UPPERPL", "cost": "COSTVAR"}
     for name, array in more.items():
         if len(array) != table.design.n_published:
             raise DataError(
                 f"{name} needs a value for each of {table.design.n_published:,} published cells, "
                 f"got {len(array):,}."
             )
-        is_number = name != "status"
-        roles[name] = (array, ("NUMERIC", words[name]) if is_number else (words[name],))
+        role = _ROLES[name]
+        roles[name] = (array, (role,) if name == "status" else ("NUMERIC", role))
     variables = [
         Variable(name, options=dict.fromkeys(said, ())) for name, (_, said) in roles.items()
     ]
@@ -355,21 +327,19 @@ def _text(design: StructuredDesign, values: Columns, separator: str, shown: Mask
     codes = [np.array(names, dtype=object)[index] for index, names in design.published_codes()]
     lines = []
     for k in np.flatnonzero(shown).tolist():
-        cell = [_code(column[k], separator) for column in codes]
+        cell = [column[k] for column in codes]
+        for code in cell:
+            if separator in code or '"' in code or code != code.strip():
+                raise DataError(
+                    f"code {code!r} cannot stand in a file separated by {separator!r}; recode it "
+                    "or choose another separator=."
+                )
         lines.append(separator.join([*cell, *(_value(column[k]) for column in values.values())]))
     return "".join(f"{line}\n" for line in lines)
 
 
-def _code(code: str, separator: str) -> str:
-    if separator in code or '"' in code or code != code.strip():
-        raise DataError(
-            f"code {code!r} cannot stand in a file separated by {separator!r}; recode it or choose "
-            "another separator=."
-        )
-    return code
-
-
 def _value(value: Any) -> str:
+    # Floats as they are, without digits that were lost; whole ones as whole numbers.
     if isinstance(value, (float, np.floating)):
         return repr(float(value)) if value != round(float(value)) else str(int(value))
     return str(value)
