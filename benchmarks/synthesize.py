@@ -13,8 +13,13 @@ import numpy as np
 from benchmarks._five_way import load
 from benchmarks._measure import print_table
 from discreet.randomness import stream
-from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
+from discreet.synthesize.methods import (
+    from_residuals,
+    ipso,
+    residual_correlation,
+    romm,
+    score_correlation,
+)
 
 K = 10
 METHODS = {

@@ -125,7 +125,7 @@ ENGINES: dict[str, str] = {
     "numpy": "discreet.testing.numpy_engine:NumpyEngine",
 }
 SYNTHESIZERS: dict[str, str] = {
-    "from-residuals": "discreet.synthesize.from_residuals:from_residuals",
+    "from-residuals": "discreet.synthesize.methods:from_residuals",
     "hybrid": "discreet.synthesize.hybrid:hybrid",
     "ipso": "discreet.synthesize.methods:ipso",
     "mixed": "discreet.synthesize.mixed:mixed",

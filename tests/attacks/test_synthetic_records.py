@@ -11,9 +11,14 @@ import discreet as dc
 from discreet import Synthetic, SyntheticTrial
 from discreet.errors import PUBLIC_TEXT
 from discreet.synthesize import result
-from discreet.synthesize.from_residuals import from_residuals
 from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
+from discreet.synthesize.methods import (
+    from_residuals,
+    ipso,
+    residual_correlation,
+    romm,
+    score_correlation,
+)
 from discreet.synthesize.result import Synthesized
 from tests.attacks.victims import SECRET
 from tests.synthesize.people import lonely, people

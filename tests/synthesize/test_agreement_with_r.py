@@ -7,8 +7,13 @@ import numpy as np
 import pytest
 
 from discreet.synthesize.decompose import fit, scores
-from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
+from discreet.synthesize.methods import (
+    from_residuals,
+    ipso,
+    residual_correlation,
+    romm,
+    score_correlation,
+)
 from tests.synthesize.cases import Recorded
 
 FILES = sorted(Path(__file__).parents[1].joinpath("golden").glob("regsdc_n*.json"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.safe_model import unsafe_clusters
+from discreet.synthesize.safety import unsafe_clusters
 
 
 def example(sizes, seed=0):

@@ -7,8 +7,13 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
+from discreet.synthesize.methods import (
+    from_residuals,
+    ipso,
+    residual_correlation,
+    romm,
+    score_correlation,
+)
 from tests.synthesize.cases import NASTY, Recorded, assert_preserved, plain
 
 METHODS = {

@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.synthesize.mixed import CELLS_KEPT, MODEL_KEPT, MixedEvidence, mixed, mixed_within
-from discreet.synthesize.safe_sets import UnsafeRowsError
+from discreet.synthesize.safety import UnsafeRowsError
 from tests.synthesize.people import SECRET, lonely, people
 
 PEOPLE = people(400)

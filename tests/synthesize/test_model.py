@@ -61,10 +61,10 @@ def test_terms_span_what_they_should(formula, expected):
 
 def test_weights_scale_rows_by_their_root():
     found = model("income + tax ~ age + weights(w)")
-    Y, X = found.scaled.Y, found.scaled.X
+    Y, X = found.without_weights.Y, found.without_weights.X
     w = PEOPLE["w"].to_numpy()
     np.testing.assert_allclose(X.T @ Y, (found.X * w[:, None]).T @ found.Y)
-    np.testing.assert_allclose(found.unscaled(Y), found.Y)
+    np.testing.assert_allclose(found.to_original_scale(Y), found.Y)
 
 
 def test_local_and_shared_columns_are_kept_apart():

@@ -5,7 +5,7 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.rows import outlying, split_off
+from discreet.synthesize.microaggregation import outlying, split_off
 from tests.synthesize.cases import assert_preserved
 
 

@@ -10,7 +10,7 @@ from discreet.synthesize.decompose import fit
 from discreet.synthesize.formula import parse
 from discreet.synthesize.model import build, read_columns
 from discreet.synthesize.result import read_records
-from discreet.synthesize.safe_sets import UnsafeRowsError, unsafe_sets
+from discreet.synthesize.safety import UnsafeRowsError, unsafe_sets
 from tests.synthesize.people import lonely, people
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.synthesize.sentences import Evidence
+from discreet.synthesize.sentences import SynthesisEvidence
 from tests.synthesize.people import SECRET, people
 
 PEOPLE = people(120)
@@ -48,7 +48,7 @@ def evidence_of(made):
     weights = PEOPLE["w"] if "weights" in made.model else np.ones(120)
     Y = [frame[["income", "tax"]].to_numpy(float) for frame in (PEOPLE, made.frame)]
     sex = np.unique(PEOPLE["sex"], return_inverse=True)[1]
-    return Evidence(*Y, X, np.asarray(weights), sex)
+    return SynthesisEvidence(*Y, X, np.asarray(weights), sex)
 
 
 def checked(made):

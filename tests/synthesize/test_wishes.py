@@ -5,9 +5,13 @@ import pytest
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.decompose import fit, rotated, scores, varimax
-from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.methods import ipso, residual_correlation, score_correlation
+from discreet.synthesize.decompose import fit, rotate, scores, varimax
+from discreet.synthesize.methods import (
+    from_residuals,
+    ipso,
+    residual_correlation,
+    score_correlation,
+)
 from tests.synthesize.cases import Recorded, assert_preserved, collinear_y, correlation, plain
 
 
@@ -42,7 +46,7 @@ def test_components_correlate_as_declared(how, rotation):
     made = score_correlation(Y, X, [0.9, "keep", 0.2], rng=rng, how=how, rotation=rotation)
     old = scores(residuals(Y, X), how)
     if rotation:
-        old = rotated(old, rotation)
+        old = rotate(old, rotation)
     new = np.linalg.solve(old.W.T, residuals(made.Y, X).T).T
     np.testing.assert_allclose(np.diag(old.T.T @ new), [0.9, 1, 0.2], atol=1e-12)
 

@@ -56,7 +56,7 @@ def publish(
     chosen = built(method, parameters)
     _check_clock(chosen)
     table = in_unit(table, chosen, unit)
-    book = _ledger(ledger if ledger is not None else table.ledger)
+    book = open_ledger(ledger if ledger is not None else table.ledger)
     number = _registered(book, chosen, table, again)
     protected = run(chosen, table, SecretDraws())
     if book is not None and protected.statement.privacy is not None:
@@ -171,7 +171,8 @@ def _check_clock(method: Any) -> None:
         )
 
 
-def _ledger(given: Any) -> Ledger | None:
+def open_ledger(given: Any) -> Ledger | None:
+    """A ledger, or the one in a file."""
     return given if given is None or isinstance(given, Ledger) else Ledger(given)
 
 

@@ -59,18 +59,23 @@ def write_csv(release: PublicTable, path: str | Path) -> Path:
     """
     if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release may be exported; protect the table first.")
-    target, content = Path(path), csv_bytes(release.to_arrow())
-    beside = {
-        "txt": release.statement.text + "\n",
-        "json": json.dumps(_header(release), ensure_ascii=False) + "\n",
-    }
+    target = Path(path)
+    write_inner(release, target)
+    write_with_statement(target, release.to_arrow(), release.statement, _header(release))
+    return target
+
+
+def write_with_statement(
+    target: Path, table: pa.Table, statement: Statement, header: dict[str, Any]
+) -> None:
+    """Write a table as CSV, and beside it a statement for people and a header for programs."""
+    content = csv_bytes(table)
+    beside = {"txt": statement.text, "json": json.dumps(header, ensure_ascii=False)}
     for ending, text in beside.items():
         with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    write_inner(release, target)
+            temporary.write_text(text + "\n", encoding="utf-8")
     with written_whole(target) as temporary:
         temporary.write_bytes(content)
-    return target
 
 
 def read_csv(path: str | Path) -> PublicTable:

@@ -10,7 +10,8 @@ own scale, whatever the scales of the columns are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -27,24 +28,39 @@ from discreet.synthesize.orthonormal import (
     same_rows,
     triangle,
 )
-from discreet.synthesize.tolerances import DEPENDENT_RESIDUALS, DEPENDENT_X, ORTHOGONAL, ZERO
 
 How = Literal["qr", "svd"]
+# A column of X depends on those before it when less than this share of it is new: rounding alone,
+# since a column that is left out is no longer preserved.
+DEPENDENT_X = 1e-12
+# The same for residuals. It is wider, since leaving out a share s changes products by s² alone.
+DEPENDENT_RESIDUALS = 1e-7
+# Residuals of at most this share of their variable are rounding and set to zero; scores have length
+# one, so that rounding would become a component like any other.
+ZERO = 1e-12
+# Singular values and eigenvalues this near to a limit are at it, on a scale where they are one.
+ROUNDING = 1e-12
+# The largest multiplier of other residuals is made smaller by this share: at the limit itself what
+# is left is singular, and its root is made of rounding.
+MARGIN = 1e-7
 
 
 @dataclass(frozen=True)
-class Fitted:
-    r"""The regression of :math:`Y` on :math:`X`.
+class Synthesis:
+    """Synthetic values in the place of the confidential ones."""
 
-    Attributes:
-      Y: The original values, n×k.
-      residuals: :math:`\hat E`, n×k; columns that are zero up to rounding are exactly zero.
-      basis: Orthonormal basis of the columns of :math:`X`, n×rank.
-    """
+    Y: Real  # n×k, rows and columns as in the original
+    # Confidential: what the method found out on the way, such as `alpha`, `rank_X`.
+    details: Mapping[str, Any] = field(default_factory=dict)
 
-    Y: Real
-    residuals: Real
-    basis: Real
+
+@dataclass(frozen=True)
+class RegressionFit:
+    r"""The regression of :math:`Y` on :math:`X`."""
+
+    Y: Real  # the original values, n×k
+    residuals: Real  # n×k; columns that are zero up to rounding are exactly zero
+    basis: Real  # orthonormal basis of the columns of X, n×rank
 
     @property
     def rank(self) -> int:
@@ -53,16 +69,11 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Scores:
-    r"""Residuals as :math:`\hat E = T W`.
+class ResidualScores:
+    r"""Residuals as :math:`\hat E = T W`."""
 
-    Attributes:
-      T: Orthonormal scores, n×r.
-      W: Loadings, r×k.
-    """
-
-    T: Real
-    W: Real
+    T: Real  # orthonormal scores, n×r
+    W: Real  # loadings, r×k
 
     @property
     def rank(self) -> int:
@@ -70,7 +81,7 @@ class Scores:
         return len(self.W)
 
 
-def fit(Y: Any, X: Any) -> Fitted:
+def fit(Y: Any, X: Any) -> RegressionFit:
     """Regress the columns of `Y` on the columns of `X`.
 
     `X` holds the constant if there is to be one. Its columns may depend on each other.
@@ -80,7 +91,7 @@ def fit(Y: Any, X: Any) -> Fitted:
     if not len(Y):
         raise DataError("there are no rows; at least one is expected.")
     basis, _ = orthonormal(X, DEPENDENT_X)
-    return Fitted(Y, residuals_of(Y, basis), basis)
+    return RegressionFit(Y, residuals_of(Y, basis), basis)
 
 
 def residuals_of(Y: Real, basis: Real) -> Real:
@@ -93,22 +104,20 @@ def residuals_of(Y: Real, basis: Real) -> Real:
 
 
 def residuals_from(Y: Real, *bases: Real, overwrite: bool = False) -> Real:
-    """What is left of `Y` off the given orthonormal bases, which are orthogonal to each other.
-
-    Where more than half of a column's square goes, the projection is made once more, so that the
-    rounding of the part that went does not stay in the part that is left.
-    """
+    """What is left of `Y` off the given orthonormal bases, which are orthogonal to each other."""
     left = Y if overwrite else np.array(Y, order="C")
     size = np.maximum(lengths(left), np.finfo(np.float64).tiny)
     coefficients = _take_off(left, bases)
     taken = np.vstack([np.zeros(len(size)), *coefficients]) / size
+    # Where more than half of a column's square goes, the rounding of the part that went is no
+    # longer small beside the part that is left; a second projection takes it off. Otherwise one
+    # projection is as good as two, at half the cost.
     if (taken**2).sum(axis=0).max(initial=0.0) > 0.5:
         _take_off(left, bases)
     return left
 
 
 def _take_off(left: Real, bases: tuple[Real, ...]) -> list[Real]:
-    """Subtract the projections on the bases and return their coefficients."""
     coefficients = [cross(basis, left) for basis in bases]
     for rows in row_blocks(len(left), *_largest(coefficients)):
         for basis, coefficient in zip(bases, coefficients, strict=True):
@@ -117,12 +126,11 @@ def _take_off(left: Real, bases: tuple[Real, ...]) -> list[Real]:
 
 
 def _largest(matrices: list[Real]) -> tuple[int, int]:
-    """Rows and columns of small matrices, at most."""
     shapes = np.array([M.shape for M in matrices] or [(1, 1)])
     return int(shapes[:, 0].max()), int(shapes[:, 1].max())
 
 
-def scores(E: Real, how: How = "qr") -> Scores:
+def scores(E: Real, how: How = "qr") -> ResidualScores:
     r"""Decompose residuals into scores and loadings.
 
     `"qr"`: generalised QR, unique; the first score is the first column scaled to length one.
@@ -131,12 +139,13 @@ def scores(E: Real, how: How = "qr") -> Scores:
     """
     T, W = orthonormal(E, DEPENDENT_RESIDUALS)
     if how == "qr":
-        return Scores(T, W)
+        return ResidualScores(T, W)
     if how != "svd":
         raise ParameterError(f"how must be 'qr' or 'svd', got {how!r}.")
     U, _, V = np.linalg.svd(W, full_matrices=False)
+    # The signs of singular vectors are the library's choice; this one makes results repeatable.
     U = np.asarray(U * np.where(V.sum(axis=1) < 0, -1.0, 1.0))
-    return Scores(product(T, U, out=T), U.T @ W)
+    return ResidualScores(product(T, U, out=T), U.T @ W)
 
 
 def loadings(E: Real) -> Real:
@@ -144,7 +153,7 @@ def loadings(E: Real) -> Real:
     return triangle(E, DEPENDENT_RESIDUALS).R
 
 
-def with_scores(model: Fitted, *parts: tuple[Real, Real]) -> Real:
+def with_scores(model: RegressionFit, *parts: tuple[Real, Real]) -> Real:
     r"""Synthetic values :math:`\hat Y + \sum T W`, in the memory of the model's residuals."""
     out = model.residuals
     for rows in row_blocks(len(out), *_largest([W for _, W in parts])):
@@ -157,12 +166,10 @@ def with_scores(model: Fitted, *parts: tuple[Real, Real]) -> Real:
 def random_scores(
     rng: np.random.Generator, n: int, r: int, *orthogonal_to: Real, what: str = "X"
 ) -> Real:
-    """Orthonormal scores (n×r) of standard normal draws, orthogonal to the given bases.
-
-    The bases are orthonormal and orthogonal to each other. `what` names them in an error.
-    """
+    """Orthonormal scores (n×r) of standard normal draws, orthogonal to some orthonormal bases."""
     check_room(n, r, sum(basis.shape[1] for basis in orthogonal_to), what)
     draws = residuals_from(rng.standard_normal((n, r)), *orthogonal_to, overwrite=True)
+    # With tolerance 0 no column is dropped: normal draws depend on each other with probability 0.
     return orthonormal(draws, 0.0, overwrite=True)[0]
 
 
@@ -176,12 +183,10 @@ def check_room(n: int, r: int, taken: int, what: str) -> None:
         )
 
 
-def rotated(old: Scores, rotation: Any) -> Scores:
+def rotate(old: ResidualScores, rotation: Any) -> ResidualScores:
     r"""The same residuals in other components: :math:`TW = (TU)(U^\top W)` with U orthogonal.
 
-    Args:
-      old: Scores and loadings of r components.
-      rotation: An orthogonal r×r matrix, or `"varimax"`.
+    The rotation is an r×r matrix, or `"varimax"`.
     """
     if isinstance(rotation, str) and rotation != "varimax":
         raise ParameterError(
@@ -189,13 +194,14 @@ def rotated(old: Scores, rotation: Any) -> Scores:
         )
     U = varimax(old.W.T) if isinstance(rotation, str) else as_matrix(rotation, "the rotation")
     r = old.rank
-    if U.shape != (r, r) or np.abs(U.T @ U - np.eye(r)).max(initial=0.0) > ORTHOGONAL:
+    # A matrix that was written with eight digits passes, and is made orthogonal to rounding below.
+    if U.shape != (r, r) or np.abs(U.T @ U - np.eye(r)).max(initial=0.0) > 1e-8:
         raise ParameterError(
             f"the rotation must be an orthogonal matrix with {r} rows and columns, since there "
             f"are {r} components; got {U.shape[0]} rows and {U.shape[1]} columns."
         )
-    U = _nearest_orthogonal(U)
-    return Scores(old.T @ U, U.T @ old.W)
+    U = _nearest_orthogonal(U)  # covariances are preserved as exactly as U is orthogonal
+    return ResidualScores(old.T @ U, U.T @ old.W)
 
 
 def varimax(L: Real, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> Real:

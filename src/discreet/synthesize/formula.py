@@ -13,40 +13,32 @@ import ast
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from discreet.errors import ParameterError, UnknownNameError
 
 CONSTANT = "1"
-NUMBER, ROOT = "number", "sqrt"
-"""Functions of our own: codes read as numbers, and square roots."""
+NUMBER, ROOT = "number", "sqrt"  # functions of our own: codes read as numbers, and square roots
 _SPLINES = {"bs", "cc", "cr", "cs"}
 _LOGARITHMS = {"exp", "exp10", "exp2", "log", "log10", "log2", ROOT}
+# What may be called in a formula: nothing that depends on the order of records, as lags do, since
+# models are evaluated in canonical order.
 FUNCTIONS = {"C", "I", "center", "contr", "poly", "scale", NUMBER, *_SPLINES, *_LOGARITHMS}
-"""What may be called in a formula: nothing that depends on the order of records, as lags do."""
 _CALL = re.compile(r"[\w.]+\([^()]*\)")
 _BACKTICKS = re.compile(r"`([^`]*)`")
 PLAIN, LOCAL, SHARED, GROUPS, PIECES = "", "local", "shared", "groups", "pieces"
-"""Where terms are preserved; plain terms have no clusters."""
 _WORD = re.compile(r"\s*(local|shared|groups|pieces|weights)\s*\((.*)\)\s*", re.DOTALL)
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "'\"`"
 
 
 @dataclass(frozen=True)
 class ModelFormula:
-    """A formula taken apart.
+    """A formula taken apart."""
 
-    Attributes:
-      text: The formula in one spelling: terms in alphabetical order, blanks left out.
-      confidential: The columns on the left, in their order.
-      parts: Sums of terms as formulaic reads them, by where they are preserved.
-      weights: Column of survey weights.
-    """
-
-    text: str
-    confidential: tuple[str, ...]
-    parts: Mapping[str, str]
-    weights: str | None = None
+    text: str  # the formula in one spelling: terms in alphabetical order, blanks left out
+    confidential: tuple[str, ...]  # the columns on the left, in their order
+    parts: Mapping[str, str]  # sums of terms as formulaic reads them, by where they are preserved
+    weights: str | None = None  # column of survey weights
 
     @property
     def is_hybrid(self) -> bool:
@@ -62,7 +54,7 @@ class ModelFormula:
         columns = list(known)
         found: dict[str, None] = {}
         for part in self.parts.values():
-            for name in names_in(_parsed(part)):
+            for name in names_in(_read_part(part)):
                 if name in columns:
                     found[name] = None
                 elif name not in FUNCTIONS:
@@ -71,23 +63,34 @@ class ModelFormula:
 
 
 def parse(formula: str) -> ModelFormula:
-    """A formula taken apart; see the module for what it may hold.
-
-    Raises:
-      ParameterError: It cannot be read, has no left side, or removes the constant.
-    """
+    """A formula taken apart; see the module for what it may hold."""
     if not isinstance(formula, str) or formula.count("~") != 1:
         raise ParameterError(
             f"a model is written as 'confidential columns ~ other columns', got {formula!r}. "
             "An example: 'income + tax ~ age + region'."
         )
     left, right = formula.split("~")
-    confidential = _left_side(left)
+    factors = [list(term.factors) for term in _read(f"{left} - 1")] if left.strip() else []
+    if not factors:
+        raise ParameterError(
+            "the left side of the model is empty; it names the confidential columns."
+        )
+    if any(len(each) != 1 or each[0].eval_method.value != "lookup" for each in factors):
+        raise ParameterError(
+            "the left side of a model names columns, joined by +. Make a column of the "
+            "transformed values first and name that one."
+        )
+    confidential = tuple(str(each[0].expr) for each in factors)
     words: dict[str, list[str]] = {}
-    for piece in _sum_of(right) if right.strip() else ():
-        word = _WORD.fullmatch(piece)
-        words.setdefault(word[1] if word else PLAIN, []).append(word[2] if word else piece)
-    weights = _one_column(words.pop("weights", []))
+    for piece in _split_sum(right) if right.strip() else ():
+        marked = _WORD.fullmatch(piece)
+        words.setdefault(marked[1] if marked else PLAIN, []).append(marked[2] if marked else piece)
+    weights = None
+    if named := words.pop("weights", []):
+        columns = [str(term) for text in named for term in _read(f"{text} - 1")]
+        if len(columns) != 1:
+            raise ParameterError(f"weights(…) takes one column, got {' + '.join(columns)!r}.")
+        weights = columns[0]
     parts = {word: " + ".join(terms) for word, terms in sorted(words.items())} or {PLAIN: CONSTANT}
     if len(parts) > 1 and parts.get(PLAIN) == CONSTANT:
         del parts[PLAIN]
@@ -96,7 +99,13 @@ def parse(formula: str) -> ModelFormula:
             f"some terms of {formula!r} are marked and {parts[PLAIN]!r} is not. Mark every term: "
             "local(…) is preserved within each cluster, shared(…) over all rows."
         )
-    text = " ~ ".join([" + ".join(map(quoted, confidential)), _spelled(parts, weights)])
+    # One spelling for one model: the same request has the same draw, however it was written.
+    shown = []
+    for word, part in parts.items():
+        inner = " + ".join(t for t in _term_names(part) if t != CONSTANT) or CONSTANT
+        shown.append(f"{word}({inner})" if word else inner)
+    shown += [f"weights({_quote(weights)})"] if weights else []
+    text = " ~ ".join([" + ".join(map(_quote, confidential)), " + ".join(shown)])
     return ModelFormula(text, confidential, parts, weights)
 
 
@@ -117,61 +126,24 @@ def names_of(factor: Any) -> set[str]:
     return set()
 
 
-def term_names(part: str) -> list[str]:
+def _term_names(part: str) -> list[str]:
     """The terms of one part of a right side, in alphabetical order, as they can be read again."""
-    return sorted(":".join(map(_factor_text, term.factors)) for term in _parsed(part))
+
+    def text_of(factor: Any) -> str:
+        text = str(factor.expr)
+        if factor.eval_method.value == "lookup":
+            return _quote(text)
+        is_plain = factor.eval_method.value == "literal" or _CALL.fullmatch(text)
+        return text if is_plain else f"{{{text}}}"
+
+    return sorted(":".join(map(text_of, term.factors)) for term in _read_part(part))
 
 
-def _factor_text(factor: Any) -> str:
-    """A factor as it is written in a formula."""
-    text = str(factor.expr)
-    if factor.eval_method.value == "lookup":
-        return quoted(text)
-    is_plain = factor.eval_method.value == "literal" or _CALL.fullmatch(text)
-    return text if is_plain else f"{{{text}}}"
-
-
-def quoted(name: str) -> str:
-    """A column's name as it is written in a formula."""
+def _quote(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def _spelled(parts: Mapping[str, str], weights: str | None) -> str:
-    """The right side in one spelling."""
-    shown = []
-    for word, part in parts.items():
-        inner = " + ".join(t for t in term_names(part) if t != CONSTANT) or CONSTANT
-        shown.append(f"{word}({inner})" if word else inner)
-    return " + ".join([*shown, *([f"weights({quoted(weights)})"] if weights else [])])
-
-
-def _left_side(left: str) -> tuple[str, ...]:
-    """Names of the confidential columns."""
-    factors = [list(term.factors) for term in _columns(left)] if left.strip() else []
-    if not factors:
-        raise ParameterError(
-            "the left side of the model is empty; it names the confidential columns."
-        )
-    for several in factors:
-        if len(several) != 1 or several[0].eval_method.value != "lookup":
-            raise ParameterError(
-                "the left side of a model names columns, joined by +. Make a column of the "
-                "transformed values first and name that one."
-            )
-    return tuple(str(several[0].expr) for several in factors)
-
-
-def _one_column(named: list[str]) -> str | None:
-    if not named:
-        return None
-    columns = [str(term) for text in named for term in _columns(text)]
-    if len(columns) != 1:
-        raise ParameterError(f"weights(…) takes one column, got {' + '.join(columns)!r}.")
-    return columns[0]
-
-
-def _parsed(part: str) -> Any:
-    """A sum of terms with the constant."""
+def _read_part(part: str) -> Any:
     found = _read(part or CONSTANT)
     if CONSTANT not in [str(term) for term in found]:
         raise ParameterError(
@@ -181,35 +153,26 @@ def _parsed(part: str) -> Any:
     return found
 
 
-def _columns(part: str) -> Any:
-    """A sum of terms without the constant."""
-    return _read(f"{part} - 1")
-
-
 def _read(part: str) -> Any:
-    """A sum of terms as formulaic understands it."""
     from formulaic import Formula, SimpleFormula
     from formulaic.errors import FormulaicError
 
     try:
-        found = Formula(part)
+        found: Any = Formula(part)
+        reason = ""
     except (FormulaicError, SyntaxError, ValueError) as error:
-        _unreadable(part, error)
+        found, reason = None, f": {str(error).splitlines()[0].rstrip('.')}"
     if not isinstance(found, SimpleFormula):
-        _unreadable(part, None)
+        raise ParameterError(
+            f"{part.strip()!r} cannot be read as a sum of terms{reason}. Examples: 'age + region', "
+            "'age*sex', 'poly(age, 2)', 'C(size_class)'."
+        )
     return found
 
 
-def _unreadable(part: str, error: Exception | None) -> NoReturn:
-    reason = "" if error is None else f": {str(error).splitlines()[0].rstrip('.')}"
-    raise ParameterError(
-        f"{part.strip()!r} cannot be read as a sum of terms{reason}. Examples: 'age + region', "
-        "'age*sex', 'poly(age, 2)', 'C(size_class)'."
-    )
-
-
-def _sum_of(right: str) -> Iterator[str]:
-    """The pieces between plus signs that stand in no bracket."""
+def _split_sum(right: str) -> Iterator[str]:
+    # By hand and not by formulaic: our words are no functions, and it would look for columns in
+    # them. Plus signs in brackets and quotes belong to a term.
     depth, quote, start = 0, "", 0
     for place, sign in enumerate(right):
         if quote:

@@ -12,12 +12,12 @@ from discreet.randomness import stream
 from discreet.release.fitting import rounded_by_seed
 from discreet.release.tabulate import to_microdata
 from discreet.synthesize.result import Synthetic
-from discreet.synthesize.tolerances import LARGEST_DRAW
 from discreet.tables.protected import COUNT, PublicTable
 from discreet.tables.statement import step_of
 
 Draw = Literal["multinomial", "unbiased", "total", "margins", "cube"]
 METHOD = "from-tables"
+LARGEST_DRAW = 500_000_000  # records that are drawn at most; a frame of them fills a large server
 
 
 def records_from(
@@ -66,7 +66,6 @@ def records_from(
 
 
 def _multinomial(release: PublicTable, n: int | None, rng: np.random.Generator) -> PublicTable:
-    """The release with inner cells drawn anew by their shares."""
     if release.y is None:
         raise DesignError("inner cells are not part of this release; fit them first.")
     y = np.asarray(release.y, dtype=np.float64)

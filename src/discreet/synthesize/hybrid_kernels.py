@@ -33,6 +33,8 @@ def scatter(columns: Real, order: Whole, factors: Real, A: Real) -> None:
             A[order[place], j] = columns[j, place] * factors[j]
 
 
+# Sums in any order let the compiler add several products at a time; nothing else is relaxed, so
+# that infinite values stay what they are.
 @njit(cache=True, fastmath={"reassoc", "contract"})
 def _dot(a: Real, b: Real) -> Any:
     total = 0.0
@@ -52,11 +54,11 @@ def _orthonormal(A: Real, lengths: Real, tolerance: Any, R: Real) -> Any:
     """Replace A by an orthonormal basis, packed first; R receives A in terms of it.
 
     A column is dependent when what is new in it is at most `tolerance` of its entry in `lengths`.
-    Returns how many columns the basis has.
     """
     rank = 0
     R[:] = 0.0
     for j in range(len(A)):
+        # A second round takes off what rounding of the first left along the basis.
         for _ in range(2):
             for i in range(rank):
                 part = _dot(A[i], A[j])
@@ -167,6 +169,7 @@ def triangular_roots(G: Real, tolerance: Any) -> Whole:
         left, C = G[b].copy(), G[b]
         C[:] = 0.0
         for j in range(k):
+            # The matrix is semidefinite: with a pivot of zero the rest of its row is rounding.
             if left[j, j] <= tolerance:
                 continue
             row = left[j] / math.sqrt(left[j, j])

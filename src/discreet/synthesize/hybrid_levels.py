@@ -18,68 +18,51 @@ import numpy as np
 
 from discreet.arrays import Array, Real, Whole
 from discreet.errors import DataError, ParameterError
-from discreet.synthesize.hybrid_kernels import (
-    clear_rounding,
-    gather,
-    lengths_within,
-    orthonormal_within,
-    subtract_within,
-)
+from discreet.synthesize import hybrid_kernels as kernels
+from discreet.synthesize.decompose import DEPENDENT_X, ZERO
 from discreet.synthesize.orthonormal import as_matrix, binary_scales, same_rows
-from discreet.synthesize.tolerances import CLUSTERED_ROWS, DEPENDENT_X, ZERO
+
+# Rows of clusters handled at a time; thirty columns of so many stay in the processor's cache.
+CLUSTERED_ROWS = 8192
 
 
 @dataclass(frozen=True)
 class Scaled:
-    """A matrix with a power of two for each column, by which it is divided in all computations.
+    """A matrix with a power of two for each column, by which it is divided in all computations."""
 
-    Attributes:
-      matrix: The matrix, rows in the order of the data.
-      scales: The powers of two; they keep squares within the range of numbers.
-    """
+    matrix: Real  # rows in the order of the data
+    scales: Real  # they keep squares within the range of numbers
 
-    matrix: Real
-    scales: Real
+    @classmethod
+    def of(cls, matrix: Real) -> Scaled:
+        """A matrix with the scales of its columns."""
+        return cls(matrix, binary_scales(matrix))
 
     def columns(self, order: Whole) -> Real:
         """The scaled columns as rows of the result, in an order of places."""
         out = np.empty((self.matrix.shape[1], len(order)))
-        gather(self.matrix, order, 1 / self.scales, out)
+        kernels.gather(self.matrix, order, 1 / self.scales, out)
         return out
 
 
 @dataclass(frozen=True)
-class Level:
-    """Orthonormal bases of regressors, one for each block of rows.
+class BlockBases:
+    """Orthonormal bases of regressors, one for each block of rows."""
 
-    Attributes:
-      starts: Where the blocks begin.
-      Q: The bases, columns as rows; zeros where a block has fewer columns than others.
-      ranks: How many columns each block has.
-    """
-
-    starts: Whole
-    Q: Real
-    ranks: Whole
+    starts: Whole  # where the blocks begin
+    Q: Real  # the bases, columns as rows; zeros where a block has fewer columns than others
+    ranks: Whole  # how many columns each block has
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Rows ordered so that a piece, a cluster and a group of clusters are runs of rows.
-
-    Attributes:
-      order: The rows, in order.
-      pieces: Where each piece of a cluster begins, and the end of the last one.
-      clusters: The same for clusters.
-      groups: The same for groups of clusters.
-      names: The labels of the clusters, in order.
-    """
+    """Rows ordered so that a piece, a cluster and a group of clusters are runs of rows."""
 
     order: Whole
-    pieces: Whole
-    clusters: Whole
-    groups: Whole
-    names: Array
+    pieces: Whole  # where each piece of a cluster begins, and the end of the last one
+    clusters: Whole  # the same for clusters
+    groups: Whole  # the same for groups of clusters
+    names: Array  # the labels of the clusters, in order
 
     def batches(self) -> Iterator[Blocks]:
         """Runs of whole clusters, about as many rows each as the processor's cache holds."""
@@ -100,27 +83,15 @@ class Blocks:
         """All rows as one block."""
         return np.array([0, len(self.order)])
 
-    @property
-    def cluster_of_piece(self) -> Whole:
-        """The number of the cluster each piece belongs to."""
-        return np.searchsorted(self.clusters, self.pieces[:-1], side="right") - 1
-
 
 @dataclass(frozen=True)
-class Levels:
-    """All regressors of some blocks as bases that are orthogonal to each other, but for `within`.
-
-    Attributes:
-      blocks: The blocks.
-      local: X_1: what is crossed with pieces of clusters, and with clusters.
-      above: X_2: what is crossed with groups of clusters, and with nothing.
-      within: X_2 crossed with clusters; its span holds that of `above`.
-    """
+class HybridBases:
+    """All regressors as bases that are orthogonal to each other, but for `within`."""
 
     blocks: Blocks
-    local: list[Level]
-    above: list[Level]
-    within: Level | None
+    local: list[BlockBases]  # X_1: what is crossed with pieces of clusters, and with clusters
+    above: list[BlockBases]  # X_2: what is crossed with groups of clusters, and with nothing
+    within: BlockBases | None  # X_2 crossed with clusters; its span holds that of `above`
 
     @property
     def leverage(self) -> Real:
@@ -133,7 +104,9 @@ class Levels:
         """Number of rows less the rank of X_1, within each cluster."""
         degrees = np.diff(self.blocks.clusters) - self.local[-1].ranks
         if len(self.local) > 1:
-            np.subtract.at(degrees, self.blocks.cluster_of_piece, self.local[0].ranks)
+            first = self.blocks.pieces[:-1]
+            cluster_of_piece = np.searchsorted(self.blocks.clusters, first, side="right") - 1
+            np.subtract.at(degrees, cluster_of_piece, self.local[0].ranks)
         return degrees
 
     @property
@@ -144,55 +117,51 @@ class Levels:
 
 @dataclass(frozen=True)
 class HybridModel:
-    """Regressors by the level at which they are crossed, rows in the order of the data.
-
-    Attributes:
-      blocks: The order of rows in which they are runs.
-      pieces: What is crossed with pieces of clusters.
-      local: What is crossed with clusters.
-      grouped: What is crossed with groups of clusters.
-      shared: What is not crossed.
-    """
+    """Regressors by the level at which they are crossed, rows in the order of the data."""
 
     blocks: Blocks
-    pieces: Scaled
-    local: Scaled
-    grouped: Scaled
-    shared: Scaled
+    pieces: Scaled  # what is crossed with pieces of clusters
+    local: Scaled  # what is crossed with clusters
+    grouped: Scaled  # what is crossed with groups of clusters
+    shared: Scaled  # what is not crossed
 
-    def parts(self) -> Iterator[Levels]:
-        """The levels of sets of clusters that can be worked on by themselves.
-
-        These are all clusters together, if they share anything.
-        """
+    def parts(self) -> Iterator[HybridBases]:
+        """The levels of sets of clusters that can be worked on by themselves."""
+        # Clusters that share a regressor share its residuals, so they cannot be parted.
         shares = self.grouped.matrix.shape[1] + self.shared.matrix.shape[1]
         for blocks in [self.blocks] if shares else self.blocks.batches():
             yield self.levels(blocks)
 
-    def levels(self, blocks: Blocks) -> Levels:
+    def levels(self, blocks: Blocks) -> HybridBases:
         """Bases from the smallest blocks to the largest, each adjusted for those before it."""
         order, local = blocks.order, []
         pieces, own = self.pieces.columns(order), self.local.columns(order)
         if len(pieces):
             local.append(_level(blocks.pieces, pieces, pieces, []))
+        # Smallest blocks first: a basis of clusters that is adjusted for their pieces is still one
+        # of clusters, but a basis of pieces adjusted for clusters would no longer lie in pieces.
         columns = own.copy()
         subtract(local, columns)
         local.append(_level(blocks.clusters, own, columns, local))
         grouped = self.grouped.columns(order)
         given = np.concatenate([grouped, self.shared.columns(order)])
         if not len(given):
-            return Levels(blocks, local, [], None)
+            return HybridBases(blocks, local, [], None)
         adjusted, g = given.copy(), len(grouped)
         subtract(local, adjusted)
-        clear_rounding(blocks.clusters, adjusted, lengths_within(blocks.clusters, given), ZERO)
+        # A column that is constant within clusters is rounding alone after the adjustment, and
+        # rounding must not become a direction of its own in `within`.
+        kernels.clear_rounding(
+            blocks.clusters, adjusted, kernels.lengths_within(blocks.clusters, given), ZERO
+        )
         within = _level(blocks.clusters, given, adjusted, local)
         above = [_inside(within, _level(blocks.groups, given[:g], adjusted[:g], local))]
         subtract(above, adjusted[g:])
         shared = _level(blocks.whole, given[g:], adjusted[g:], [*local, *above])
-        return Levels(blocks, local, [*above, _inside(within, shared)], within)
+        return HybridBases(blocks, local, [*above, _inside(within, shared)], within)
 
 
-def model(
+def hybrid_model(
     n: int,
     X_local: Any,
     X_shared: Any = None,
@@ -210,49 +179,48 @@ def model(
         X_pieces = np.ones(n)
     X_local = np.ones(n) if X_local is None else X_local
     given = {"X_pieces": X_pieces, "X_local": X_local, "X_groups": X_groups, "X_shared": X_shared}
-    return HybridModel(blocks, *(_checked(name, X, n) for name, X in given.items()))
+    regressors = []
+    for name, values in given.items():
+        matrix = np.empty((n, 0)) if values is None else as_matrix(values, name)
+        same_rows(Y=np.empty((n, 0)), **{name: matrix})
+        regressors.append(Scaled.of(matrix))
+    return HybridModel(blocks, *regressors)
 
 
-def _checked(name: str, values: Any, n: int) -> Scaled:
-    matrix = np.empty((n, 0)) if values is None else as_matrix(values, name)
-    same_rows(Y=np.empty((n, 0)), **{name: matrix})
-    return scaled(matrix)
-
-
-def scaled(matrix: Real) -> Scaled:
-    """A matrix with the scales of its columns."""
-    return Scaled(matrix, binary_scales(matrix))
-
-
-def subtract(found: list[Level], columns: Real) -> None:
+def subtract(found: list[BlockBases], columns: Real) -> None:
     """Replace columns by their residuals on bases that are orthogonal to each other."""
     for level in found:
-        subtract_within(level.starts, level.Q, level.ranks, columns)
+        kernels.subtract_within(level.starts, level.Q, level.ranks, columns)
 
 
-def _level(starts: Whole, given: Real, adjusted: Real, below: list[Level]) -> Level:
-    """The basis of columns that are adjusted for the levels below.
-
-    A direction that is nearly lost in the adjustment is noisy, so that it has to be made
-    orthogonal to the levels below once more when it has length one.
-    """
+def _level(starts: Whole, given: Real, adjusted: Real, below: list[BlockBases]) -> BlockBases:
+    """The basis of columns that are adjusted for the levels below."""
     Q = adjusted.copy()
-    ranks = orthonormal_within(starts, Q, lengths_within(starts, given), DEPENDENT_X)
+    # Dependence is judged by the columns as they were given: after the adjustment, rounding of a
+    # column that is lost altogether would have a length of its own.
+    ranks = kernels.orthonormal_within(
+        starts, Q, kernels.lengths_within(starts, given), DEPENDENT_X
+    )
+    # A direction that is nearly lost in the adjustment is noisy, so that it has to be made
+    # orthogonal to the levels below once more when it has length one.
     subtract(below, Q)
-    return Level(starts, Q, _again(starts, Q) if below else ranks)
+    return BlockBases(starts, Q, _again(starts, Q) if below else ranks)
 
 
-def _inside(span: Level, level: Level) -> Level:
-    """The same basis, moved into a span that holds it up to rounding."""
+def _inside(span: BlockBases, level: BlockBases) -> BlockBases:
+    # The span holds the basis up to rounding. Moved into it exactly, what the span explains and the
+    # basis does not is a difference of two projections of which one holds the other.
     outside = level.Q.copy()
     subtract([span], outside)
     Q = level.Q - outside
-    return Level(level.starts, Q, _again(level.starts, Q))
+    return BlockBases(level.starts, Q, _again(level.starts, Q))
 
 
 def _again(starts: Whole, Q: Real) -> Whole:
-    """Make columns orthonormal that are nearly so, or zero."""
-    return np.asarray(orthonormal_within(starts, Q, np.ones((len(starts) - 1, len(Q))), 0.5))
+    # Columns are nearly of length one, or zero: any tolerance between the two tells them apart.
+    return np.asarray(
+        kernels.orthonormal_within(starts, Q, np.ones((len(starts) - 1, len(Q))), 0.5)
+    )
 
 
 def arrange(n: int, clusters: Any = None, groups: Any = None, pieces: Any = None) -> Blocks:
@@ -274,7 +242,8 @@ def arrange(n: int, clusters: Any = None, groups: Any = None, pieces: Any = None
     place[by_group] = np.arange(len(names))
     cluster = place[cluster]
     cell = cluster * (piece.max(initial=0) + 1) + piece
-    short = np.min_scalar_type(int(cell.max(initial=0)))  # short numbers are sorted by digits
+    # NumPy sorts numbers of 16 bits and fewer by their digits, in linear time.
+    short = np.min_scalar_type(int(cell.max(initial=0)))
     order = np.argsort(cell.astype(short), kind="stable")
     return Blocks(
         order, _starts(cell[order]), _starts(cluster[order]), _starts(group[order]), names[by_group]
@@ -282,7 +251,6 @@ def arrange(n: int, clusters: Any = None, groups: Any = None, pieces: Any = None
 
 
 def _codes(labels: Any, n: int, what: str) -> tuple[Array, Whole]:
-    """The different labels, and the number of each row's label among them."""
     if labels is None:
         return np.zeros(1, dtype=np.int64), np.zeros(n, dtype=np.int64)
     labels = np.asarray(labels)
@@ -292,7 +260,8 @@ def _codes(labels: Any, n: int, what: str) -> tuple[Array, Whole]:
         )
     if labels.dtype.kind in "iu" and labels.min() > -(2**62) and labels.max() < 2**62:
         shifted = labels.astype(np.int64) - int(labels.min())
-        if shifted.max() < 2 * n:  # dense numbers need no sorting
+        # Dense numbers, as `mdav` and factors give them, are counted instead of sorted.
+        if shifted.max() < 2 * n:
             present = np.bincount(shifted) > 0
             return np.flatnonzero(present) + int(labels.min()), (np.cumsum(present) - 1)[shifted]
     names, codes = np.unique(labels, return_inverse=True)
@@ -300,7 +269,6 @@ def _codes(labels: Any, n: int, what: str) -> tuple[Array, Whole]:
 
 
 def _between(starts: Whole, start: int, end: int) -> Whole:
-    """The starts of blocks that lie in a run of rows."""
     return starts[np.searchsorted(starts, start) : np.searchsorted(starts, end) + 1] - start
 
 

@@ -1,4 +1,4 @@
-"""Clusters of similar rows by microaggregation: MDAV with fixed and variable group size.
+"""Clusters of similar rows by microaggregation (MDAV, V-MDAV), and outlying rows apart.
 
 The loops are those of Domingo-Ferrer and Torra (2005) and of Solanas and Martínez-Ballesté (2006).
 What they look for is found exactly: the row farthest from the centroid among the outermost rows,
@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from scipy import stats
 
-from discreet.arrays import Real, Whole
+from discreet.arrays import Mask, Real, Whole
 from discreet.errors import ParameterError
 from discreet.synthesize.orthonormal import as_matrix
-from discreet.synthesize.tree import Tree, farthest, nearest, plant, take
+from discreet.synthesize.tree import PointTree, farthest, plant, search, take
 
 
 def mdav(values: Any, size: int, *, gain: float | None = None, standardise: bool = True) -> Whole:
@@ -31,22 +32,7 @@ def mdav(values: Any, size: int, *, gain: float | None = None, standardise: bool
         0.2 suits scattered data, 1.1 data in clumps.
       standardise: Divide each column by its standard deviation first.
     """
-    values = _checked(as_matrix(values, "values"), size, gain)
-    if standardise:
-        spread = values.std(axis=0)
-        values = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
-    labels = np.full(len(values), -1, dtype=np.int64)
-    tree, around = plant(values), shells(values)
-    if gain is None:
-        rest: int | Whole = cut_fixed(tree, around, size, labels)
-    else:
-        groups = cut_variable(tree, around, size, gain, labels)
-        rest = _nearest_clusters(values, labels, np.flatnonzero(labels < 0), groups)
-    labels[labels < 0] = rest
-    return labels
-
-
-def _checked(values: Real, size: int, gain: float | None) -> Real:
+    values = as_matrix(values, "values")
     if not 1 <= size <= len(values):
         raise ParameterError(
             f"size must lie between 1 and the number of rows, {len(values)}, got {size}."
@@ -55,21 +41,32 @@ def _checked(values: Real, size: int, gain: float | None) -> Real:
         raise ParameterError(f"gain must not be negative, got {gain}.")
     if not values.shape[1]:
         raise ParameterError("rows cannot be clustered without any column of values.")
-    return values
+    if standardise:
+        spread = values.std(axis=0)
+        values = (values - values.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    labels = np.full(len(values), -1, dtype=np.int64)
+    centre = values.mean(axis=0)
+    distances = np.sqrt(((values - centre) ** 2).sum(axis=1))
+    from_outside = np.argsort(-distances, kind="stable")
+    tree, around = plant(values), Shells(centre, from_outside, distances[from_outside])
+    if gain is None:
+        rest: int | Whole = cut_fixed(tree, around, size, labels)
+    else:
+        groups = cut_variable(tree, around, size, gain, labels)
+        # Rows that are too few for a cluster go to the one whose centroid is nearest.
+        done, few = labels >= 0, np.flatnonzero(labels < 0)
+        members = np.bincount(labels[done], minlength=groups)
+        sums = [np.bincount(labels[done], column[done], minlength=groups) for column in values.T]
+        centroids = np.column_stack([each / members for each in sums])
+        apart = ((values[few, None, :] - centroids) ** 2).sum(axis=2)
+        rest = np.asarray(apart.argmin(axis=1), dtype=np.int64)
+    labels[labels < 0] = rest
+    return labels
 
 
-def _nearest_clusters(values: Real, labels: Whole, rows: Whole, count: int) -> Whole:
-    """For rows that are too few for a cluster, the cluster whose centroid is nearest."""
-    done = labels >= 0
-    members = np.bincount(labels[done], minlength=count)
-    centroids = np.column_stack(
-        [np.bincount(labels[done], column[done], minlength=count) / members for column in values.T]
-    )
-    apart = ((values[rows, None, :] - centroids) ** 2).sum(axis=2)
-    return np.asarray(apart.argmin(axis=1), dtype=np.int64)
-
-
-_SLACK = 1 + 1e-9  # bounds of distances are this much wider than rounding can make them
+# Bounds of distances are wider than rounding can make them; a bound that is too narrow would miss
+# the farthest row, one that is too wide looks at a few rows more.
+_SLACK = 1 + 1e-9
 
 
 class Shells(NamedTuple):
@@ -77,31 +74,19 @@ class Shells(NamedTuple):
 
     The centroid of the rows that are left moves slowly, so the row farthest from it is among the
     first of these, while all boxes at the rim of the data look alike to the tree.
-
-    Attributes:
-      centre: The centre.
-      rows: Rows in order of their distance from it, the farthest first.
-      distances: These distances.
     """
 
     centre: Real
-    rows: Whole
+    rows: Whole  # rows in order of their distance from it, the farthest first
     distances: Real
-
-
-def shells(values: Real) -> Shells:
-    """All rows from the outside in, round their centroid."""
-    centre = values.mean(axis=0)
-    distances = np.sqrt(((values - centre) ** 2).sum(axis=1))
-    rows = np.argsort(-distances, kind="stable")
-    return Shells(centre, rows, distances[rows])
 
 
 @njit(cache=True)
 def _outermost(
-    tree: Tree, around: Shells, centre: Real, labels: Whole, head: Any
+    tree: PointTree, around: Shells, centre: Real, labels: Whole, head: Any
 ) -> tuple[int, int]:
     """The row without a label farthest from the centre, and where such rows begin."""
+    # Distances from the first centre bound those from this one by how far the centre has moved.
     drift = 0.0
     for j in range(len(centre)):
         drift += (centre[j] - around.centre[j]) ** 2
@@ -124,14 +109,12 @@ def _outermost(
 
 
 @njit(cache=True)
-def cut_fixed(tree: Tree, around: Shells, size: Any, labels: Whole) -> int:
-    """MDAV: two groups at a time, round the row farthest from the centroid and its opposite.
-
-    One more group is cut where two times its size is left. Returns the number of groups.
-    """
+def cut_fixed(tree: PointTree, around: Shells, size: Any, labels: Whole) -> int:
+    """MDAV: groups round the row farthest from the centroid and its opposite; how many."""
     left, head, group = len(labels), 0, 0
     while left >= 2 * size:
         row, head = _outermost(tree, around, tree.sums[0] / left, labels, head)
+        # Both points are found before a group is cut: the opposite one may be taken by the first.
         point = _point(tree, row)
         opposite = _point(tree, farthest(tree, point))
         _cut(tree, point, size, group, labels)
@@ -143,33 +126,23 @@ def cut_fixed(tree: Tree, around: Shells, size: Any, labels: Whole) -> int:
 
 
 @njit(cache=True)
-def _cut(tree: Tree, point: Real, size: Any, group: Any, labels: Whole) -> Whole:
-    """Make a group of the rows nearest to a point."""
+def _cut(tree: PointTree, point: Real, size: Any, group: Any, labels: Whole) -> Whole:
     rows, apart = np.empty(size, dtype=np.int64), np.empty(size)
-    nearest(tree, point, -1, rows, apart)
+    search(tree, point, 1.0, -1, rows, apart)
     for row in rows:
-        _put(tree, row, group, labels)
+        labels[row] = group
+        take(tree, row)
     return rows
 
 
 @njit(cache=True)
-def _point(tree: Tree, row: Any) -> Real:
+def _point(tree: PointTree, row: Any) -> Real:
     return tree.points[:, tree.place[row]].copy()
 
 
 @njit(cache=True)
-def _put(tree: Tree, row: Any, group: Any, labels: Whole) -> None:
-    """Move a row from the tree into a group."""
-    labels[row] = group
-    take(tree, row)
-
-
-@njit(cache=True)
-def cut_variable(tree: Tree, around: Shells, size: Any, gain: Any, labels: Whole) -> int:
-    """V-MDAV: groups round the row farthest from the centre, grown while neighbours are close.
-
-    Returns the number of groups; fewer rows than make a group are left.
-    """
+def cut_variable(tree: PointTree, around: Shells, size: Any, gain: Any, labels: Whole) -> int:
+    """V-MDAV: groups round the row farthest from the centre, grown; how many there are."""
     left, head, group = len(labels), 0, 0
     members = np.empty(2 * size - 1, dtype=np.int64)
     while left >= size:
@@ -181,11 +154,8 @@ def cut_variable(tree: Tree, around: Shells, size: Any, gain: Any, labels: Whole
 
 
 @njit(cache=True)
-def _grow(tree: Tree, members: Whole, size: Any, left: Any, gain: Any, labels: Whole) -> Any:
-    """Take in neighbours nearer to the group than `gain` times to the rows outside it.
-
-    Returns the number of members, at most as many as there is room for.
-    """
+def _grow(tree: PointTree, members: Whole, size: Any, left: Any, gain: Any, labels: Whole) -> Any:
+    """Take in neighbours nearer to the group than `gain` times to the rows outside; its size."""
     neighbour = np.full(len(members), -1, dtype=np.int64)
     gap = np.empty(len(members))
     one, distance = np.empty(1, dtype=np.int64), np.empty(1)
@@ -194,19 +164,70 @@ def _grow(tree: Tree, members: Whole, size: Any, left: Any, gain: Any, labels: W
         best = 0
         for i in range(count):
             if neighbour[i] < 0:
-                nearest(tree, _point(tree, members[i]), -1, one, distance)
+                search(tree, _point(tree, members[i]), 1.0, -1, one, distance)
                 neighbour[i], gap[i] = one[0], distance[0]
             closer = gap[i] == gap[best] and neighbour[i] < neighbour[best]
             if gap[i] < gap[best] or closer:
                 best = i
         row = neighbour[best]
-        found = nearest(tree, _point(tree, row), row, one, distance)
+        found = search(tree, _point(tree, row), 1.0, row, one, distance)
         if found and gap[best] >= gain * gain * distance[0]:
             break
-        _put(tree, row, labels[members[0]], labels)
+        labels[row] = labels[members[0]]
+        take(tree, row)
         members[count] = row
         count += 1
+        # Only members whose nearest neighbour has gone need another search.
         for i in range(count):
             if neighbour[i] == row:
                 neighbour[i] = -1
     return count
+
+
+_NORMAL = float(1 / stats.norm.ppf(0.75))  # a normal variable's sd to its median deviation
+
+
+def outlying(values: Any, *, quantile: float = 0.999) -> Mask:
+    """For each row (of n×d values), whether it lies farther out than this share of normal ones."""
+    if not 0 < quantile < 1:
+        raise ParameterError(f"quantile must lie between 0 and 1, got {quantile}.")
+    values = _standardise(as_matrix(values, "values"))
+    # Correlations by robust spreads of sums and differences (Gnanadesikan and Kettenring 1972):
+    # outlying rows would pull ordinary covariances towards themselves and hide behind them.
+    products = np.eye(values.shape[1])
+    for i in range(len(products)):
+        for j in range(i):
+            sums, differences = values[:, i] + values[:, j], values[:, i] - values[:, j]
+            products[i, j] = products[j, i] = (_spread(sums) ** 2 - _spread(differences) ** 2) / 4
+    scores = _standardise(values @ np.linalg.eigh(products)[1])
+    apart = (scores**2).sum(axis=1)
+    law = stats.chi2(max(scores.shape[1], 1))
+    # The median takes the place of the law's own scale, so that most rows of data with heavy tails
+    # are not called outlying.
+    return np.asarray(apart > law.ppf(quantile) * np.median(apart) / law.median())
+
+
+def split_off(clusters: Any, outlying: Mask) -> tuple[Whole, Whole]:
+    """Labels of clusters and of groups when outlying rows have clusters of their own.
+
+    Every cluster is parted into its outlying rows and the others. Group 1 holds all clusters of
+    outlying rows, group 0 the others: give both to `hybrid`.
+    """
+    groups = np.asarray(outlying, dtype=np.int64)
+    _, codes = np.unique(np.asarray(clusters), return_inverse=True)
+    _, parted = np.unique(2 * codes + groups, return_inverse=True)
+    return parted.astype(np.int64, copy=False), groups
+
+
+def _standardise(values: Real) -> Real:
+    """Columns less their median, divided by their spread; those that do not vary are left out."""
+    values = values - np.median(values, axis=0)
+    spread = np.array([_spread(column) for column in values.T])
+    varies = spread > 1e-9 * np.abs(values).max(axis=0, initial=0.0)
+    return np.asarray(values[:, varies] / spread[varies])
+
+
+def _spread(column: Real) -> float:
+    # Where more than half of the values are equal their median deviation is zero.
+    deviation = float(np.median(np.abs(column - np.median(column)))) * _NORMAL
+    return deviation if deviation > 0 else float(column.std())

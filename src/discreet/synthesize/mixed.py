@@ -17,17 +17,15 @@ from discreet.records.secret import Secret
 from discreet.records.sources import records_of_frame
 from discreet.records.tabulate import tabulate
 from discreet.release.fitting import fitted, rounded_by_seed
-from discreet.synthesize.decompose import fit, loadings, random_scores, with_scores
-from discreet.synthesize.model import Column, Factor, Model, build
+from discreet.synthesize.decompose import Synthesis, fit, loadings, random_scores, with_scores
+from discreet.synthesize.model import Column, Factor, ModelMatrices, Rows, build
 from discreet.synthesize.orthonormal import as_matrix
-from discreet.synthesize.request import Chance, Request
+from discreet.synthesize.request import SynthesisDraw, SynthesisRequest
 from discreet.synthesize.result import Synthetic, SyntheticTrial
-from discreet.synthesize.rows import Rows
-from discreet.synthesize.safe_sets import Unsafe, cells_of, refuse
-from discreet.synthesize.sentences import Said, randomness
-from discreet.synthesize.tolerances import ESTIMABLE, EXACT, LEAST_FREEDOM, Synthesis
+from discreet.synthesize.safety import LEAST_FREEDOM, Unsafe, cells_of, refuse
+from discreet.synthesize.sentences import EXACT, StatementFacts, randomness
 from discreet.tables.protected import COUNT, Protected
-from discreet.tables.statement import Sentence, Statement, step_of
+from discreet.tables.statement import Sentence, step_of
 
 
 def mixed(Y: Any, X: Any, X_new: Any, *, rng: np.random.Generator) -> Synthesis:
@@ -38,16 +36,10 @@ def mixed(Y: Any, X: Any, X_new: Any, *, rng: np.random.Generator) -> Synthesis:
        Y^* = X^* \hat B + \sqrt{\frac{n^* - r^*}{n - r}}\, T^* W
 
     with the coefficients :math:`\hat B` and the residuals :math:`\hat E = T W` of n original
-    records, and scores :math:`T^*` orthogonal to :math:`X^*` as in `ipso`.
+    records, and scores :math:`T^*` orthogonal to the new records' :math:`X^*` as in `ipso`.
 
     Promise: the regression of :math:`Y^*` on :math:`X^*` has the coefficients of the original, and
     its estimated covariance of residuals is exactly that of the original.
-
-    Args:
-      Y: Confidential variables, n×k.
-      X: Variables of the original records, n×m, with the constant.
-      X_new: The same variables of the new records.
-      rng: Source of the standard normal draws.
     """
     Y, X, X_new = as_matrix(Y, "Y"), as_matrix(X, "X"), as_matrix(X_new, "X_new")
     _check_estimable(X, X_new)
@@ -67,12 +59,7 @@ def mixed_within(Y: Any, cells: Whole, new_cells: Whole, *, rng: np.random.Gener
 
     Promise: a cell with more new records than variables has exactly the means and the estimated
     covariances of the original cell. In smaller ones values are normal draws with these moments.
-
-    Args:
-      Y: Confidential variables, n×k.
-      cells: The cell of each original record.
-      new_cells: The cell of each new record; each must have original records.
-      rng: Source of the standard normal draws.
+    Every new cell must have original records.
     """
     Y = as_matrix(Y, "Y")
     if len(np.setdiff1d(new_cells, cells)):
@@ -89,9 +76,15 @@ def mixed_within(Y: Any, cells: Whole, new_cells: Whole, *, rng: np.random.Gener
     return Synthesis(values, {"cells": len(np.unique(new_cells))})
 
 
+# New rows may leave the space of the original ones by this share of their length: columns of codes
+# are whole numbers, so that a row leaves it by much or by rounding.
+ESTIMABLE = 1e-8
+
+
 def _check_estimable(X: Real, X_new: Real) -> None:
     """Refuse new rows whose expected values do not follow from the original records."""
     top = np.abs(X).max(axis=0, initial=1.0)
+    # Of different rows alone: there are as many as combinations of codes, not as records.
     _, size, Vt = np.linalg.svd(np.unique(X, axis=0) / top, full_matrices=False)
     V = Vt[size > ESTIMABLE * size[0]].T
     rows = np.unique(X_new, axis=0) / top
@@ -108,28 +101,33 @@ def _no_records() -> ConfidentialError:
     )
 
 
-_SEEDS = 2**31
-
-
 def mixed_records(
-    data: Any, chance: Chance, model: Model, rows: Rows
+    data: Any, draw: SynthesisDraw, model: ModelMatrices, rows: Rows
 ) -> Synthetic | SyntheticTrial:
     """New records with protected counts of codes, and amounts by the model of the original.
 
     Codes may be merged in the model; the rows are the original ones.
     """
-    request, records = chance.request, chance.records
-    chance.register()
-    rng = chance.generator()
-    whole = _whole(_protected(data, chance, tuple(rows.columns)), rng)
-    made, labels = _made(request, model, rows.columns, whole, rng)
+    request, records = draw.request, draw.records
+    draw.register()
+    rng = draw.generator()
+    counts = _protect_counts(data, draw, tuple(rows.columns))
+    if counts.y is None or (np.asarray(counts.y) < 0).any():
+        counts = fitted(counts, "auto")
+    if (np.asarray(counts.y) != np.rint(np.asarray(counts.y))).any():
+        counts = rounded_by_seed(counts, "total", int(rng.integers(2**31)))
+    result, labels = _draw_amounts(request, model, rows.columns, counts, rng)
     names = request.formula.confidential
-    values = dict(zip(names, made.Y.T, strict=True))
+    values = dict(zip(names, result.Y.T, strict=True))
     frame = records.frame_of({**labels, **values})
-    statement = _statement(request, whole.statement, records.secret is not None)
+    repeats = records.secret is not None and request.parameters["counts"].source != "system"
+    facts = StatementFacts(request, request.public, (), repeats)
+    step = step_of(f"synthesize:{request.method}", request.public, _sentences(facts))
+    # A guarantee for counts alone is none: the amounts were not part of it.
+    statement = replace(counts.statement.then(step, changes_values=False), privacy=None)
     about = (*labels, *names), request.formula.text, request.method
-    if chance.seed is not None:
-        return SyntheticTrial(frame, statement, *about, details=made.details)
+    if draw.seed is not None:
+        return SyntheticTrial(frame, statement, *about, details=result.details)
     return Synthetic(frame, statement, *about)
 
 
@@ -145,7 +143,7 @@ def check_codes(columns: Mapping[str, Column]) -> None:
         raise ParameterError("a mixed model needs columns of codes on its right side.")
 
 
-def check_cells(model: Model, request: Request) -> None:
+def check_cells(model: ModelMatrices, request: SynthesisRequest) -> None:
     """Refuse cells with covariances of their own that are too small."""
     if request.parameters["within"] == "cells":
         cells = cells_of(tuple(model.columns), model.columns)
@@ -155,36 +153,24 @@ def check_cells(model: Model, request: Request) -> None:
         refuse(found, len(model.Y), 0)
 
 
-def _protected(data: Any, chance: Chance, codes: tuple[str, ...]) -> Protected:
-    """The protected table of all combinations of codes.
-
-    The release of the records is in the ledger already, and the counts are part of it.
-    """
-    records, counts = chance.records, chance.request.parameters["counts"]
+def _protect_counts(data: Any, draw: SynthesisDraw, codes: tuple[str, ...]) -> Protected:
+    """The protected table of all combinations of codes."""
+    records, counts = draw.records, draw.request.parameters["counts"]
     if not isinstance(data, UnitRecords):
         named, secret = records.data_set, cast("Secret | None", records.secret)
         chosen = records.frame.select(list(codes)).to_native()
         data = records_of_frame(chosen, named, secret)
     data.check_keys()
     table = tabulate(data, "*".join(codes))
-    if chance.seed is not None:
-        return simulate(table, counts, {}, seed=chance.seed, unit=COUNT)
+    if draw.seed is not None:
+        return simulate(table, counts, {}, seed=draw.seed, unit=COUNT)
+    # The release of the records is in the ledger already, and the counts are part of it.
     return publish(table, counts, {}, unit=COUNT, ledger=records.ledger, again=True)
 
 
-def _whole(protected: Protected, rng: np.random.Generator) -> Protected:
-    """Protected counts as whole numbers of records in each cell, none negative."""
-    if protected.y is None or (np.asarray(protected.y) < 0).any():
-        protected = fitted(protected, "auto")
-    y = np.asarray(protected.y)
-    if (y != np.rint(y)).any():
-        protected = rounded_by_seed(protected, "total", int(rng.integers(_SEEDS)))
-    return protected
-
-
-def _made(
-    request: Request,
-    model: Model,
+def _draw_amounts(
+    request: SynthesisRequest,
+    model: ModelMatrices,
     original: Mapping[str, Column],
     whole: Protected,
     rng: np.random.Generator,
@@ -194,7 +180,8 @@ def _made(
     some = np.flatnonzero(y)
     found = whole.design.inner_label_columns(np.repeat(some, y[some]))
     labels = {name: found[name].to_pylist() for name in original}
-    both = {name: _stacked(original[name], model.columns[name], labels[name]) for name in original}
+    # One matrix for both: coefficients apply to new rows only if codes have the same columns.
+    both = {name: _stack(original[name], model.columns[name], labels[name]) for name in original}
     n = len(model.Y)
     if request.parameters["within"] == "cells":
         cells = cells_of(tuple(both), both)
@@ -203,7 +190,7 @@ def _made(
     return mixed(model.Y, stacked.X[:n], stacked.X[n:], rng=rng), labels
 
 
-def _stacked(original: Column, used: Column, labels: list[str]) -> Factor:
+def _stack(original: Column, used: Column, labels: list[str]) -> Factor:
     """Codes of original and new records, merged where those of the original are."""
     if not isinstance(original, Factor) or not isinstance(used, Factor):
         raise ParameterError("a mixed model needs codes on its right side.")
@@ -218,36 +205,19 @@ def _stacked(original: Column, used: Column, labels: list[str]) -> Factor:
     return Factor(used.levels, np.concatenate([used.codes, new]))
 
 
-def _statement(request: Request, counted: Statement, has_secret: bool) -> Statement:
-    """What is said of the counts, then of the amounts; a guarantee for counts alone is none."""
-    repeats = has_secret and request.parameters["counts"].source != "system"
-    said = Said(request, request.public, (), repeats)
-    step = step_of(f"synthesize:{request.method}", request.public, mixed_sentences(said))
-    return replace(counted.then(step, changes_values=False), privacy=None)
-
-
 @dataclass(frozen=True, eq=False)
 class MixedEvidence:
-    """**Confidential.** What sentences are checked against.
+    """**Confidential.** What sentences are checked against."""
 
-    Attributes:
-      Y: Original amounts.
-      X: Columns of the model of the original records, the constant among them.
-      cells: The combination of codes of each original record.
-      synthetic: Synthetic amounts.
-      X_new: Columns of the model of the new records.
-      new_cells: The combination of codes of each new record.
-    """
-
-    Y: Real
-    X: Real
-    cells: Whole
-    synthetic: Real
-    X_new: Real
-    new_cells: Whole
+    Y: Real  # original amounts
+    X: Real  # columns of the model of the original records, the constant among them
+    cells: Whole  # the combination of codes of each original record
+    synthetic: Real  # synthetic amounts
+    X_new: Real  # columns of the model of the new records
+    new_cells: Whole  # the combination of codes of each new record
 
 
-def mixed_sentences(said: Said) -> list[Sentence]:
+def _sentences(said: StatementFacts) -> list[Sentence]:
     """Everything that is said of mixed records, beside what is said of their counts."""
     request = said.request
     amounts = ", ".join(request.formula.confidential)
@@ -280,7 +250,7 @@ BEYOND = limit(
 
 
 def _model_kept(evidence: MixedEvidence) -> bool:
-    return _same(evidence.Y, evidence.X, evidence.synthetic, evidence.X_new)
+    return _same_regression(evidence.Y, evidence.X, evidence.synthetic, evidence.X_new)
 
 
 def _cells_kept(evidence: MixedEvidence) -> bool:
@@ -288,12 +258,14 @@ def _cells_kept(evidence: MixedEvidence) -> bool:
     for cell in np.unique(evidence.new_cells):
         Y = evidence.Y[evidence.cells == cell]
         made = evidence.synthetic[evidence.new_cells == cell]
-        if len(made) > k and not _same(Y, np.ones((len(Y), 1)), made, np.ones((len(made), 1))):
+        if len(made) > k and not _same_regression(
+            Y, np.ones((len(Y), 1)), made, np.ones((len(made), 1))
+        ):
             return False
     return True
 
 
-def _same(Y: Real, X: Real, made: Real, X_new: Real) -> bool:
+def _same_regression(Y: Real, X: Real, made: Real, X_new: Real) -> bool:
     """Whether fitted values of the new rows, and covariances of residuals, are the original's."""
     size = np.abs(Y).max(axis=0) + np.finfo(float).tiny
     before, after = (

@@ -1,9 +1,9 @@
-"""From a formula and columns to the matrices of a regression."""
+"""From a formula and columns to the rows that methods work on, and the matrices of a regression."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,28 +23,23 @@ from discreet.synthesize.formula import (
     names_in,
     names_of,
 )
-from discreet.synthesize.result import Records
-from discreet.synthesize.tolerances import LARGEST_MODEL
+from discreet.synthesize.result import SourceRecords
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 Names = tuple[str, ...]
 Crossings = tuple[tuple[str, ...], ...]
+Missing = Literal["refuse", "category"]
+LARGEST_MODEL = 2**30  # entries of a model matrix that are held at most, 8 GiB of them
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """A column of codes.
+    """A column of codes."""
 
-    Attributes:
-      levels: The codes that occur, in alphabetical order.
-      codes: The position of each row's code among the levels.
-    """
-
-    levels: tuple[str, ...]
-    codes: Whole
+    levels: tuple[str, ...]  # the codes that occur, in alphabetical order
+    codes: Whole  # the position of each row's code among the levels
 
     @classmethod
     def of(cls, values: Any) -> Factor:
@@ -56,46 +51,77 @@ class Factor:
         rank[order] = np.arange(len(order))
         return cls(tuple(texts[k] for k in order), rank[places])
 
-    def as_pandas(self) -> Any:
-        """The factor as a categorical column of pandas."""
-        import pandas as pd
-
-        return pd.Categorical.from_codes(self.codes, pd.Index(self.levels, dtype=object))
-
-    def in_order(self, order: Whole) -> Factor:
-        """The same factor of rows in another order."""
-        return Factor(self.levels, self.codes[order])
-
 
 Column = Real | Factor
 """A column of a model: numbers, or a factor."""
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """**Confidential.** The matrices of a model on some records.
+class Rows:
+    """**Confidential.** What a method is given of the records, row by row."""
 
-    Attributes:
-      formula: The formula.
-      Y: The confidential values, n×k.
-      X: The columns of the right side with the constant, n×m; for hybrid data those that are
-        crossed with clusters.
-      others: For hybrid data, the columns that are not crossed with clusters, or with other sets
-        of rows; by the word that marks them.
-      weights: Survey weights, all positive.
-      columns: What the right side is made from, by name.
-      crossings: The factors that terms are made of, each crossing as the names of its columns.
-      names: Names of the columns of `X` and `others` together.
-    """
+    Y: Real  # confidential values
+    columns: Mapping[str, Column]  # what the right side of the model is made from
+    weights: Real | None = None  # survey weights
+    clusters: Whole | None = None  # the cluster of each row, numbered from 0
+    groups: Whole | None = None  # the group of clusters of each row
+    pieces: Whole | None = None  # the piece of its cluster of each row
+    other: Real | None = None  # other data that are corrected, columns as in `Y`
+
+    def in_order(self, order: Whole) -> Rows:
+        """The same rows in another order."""
+
+        def rearrange(part: Any) -> Any:
+            if part is None:
+                return None
+            if isinstance(part, Mapping):
+                return {name: rearrange(column) for name, column in part.items()}
+            if isinstance(part, Factor):
+                return Factor(part.levels, part.codes[order])
+            return part[order]
+
+        return Rows(**{f.name: rearrange(getattr(self, f.name)) for f in fields(self)})
+
+    def canonical_order(self) -> Whole:
+        """An order that depends on the contents of the rows alone, not on how they were read."""
+        sources = [c.codes if isinstance(c, Factor) else c for c in self.columns.values()]
+        labels = [self.weights, self.clusters, self.groups, self.pieces]
+        other = [] if self.other is None else list(self.other.T)
+        # Confidential columns come first, since they tell most rows apart: one of them, or three,
+        # nearly always do, and sorting by every column takes much longer.
+        keys = [*self.Y.T, *sources, *(part for part in labels if part is not None), *other]
+        for count in (1, 3, len(keys)):
+            used = keys[:count]
+            order = np.lexsort(used[::-1])
+            same = np.ones(len(order) - 1, dtype=bool)
+            for key in (each[order] for each in used):
+                same &= key[1:] == key[:-1]
+            if not same.any():
+                break
+        return np.asarray(order, dtype=np.int64)
+
+    def contents(self) -> dict[str, Any]:
+        """The rows as plain arrays and texts, for a digest; factors by their codes as texts."""
+        columns = {
+            name: [list(column.levels), column.codes] if isinstance(column, Factor) else column
+            for name, column in self.columns.items()
+        }
+        rest = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "columns"}
+        return {**rest, "columns": columns}
+
+
+@dataclass(frozen=True, eq=False)
+class ModelMatrices:
+    """**Confidential.** The matrices of a model on some records."""
 
     formula: ModelFormula
-    Y: Real
-    X: Real
-    others: Mapping[str, Real]
-    weights: Real | None
-    columns: Mapping[str, Column]
-    crossings: Crossings
-    names: Names
+    Y: Real  # confidential values, n×k
+    X: Real  # the right side with the constant, n×m; in a hybrid model its part within clusters
+    others: Mapping[str, Real]  # the other columns of a hybrid model, by the word that marks them
+    weights: Real | None  # survey weights, all positive
+    columns: Mapping[str, Column]  # what the right side is made from, by name
+    crossings: Crossings  # the factors that terms are made of, by the names of their columns
+    names: Names  # of the columns of `X` and `others` together
 
     @property
     def all_columns(self) -> Real:
@@ -103,8 +129,8 @@ class Model:
         return np.hstack([self.X, *self.others.values()]) if self.others else self.X
 
     @property
-    def scaled(self) -> Model:
-        r"""The same model with rows multiplied by :math:`\sqrt{w}`, and no weights.
+    def without_weights(self) -> ModelMatrices:
+        r"""The same model with rows multiplied by :math:`\sqrt{w}`.
 
         What is preserved of them are the weighted moments :math:`X^\top W Y` and
         :math:`Y^\top W Y`.
@@ -115,21 +141,15 @@ class Model:
         others = {word: matrix * root for word, matrix in self.others.items()}
         return replace(self, Y=self.Y * root, X=self.X * root, others=others, weights=None)
 
-    def unscaled(self, Y: Real) -> Real:
-        """The inverse of `scaled` for synthetic values."""
+    def to_original_scale(self, Y: Real) -> Real:
+        """The inverse of `without_weights` for synthetic values."""
         return Y if self.weights is None else Y / np.sqrt(self.weights)[:, None]
 
 
 def read_columns(
-    records: Records, formula: ModelFormula, missing: Missing
+    records: SourceRecords, formula: ModelFormula, missing: Missing
 ) -> tuple[Real, dict[str, Column], Real | None]:
-    """Confidential values, columns of the right side, and weights.
-
-    Raises:
-      UnknownNameError: A column is not there; the nearest names are named.
-      ParameterError: A confidential column stands on the right side as well.
-      DataError: Values are missing, infinite, or of a kind that no model takes.
-    """
+    """Confidential values, columns of the right side, and weights."""
     table = records.table
     records.require([*formula.confidential, *([formula.weights] if formula.weights else [])])
     sources = formula.sources(records.columns)
@@ -147,30 +167,94 @@ def read_columns(
     ]
     columns: dict[str, Column] = {}
     for name in sources:
-        columns |= column_of(name, table.column(name), missing)
-    return np.column_stack(Y), columns, _weights(records, formula.weights)
+        columns |= _read_source(name, table.column(name), missing)
+    weights = None
+    if formula.weights is not None:
+        named = table.column(formula.weights)
+        weights = numbers_of(formula.weights, named, "the column of weights")
+        if (weights <= 0).any():
+            raise DataError(
+                f"column {formula.weights!r} holds weights that are not positive; leave such "
+                "records out."
+            )
+    return np.column_stack(Y), columns, weights
+
+
+def _read_source(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[str, Column]:
+    """A column of the right side, by name; with missing numbers a second one that marks them.
+
+    Missing codes become a level `(missing)`. Missing numbers become the mean of the others, beside
+    a column `missing(name)` of zeros and ones.
+    """
+    import pyarrow as pa
+
+    is_number = is_numeric(values.type)
+    numbers = _as_floats(name, values) if is_number else np.empty(0)
+    absent = np.isnan(numbers)
+    if missing == "refuse" and (absent.any() or values.null_count):
+        raise _missing_values(name, "or make them a category with missing='category'")
+    if not is_number:
+        if pa.types.is_nested(values.type) or pa.types.is_temporal(values.type):
+            raise DataError(
+                f"column {name!r} holds {values.type}, which is neither a number nor a code. Make "
+                "a number or a code of it first, or leave it out of the model."
+            )
+        return {name: Factor.of(values)}
+    if not absent.any():
+        return {name: numbers}
+    if absent.all():
+        raise DataError(f"column {name!r} holds no value at all; leave it out of the model.")
+    # Beside its mark any number would do: the mean keeps the columns far from dependence.
+    numbers[absent] = numbers[~absent].mean()
+    return {name: numbers, f"missing({name})": absent.astype(np.float64)}
+
+
+def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> Real:
+    """A column that must hold a number in every row; texts are read as numbers."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not is_numeric(values.type):
+        try:
+            values = pc.cast(values, pa.float64())
+        except pa.ArrowException:
+            raise DataError(
+                f"column {name!r} is {role} and must hold numbers, but holds {values.type}."
+            ) from None
+    numbers = _as_floats(name, values)
+    if np.isnan(numbers).any():
+        raise _missing_values(name, "or fill them in first")
+    return numbers
+
+
+def _missing_values(name: str, remedy: str) -> DataError:
+    return DataError(f"column {name!r} has missing values. Leave such records out, {remedy}.")
+
+
+def _as_floats(name: str, values: pa.ChunkedArray) -> Real:
+    import pyarrow as pa
+
+    # A copy, since missing numbers are filled in; NaN stands where one is missing.
+    numbers = np.array(values.cast(pa.float64(), safe=False).to_numpy())
+    if np.isinf(numbers).any():
+        raise DataError(f"column {name!r} holds infinite values; leave such records out.")
+    return numbers
 
 
 def build(
-    formula: ModelFormula,
-    Y: Real,
-    columns: Mapping[str, Column],
-    weights: Real | None = None,
-) -> Model:
-    """The matrices of a formula.
-
-    Raises:
-      ParameterError: There are more parameters than rows, or a term cannot be evaluated.
-    """
+    formula: ModelFormula, Y: Real, columns: Mapping[str, Column], weights: Real | None = None
+) -> ModelMatrices:
+    """The matrices of a formula."""
     parts = dict(formula.parts)
     first = parts.pop(PLAIN, "") or parts.pop(LOCAL, "")
     X, names, crossings = _matrix(first, columns, len(Y))
     others = {}
     for word, part in parts.items():
         matrix, more, further = _matrix(part, columns, len(Y))
-        others[word] = matrix[:, 1:]
+        others[word] = matrix[:, 1:]  # the constant is in X already
         names, crossings = (*names, *more[1:]), (*crossings, *further)
-    return Model(formula, Y, X, others, weights, columns, tuple(dict.fromkeys(crossings)), names)
+    crossings = tuple(dict.fromkeys(crossings))
+    return ModelMatrices(formula, Y, X, others, weights, columns, crossings, names)
 
 
 def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Real, Names, Crossings]:
@@ -180,8 +264,14 @@ def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Real, Nam
     parsed: Any = Formula(part or CONSTANT)
     used = names_in(parsed)
     marks = [name for name in columns if name.startswith("missing(") and name[8:-1] in used]
-    _check_size(len(marks) + sum(_width(term, columns) for term in parsed), n)
-    found = _evaluated(parsed, columns, n)
+    # Checked before the matrix is made, by the columns that terms have at least: a crossing of two
+    # fine codes is refused instead of filling the memory.
+    least = len(marks)
+    for term in parsed:
+        factors = (columns.get(str(factor.expr)) for factor in term.factors)
+        least += prod(max(len(f.levels) - 1, 1) for f in factors if isinstance(f, Factor))
+    _check_size(least, n)
+    found = _evaluate(parsed, columns, n)
     _check_size(len(marks) + found.shape[1], n)
     names = ("constant", *map(str, found.model_spec.column_names[1:]), *marks)
     marked = [column for m in marks if isinstance(column := columns[m], np.ndarray)]
@@ -194,21 +284,24 @@ def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Real, Nam
     return matrix, names, _crossings(parsed, found.model_spec, columns)
 
 
-def _evaluated(parsed: Any, columns: Mapping[str, Column], n: int) -> Any:
-    """The model matrix by formulaic; what went wrong is said without quoting a record."""
+def _evaluate(parsed: Any, columns: Mapping[str, Column], n: int) -> Any:
     import pandas as pd
 
-    values = {k: c.as_pandas() if isinstance(c, Factor) else c for k, c in columns.items()}
+    values: dict[str, Any] = dict(columns)
+    for name, column in columns.items():
+        if isinstance(column, Factor):
+            levels = pd.Index(column.levels, dtype=object)
+            values[name] = pd.Categorical.from_codes(column.codes, levels)
     frame = pd.DataFrame(values, index=range(n))
     try:
         return parsed.get_model_matrix(frame, context=_OWN, output="numpy")
     except Exception as error:  # formulaic passes on whatever a transformation raises
+        # What went wrong is said without quoting a record, as errors land in logs.
         reason = without_values(error).splitlines()[0].rstrip(".")
         raise ParameterError(f"the right side of the model failed: {reason}.") from None
 
 
 def _number(values: Any) -> Any:
-    """The function `number(…)` of formulas: codes that are numbers, as numbers."""
     import pandas as pd
 
     return pd.to_numeric(pd.Series(values).astype(str))
@@ -218,7 +311,6 @@ _OWN = {NUMBER: _number, ROOT: np.sqrt}
 
 
 def _check_size(m: int, n: int) -> None:
-    """Refuse a model with more parameters than rows, or one that no memory holds."""
     if m > n:
         raise ParameterError(
             f"the model has {m:,} parameters or more, but there are {n:,} rows. Leave out terms, "
@@ -229,12 +321,6 @@ def _check_size(m: int, n: int) -> None:
             f"the model matrix would have {n:,} rows and {m:,} columns. Use coarser codes, or "
             "make the cells clusters: method='hybrid' with clusters='cell'."
         )
-
-
-def _width(term: Any, columns: Mapping[str, Column]) -> int:
-    """The least number of columns that a term has."""
-    factors = [columns.get(str(factor.expr)) for factor in term.factors]
-    return prod(max(len(f.levels) - 1, 1) for f in factors if isinstance(f, Factor))
 
 
 def _crossings(parsed: Any, spec: Any, columns: Mapping[str, Column]) -> Crossings:
@@ -248,86 +334,3 @@ def _crossings(parsed: Any, spec: Any, columns: Mapping[str, Column]) -> Crossin
                 crossed |= names_of(factor) & set(columns)
         found.append(tuple(sorted(crossed)))
     return tuple(filter(None, found))
-
-
-def _weights(records: Records, name: str | None) -> Real | None:
-    if name is None:
-        return None
-    weights = numbers_of(name, records.table.column(name), "the column of weights")
-    if (weights <= 0).any():
-        raise DataError(
-            f"column {name!r} holds weights that are not positive; leave such records out."
-        )
-    return weights
-
-
-Missing = Literal["refuse", "category"]
-MISSING_RULES: tuple[Missing, ...] = ("refuse", "category")
-
-
-def column_of(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[str, Column]:
-    """A column of the right side, by name; with missing numbers a second one that marks them.
-
-    Missing codes become a level `(missing)`. Missing numbers become the mean of the others, beside
-    a column `missing(name)` of zeros and ones.
-    """
-    is_number = is_numeric(values.type)
-    numbers = _numbers(name, values) if is_number else np.empty(0)
-    absent = np.isnan(numbers)
-    if missing == "refuse" and (absent.any() or values.null_count):
-        raise _missing_values(name, "or make them a category with missing='category'")
-    if not is_number:
-        _check_codes(name, values.type)
-        return {name: Factor.of(values)}
-    if not absent.any():
-        return {name: numbers}
-    if absent.all():
-        raise DataError(f"column {name!r} holds no value at all; leave it out of the model.")
-    numbers[absent] = numbers[~absent].mean()
-    return {name: numbers, f"missing({name})": absent.astype(np.float64)}
-
-
-def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> Real:
-    """A column that must hold a number in every row; texts are read as numbers.
-
-    Errors say its role, what it is for.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not is_numeric(values.type):
-        try:
-            values = pc.cast(values, pa.float64())
-        except pa.ArrowException:
-            raise DataError(
-                f"column {name!r} is {role} and must hold numbers, but holds {values.type}."
-            ) from None
-    numbers = _numbers(name, values)
-    if np.isnan(numbers).any():
-        raise _missing_values(name, "or fill them in first")
-    return numbers
-
-
-def _missing_values(name: str, remedy: str) -> DataError:
-    return DataError(f"column {name!r} has missing values. Leave such records out, {remedy}.")
-
-
-def _numbers(name: str, values: pa.ChunkedArray) -> Real:
-    """Numbers of their own, NaN where one is missing."""
-    import pyarrow as pa
-
-    numbers = np.array(values.cast(pa.float64(), safe=False).to_numpy())
-    if np.isinf(numbers).any():
-        raise DataError(f"column {name!r} holds infinite values; leave such records out.")
-    return numbers
-
-
-def _check_codes(name: str, kind: pa.DataType) -> None:
-    """Refuse what is neither a number nor a code."""
-    import pyarrow as pa
-
-    if pa.types.is_nested(kind) or pa.types.is_temporal(kind):
-        raise DataError(
-            f"column {name!r} holds {kind}, which is neither a number nor a code. Make a number or "
-            "a code of it first, or leave it out of the model."
-        )

@@ -21,37 +21,35 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.errors import DataError, ParameterError
-from discreet.synthesize.tolerances import (
-    ORTHONORMAL,
-    ROWS,
-    SAFE_PIVOT,
-    SINGLE_THREAD,
-    SINGLE_THREAD_VECTOR,
-)
+
+# Squared sine between a column and those before it from which the Cholesky route is trusted. The
+# route loses the square of the condition number: about ten digits of R are left here, from which
+# the second division restores the rest.
+SAFE_PIVOT = 1e-6
+# Deviation of products from the identity up to which the second division would change nothing.
+ORTHONORMAL = 1e-13
+# Rows handled at a time, so that a block of a few dozen columns stays in the processor's cache.
+ROWS = 1024
+# Multiplications up to which BLAS does not divide a product among threads. Products of few columns
+# stay below it: dividing them costs more than the product itself, above all on a busy machine.
+SINGLE_THREAD = 2**18
+SINGLE_THREAD_VECTOR = 2**13  # the same for products with a vector
 
 
 @dataclass(frozen=True)
 class Triangle:
-    r"""The small factor of :math:`A = QR`.
+    r"""The small factor of :math:`A = QR`."""
 
-    Attributes:
-      R: r×m, echelon form, leading entries positive.
-      kept: The r columns of A that do not depend on those before them.
-      is_safe: Whether the kept columns are far enough from dependence to multiply by the inverse.
-    """
-
-    R: Real
-    kept: np.ndarray
-    is_safe: bool = False
+    R: Real  # r×m, echelon form, leading entries positive
+    kept: np.ndarray  # the r columns of A that do not depend on those before them
+    is_safe: bool = False  # far enough from dependence to multiply by the inverse
 
 
 def orthonormal(A: Real, tolerance: float, *, overwrite: bool = False) -> tuple[Real, Real]:
     r"""Generalised QR: :math:`Q` (n×r, orthonormal) and :math:`R` (r×m).
 
-    Args:
-      A: The matrix, n×m.
-      tolerance: A column is dependent when less than this share of its length is new.
-      overwrite: Use the memory of `A` for :math:`Q` where possible.
+    A column is dependent when less than `tolerance` of its length is new. With `overwrite`,
+    :math:`Q` takes the memory of `A` where possible.
     """
     first = triangle(A, tolerance)
     if len(first.kept) < A.shape[1]:
@@ -68,6 +66,7 @@ def orthonormal(A: Real, tolerance: float, *, overwrite: bool = False) -> tuple[
 def triangle(A: Real, tolerance: float) -> Triangle:
     """The small factor alone."""
     gram = np.zeros((A.shape[1], A.shape[1]))
+    # Products out of range become infinite or zero, which the Cholesky route below refuses.
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for rows in row_blocks(len(A), *gram.shape):
             gram += A[rows].T @ A[rows]
@@ -86,14 +85,14 @@ def echelon(A: Real, tolerance: float) -> Triangle:
     for j in range(A.shape[1]):
         length = np.linalg.norm(A[:, j])
         new = A[:, j] - Q @ (Q.T @ A[:, j])
-        new -= Q @ (Q.T @ new)
+        new -= Q @ (Q.T @ new)  # twice is enough: a third time changes rounding alone
         rest = np.linalg.norm(new)
         if rest > tolerance * length:
             kept.append(j)
             Q = np.column_stack([Q, new / rest])
     R = Q.T @ A
     for i, j in enumerate(kept):
-        R[i, :j] = 0.0
+        R[i, :j] = 0.0  # rounding, and the echelon form is what makes R unique
     return Triangle(R * scales, np.array(kept, dtype=np.intp))
 
 
@@ -121,6 +120,8 @@ def householder(A: Real) -> Real:
 
 def _divide(A: Real, R: Real, is_safe: bool, *, out: Real) -> Real:
     r"""Write :math:`A R^{-1}` and return the products of the new columns."""
+    # Division by powers of two is exact, and the inverse has entries near one whatever the units
+    # of the columns are.
     scales = binary_scales(R)
     inverse = np.linalg.inv(R / scales) / scales[:, None] if is_safe else None
     products = np.zeros(R.shape)
@@ -134,7 +135,8 @@ def _divide(A: Real, R: Real, is_safe: bool, *, out: Real) -> Real:
 
 
 def _substitute(block: Real, R: Real) -> Real:
-    """Solve for the rows column by column, which is exact however near R is to singular."""
+    # Column by column each row is solved backward stably, however near R is to singular; the
+    # inverse would lose as many digits as the condition of R has.
     Q = np.empty(block.shape)
     for j in range(len(R)):
         Q[:, j] = (block[:, j] - Q[:, :j] @ R[:j, j]) / R[j, j]
@@ -150,7 +152,8 @@ def as_matrix(values: Any, name: str) -> Real:
         raise ParameterError(f"{name} has {matrix.ndim} dimensions, expected rows and columns.")
     with np.errstate(over="ignore", invalid="ignore"):
         for rows in row_blocks(len(matrix)):
-            if np.isfinite(matrix[rows].sum()):  # so are all its terms
+            # A finite sum has finite terms alone, and one sum a block is far cheaper than a mask.
+            if np.isfinite(matrix[rows].sum()):
                 continue
             finite = np.isfinite(matrix[rows]).all(axis=0)
             if not finite.all():
@@ -173,6 +176,8 @@ def row_blocks(n: int, a: int = 1, b: int = 1) -> Iterator[slice]:
     """Slices that cover `n` rows, of which each takes part in a product of a by b columns."""
     limit = SINGLE_THREAD if min(a, b) > 1 else SINGLE_THREAD_VECTOR
     size = min(ROWS, limit // max(a * b, 1))
+    # Wide products would need slivers of rows to stay below the limit; threads pay for them, and
+    # then large blocks are best.
     size = size if size >= ROWS // 16 else 8 * ROWS
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 

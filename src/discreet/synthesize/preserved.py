@@ -12,10 +12,9 @@ from discreet.arrays import Real
 from discreet.errors import DataError
 from discreet.frames import to_arrow
 from discreet.synthesize.formula import parse
-from discreet.synthesize.model import Model, numbers_of, read_columns
+from discreet.synthesize.model import ModelMatrices, Rows, numbers_of, read_columns
 from discreet.synthesize.result import Synthesized, read_records
-from discreet.synthesize.rows import Rows
-from discreet.synthesize.safe_model import merged_model
+from discreet.synthesize.safety import merged_model
 from discreet.tables import show
 
 if TYPE_CHECKING:
@@ -26,25 +25,19 @@ EQUAL, CLOSE = 1e-9, 0.1
 """Largest differences that are called equal and close, in standard deviations or correlations."""
 
 _QUANTILES = ("minimum", "lower quartile", "median", "upper quartile", "maximum")
+_HEADER = ("figure", "of", "original", "synthetic", "difference", "verdict")
 
 
 @dataclass(frozen=True)
-class Figure:
-    """One figure of the original and of the synthetic records.
+class ComparedFigure:
+    """One figure of the original and of the synthetic records."""
 
-    Attributes:
-      kind: What it is: a mean, a correlation, a coefficient, ….
-      about: The columns it is about.
-      original: Its value in the original records.
-      synthetic: Its value in the synthetic records.
-      difference: How far they are apart, in standard deviations, correlations, or relative to the
-        original where the figure is itself a spread.
-    """
-
-    kind: str
-    about: str
+    kind: str  # a mean, a correlation, a coefficient, …
+    about: str  # the columns it is about
     original: float
     synthetic: float
+    # In standard deviations, correlations, or relative to the original where the figure is itself
+    # a spread.
     difference: float
 
     @property
@@ -71,7 +64,7 @@ class Preserved(show.Frames):
     names: tuple[str, ...]
     original: Real
     synthetic: Real
-    figures: tuple[Figure, ...]
+    figures: tuple[ComparedFigure, ...]
 
     @classmethod
     def of(cls, data: Any, result: Synthesized) -> Preserved:
@@ -97,7 +90,7 @@ class Preserved(show.Frames):
         )
         return cls(formula.confidential, rows.Y, synthetic, tuple(_figures(model, synthetic)))
 
-    def with_verdict(self, verdict: Verdict) -> tuple[Figure, ...]:
+    def with_verdict(self, verdict: Verdict) -> tuple[ComparedFigure, ...]:
         """The figures that are equal, close, or different."""
         return tuple(figure for figure in self.figures if figure.verdict == verdict)
 
@@ -122,7 +115,11 @@ class Preserved(show.Frames):
         return show.html_table(self.summary, self._rows())
 
     def _rows(self) -> list[Sequence[str]]:
-        return [_HEADER, *map(_texts, self.figures)]
+        rows: list[Sequence[str]] = [_HEADER]
+        for f in self.figures:
+            numbers = f"{f.original:.6g}", f"{f.synthetic:.6g}", f"{f.difference:.2g}"
+            rows.append((f.kind, f.about, *numbers, f.verdict))
+        return rows
 
     @property
     def summary(self) -> str:
@@ -132,15 +129,7 @@ class Preserved(show.Frames):
         return f"Preserved (confidential): {said}; {self.unchanged:.1%} of records unchanged"
 
 
-_HEADER = ("figure", "of", "original", "synthetic", "difference", "verdict")
-
-
-def _texts(figure: Figure) -> tuple[str, ...]:
-    numbers = (f"{figure.original:.6g}", f"{figure.synthetic:.6g}", f"{figure.difference:.2g}")
-    return (figure.kind, figure.about, *numbers, figure.verdict)
-
-
-def _figures(model: Model, synthetic: Real) -> Iterator[Figure]:
+def _figures(model: ModelMatrices, synthetic: Real) -> Iterator[ComparedFigure]:
     """Everything that is compared, what the model promises first."""
     names = model.formula.confidential
     Y, w = model.Y, np.ones(len(model.Y)) if model.weights is None else model.weights
@@ -157,11 +146,13 @@ def _figures(model: Model, synthetic: Real) -> Iterator[Figure]:
             values = [np.quantile(A[:, j], quarter / 4) for A in both]
             yield _figure(kind, name, values, spread[j])
     for j, name in enumerate(names):
-        yield _figure("skewness", name, [_skewness(A[:, j]) for A in both], 1.0)
+        scores = ((y - y.mean()) / (y.std() or 1.0) for y in (A[:, j] for A in both))
+        yield _figure("skewness", name, [(z**3).mean() for z in scores], 1.0)
 
 
-def _correlations(model: Model, both: tuple[Real, Real], w: Real) -> Iterator[Figure]:
-    """Correlations of the confidential columns with each other and with columns of numbers."""
+def _correlations(
+    model: ModelMatrices, both: tuple[Real, Real], w: Real
+) -> Iterator[ComparedFigure]:
     k = len(model.formula.confidential)
     numbers = {n: c for n, c in model.columns.items() if isinstance(c, np.ndarray) and c.std() > 0}
     names = [*model.formula.confidential, *numbers]
@@ -172,9 +163,10 @@ def _correlations(model: Model, both: tuple[Real, Real], w: Real) -> Iterator[Fi
             yield _figure("correlation", about, [before[i, j], after[i, j]], 1.0)
 
 
-def _coefficients(model: Model, synthetic: Real, w: Real) -> Iterator[Figure]:
-    """Coefficients of the model, compared for columns of the spread one."""
+def _coefficients(model: ModelMatrices, synthetic: Real, w: Real) -> Iterator[ComparedFigure]:
     X = model.all_columns
+    # Compared for columns of spread one, so that a coefficient of a column in millions counts like
+    # one in units; the constant has no spread and is scaled by its size.
     size = np.where((moves := X.std(axis=0)) > 0, moves, np.abs(X).max(axis=0, initial=1.0))
     root, spread = np.sqrt(w)[:, None], model.Y.std(axis=0)
     before, after = (
@@ -185,17 +177,12 @@ def _coefficients(model: Model, synthetic: Real, w: Real) -> Iterator[Figure]:
             about = f"{name} on {column}"
             difference = abs(after[i, j] - before[i, j]) / (spread[j] or 1.0)
             values = [float(B[i, j] / size[i]) for B in (before, after)]
-            yield Figure("coefficient", about, values[0], values[1], float(difference))
+            yield ComparedFigure("coefficient", about, values[0], values[1], float(difference))
 
 
-def _figure(kind: str, about: str, values: Sequence[Any], scale: Any) -> Figure:
+def _figure(kind: str, about: str, values: Sequence[Any], scale: Any) -> ComparedFigure:
     before, after = map(float, values)
-    return Figure(kind, about, before, after, abs(after - before) / (float(scale) or 1.0))
-
-
-def _skewness(y: Real) -> float:
-    z = (y - y.mean()) / (y.std() or 1.0)
-    return float((z**3).mean())
+    return ComparedFigure(kind, about, before, after, abs(after - before) / (float(scale) or 1.0))
 
 
 def _correlation_matrix(A: Real, w: Real) -> Real:

@@ -6,7 +6,7 @@ import inspect
 import keyword
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from discreet.errors import ParameterError, UnknownNameError
 from discreet.protect.publish import built
 from discreet.randomness import stream, system_generator
 from discreet.synthesize.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
-from discreet.synthesize.model import MISSING_RULES, Missing
-from discreet.synthesize.result import Records
+from discreet.synthesize.model import Missing
+from discreet.synthesize.result import SourceRecords
 from discreet.tables.truth import UNNAMED
 
 HYBRID, CORRECTION, CORRELATION = "hybrid", "from-residuals", "residual-correlation"
@@ -27,18 +27,17 @@ _FROM_RECORDS = {"Y", "X", "X_local", "X_shared", "clusters", "groups", "pieces"
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class SynthesisRequest:
     """A model, a method with its parameters, and what happens to difficult records.
 
     The options are those of `discreet.synthesize`.
-
-    Attributes:
-      parameters: Parameters of the method as plain public data; of mixed records `counts`, the
-        method that protects the counts of codes, and `within`.
     """
 
+    source: ClassVar[str] = "table"  # randomness is drawn for all records together
     formula: ModelFormula
     method: str
+    # Parameters of the method as plain public data; of mixed records `counts`, the method that
+    # protects the counts of codes, and `within`.
     parameters: Mapping[str, Any]
     clusters: Any = None
     gain: float | None = None
@@ -63,24 +62,21 @@ class Request:
         if self.method == MIXED:
             counts = self.parameters["counts"].name
             return {"model": self.formula.text, **self.parameters, "counts": counts, **chosen}
-        clusters = _named(self.clusters)
+        given = {role: getattr(self, role) for role in ("clusters", "groups", "pieces")}
+        shown = {r: v if v is None or isinstance(v, str) else "given" for r, v in given.items()}
         if self.size is not None:
-            clusters = f"at least {self.size} similar records each"
-        named = {role: _named(getattr(self, role)) for role in ("groups", "pieces")}
-        options = {"clusters": clusters, "gain": self.gain, "outliers": self.outliers, **named}
-        return {"model": self.formula.text, **self.parameters, **options, **chosen}
+            shown["clusters"] = f"at least {self.size} similar records each"
+        own = {"clusters": shown["clusters"], "gain": self.gain, "outliers": self.outliers}
+        return {"model": self.formula.text, **self.parameters, **own, **shown, **chosen}
 
 
-def request_of(formula: str, method: str, parameters: Mapping[str, Any], **options: Any) -> Request:
-    """A request that can be carried out, as far as can be told without the records.
-
-    Raises:
-      UnknownNameError: There is no such method, or it has no such parameter.
-      ParameterError: Method, model and options do not go together.
-    """
-    own = _mixed_parameters(parameters) if method == MIXED else _checked(method, parameters)
-    request = Request(parse(formula), method, own, **options)
-    if request.missing not in MISSING_RULES:
+def request_of(
+    formula: str, method: str, parameters: Mapping[str, Any], **options: Any
+) -> SynthesisRequest:
+    """A request that can be carried out, as far as can be told without the records."""
+    own = _mixed_parameters(parameters) if method == MIXED else _own_parameters(method, parameters)
+    request = SynthesisRequest(parse(formula), method, own, **options)
+    if request.missing not in get_args(Missing):
         raise ParameterError(f"missing must be 'refuse' or 'category', got {request.missing!r}.")
     if request.merge not in (None, "pool"):
         raise ParameterError(f"merge must be 'pool' or None, got {request.merge!r}.")
@@ -95,11 +91,16 @@ def request_of(formula: str, method: str, parameters: Mapping[str, Any], **optio
     return request
 
 
-def _checked(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters that the method has, as plain data."""
+def _own_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
     known = inspect.signature(registry.load("synthesizer", method)).parameters
     own = {name: p for name, p in known.items() if name not in _FROM_RECORDS}
-    found = {f"{n}_" if keyword.iskeyword(n) else n: _plain(value) for n, value in given.items()}
+    # As plain data, since statement and ledger show them and the draw depends on them.
+    found = {
+        f"{name}_" if keyword.iskeyword(name) else name: (
+            value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+        )
+        for name, value in given.items()
+    }
     _refuse_unknown(method, found, own)
     needed = [name for name, p in own.items() if p.default is p.empty and name not in found]
     if needed:
@@ -108,7 +109,6 @@ def _checked(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _mixed_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The method that protects counts, and whether the model or each cell is preserved."""
     _refuse_unknown(MIXED, given, ("counts", "within"))
     if "counts" not in given:
         raise ParameterError(
@@ -126,7 +126,7 @@ def _refuse_unknown(method: str, given: Mapping[str, Any], known: Any) -> None:
             raise UnknownNameError(f"parameter of synthesizer {method!r}", name, known)
 
 
-def _refuse_hybrid(request: Request) -> None:
+def _refuse_hybrid(request: SynthesisRequest) -> None:
     for name in ("clusters", "groups", "pieces", "gain", "outliers"):
         if getattr(request, name) is not None:
             raise ParameterError(f"{name}= goes with method={HYBRID!r}.")
@@ -137,7 +137,7 @@ def _refuse_hybrid(request: Request) -> None:
         )
 
 
-def _check_hybrid(request: Request) -> None:
+def _check_hybrid(request: SynthesisRequest) -> None:
     if request.clusters is None:
         raise ParameterError(
             "hybrid records need clusters: the name of a column, clusters='region'; a size, "
@@ -156,14 +156,6 @@ def _check_hybrid(request: Request) -> None:
         raise ParameterError("gain= goes with clusters of a size: clusters=5.")
 
 
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-
-
-def _named(labels: Any) -> str | None:
-    return labels if labels is None or isinstance(labels, str) else "given"
-
-
 def check_seed(simulate: bool, seed: int | None) -> None:
     """A seed makes experiments and nothing else."""
     if seed is not None and not simulate:
@@ -177,36 +169,30 @@ def check_seed(simulate: bool, seed: int | None) -> None:
 
 
 @dataclass(frozen=True, eq=False)
-class Chance:
+class SynthesisDraw:
     """One draw of synthetic records: a release, or with a seed an experiment.
 
-    Attributes:
-      records: The records.
-      request: What is asked for.
-      contents: The rows in canonical order. Columns that the model does not use are no part of
-        them, so that leaving one out draws nothing anew.
-      again: Allow a second, different release of this edition.
-      seed: Seed of a trial.
+    Tables have `SecretDraws` and `SeededDraws` in `protect`. Records differ from them in that a
+    plain frame may have no secret, and that what tells releases apart are rows, not cells.
     """
 
-    records: Records
-    request: Request
+    records: SourceRecords
+    request: SynthesisRequest
+    # The rows in canonical order. Columns that the model does not use are no part of them, so that
+    # leaving one out draws nothing anew.
     contents: Any
-    again: bool
-    seed: int | None
+    again: bool  # allow a second, different release of this edition
+    seed: int | None  # seed of a trial
 
     def generator(self) -> np.random.Generator:
         """From a trial's seed, a release's secret, or the operating system."""
         if self.seed is not None:
             return stream(self.seed, f"synthesize:{self.request.method}")
         secret = self.records.secret
-        return system_generator() if secret is None else secret.generator(self._digest())
+        return system_generator() if secret is None else secret.generator(self._identity())
 
     def register(self) -> int | None:
-        """Enter a release in the ledger, before anybody gets it; returns its number.
-
-        Without a secret no two draws are the same, so each is a release of its own.
-        """
+        """Enter a release in the ledger, before anybody gets it; returns its number."""
         records, book = self.records, self.records.ledger
         if book is None or self.seed is not None:
             return None
@@ -215,16 +201,15 @@ class Chance:
                 "a ledger counts by the name of the data set, and these records have none. Name "
                 "them with name='survey-2026'."
             )
-        shown, secret = self._digest(), records.secret
+        shown, secret = self._identity(), records.secret
         book.register_edition(records.data_set, None, None if secret is None else secret.mark)
-        if secret is None:
+        if secret is None:  # no two draws are the same, so each is a release of its own
             shown = digest(shown, system_generator().bytes(32))
         method, model = f"synthesize {self.request.method}", self.request.formula.text
         step = {"method": method, "model": model}
         return book.register_release(records.data_set, shown.hex(), step, again=self.again)
 
-    def _digest(self) -> bytes:
-        """What tells this release from others: data set, edition, request and contents."""
+    def _identity(self) -> bytes:
         request, named = self.request, self.records.data_set
         counts = [request.parameters["counts"]] if "counts" in request.parameters else []
         identity = (named.name, named.edition, "synthesize")

@@ -14,11 +14,11 @@ from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.files import written_whole
 from discreet.frames import open_frame, to_arrow
 from discreet.ledger import Ledger
+from discreet.protect.publish import open_ledger
 from discreet.records.backend import fetch
 from discreet.records.records import UnitRecords
 from discreet.records.secret import Secret
-from discreet.release.files import CSV, release_ending
-from discreet.release.formats.csv import csv_bytes
+from discreet.release.files import CSV, release_ending, write_with_statement
 from discreet.tables import show
 from discreet.tables.statement import Statement
 from discreet.tables.truth import UNNAMED, DataSet, SecretLike
@@ -77,21 +77,24 @@ class Synthetic(show.Frames, Synthesized):
 
     def __repr__(self) -> str:
         said = textwrap.fill(self.statement.text, _WIDTH)
-        rows = self._rows()
-        return "\n".join([self._title(), *show.aligned(rows, right=range(len(rows[0]))), said])
+        title, rows = self._title_and_head()
+        return "\n".join([title, *show.aligned(rows, right=range(len(rows[0]))), said])
 
     def _repr_html_(self) -> str:
-        return show.html_table(self._title(), self._rows(), self.statement.text)
+        return show.html_table(*self._title_and_head(), self.statement.text)
 
-    def _rows(self) -> list[Sequence[str]]:
-        """Names of the columns, and the first records."""
-        head = self.to_arrow().slice(0, _HEAD)
-        columns = (map(_shown, column.to_pylist()) for column in head.columns)
-        return [head.column_names, *zip(*columns, strict=True)]
+    def _title_and_head(self) -> tuple[str, list[Sequence[str]]]:
+        def text(value: Any) -> str:
+            if isinstance(value, float):
+                return f"{value:,.6g}"
+            return "" if value is None else str(value)
 
-    def _title(self) -> str:
-        n = len(self.to_arrow())
-        return f"Synthetic: {n:,} records, {', '.join(self.confidential)} by {self.method}"
+        table = self.to_arrow()
+        head = table.slice(0, _HEAD)
+        columns = (map(text, column.to_pylist()) for column in head.columns)
+        rows = [head.column_names, *zip(*columns, strict=True)]
+        named = ", ".join(self.confidential)
+        return f"Synthetic: {len(table):,} records, {named} by {self.method}", rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,44 +114,13 @@ class SyntheticTrial(Synthesized):
         return f"SyntheticTrial (confidential): {', '.join(self.confidential)} by {self.method}"
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:,.6g}"
-    return "" if value is None else str(value)
-
-
 def save(synthetic: Synthetic, path: str | Path) -> Path:
     """Write synthetic records; see `Synthetic.save`."""
-    if not isinstance(synthetic, Synthetic):
-        raise ConfidentialError("a trial cannot be written; synthesize without simulate=True.")
-    target = Path(path)
-    if release_ending(target) == CSV:
-        _write_csv(synthetic, target)
-    else:
-        _write_parquet(synthetic, target)
-    return target
-
-
-def _write_parquet(synthetic: Synthetic, target: Path) -> None:
     import pyarrow.parquet as pq
 
-    table = synthetic.to_arrow()
-    metadata = {**(table.schema.metadata or {}), HEADER: _header(synthetic).encode()}
-    with written_whole(target) as temporary:
-        pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
-
-
-def _write_csv(synthetic: Synthetic, target: Path) -> None:
-    beside = {"txt": synthetic.statement.text, "json": _header(synthetic)}
-    for ending, text in beside.items():
-        with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
-    with written_whole(target) as temporary:
-        temporary.write_bytes(csv_bytes(synthetic.to_arrow()))
-
-
-def _header(synthetic: Synthetic) -> str:
-    """All but the records, as JSON."""
+    if not isinstance(synthetic, Synthetic):
+        raise ConfidentialError("a trial cannot be written; synthesize without simulate=True.")
+    target, table = Path(path), synthetic.to_arrow()
     header = {
         "format": FORMAT,
         "side": "public",
@@ -157,28 +129,26 @@ def _header(synthetic: Synthetic) -> str:
         "method": synthetic.method,
         "statement": synthetic.statement.to_json(),
     }
-    return json.dumps(header, ensure_ascii=False)
+    if release_ending(target) == CSV:
+        write_with_statement(target, table, synthetic.statement, header)
+        return target
+    said = json.dumps(header, ensure_ascii=False).encode()
+    metadata = {**(table.schema.metadata or {}), HEADER: said}
+    with written_whole(target) as temporary:
+        pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
+    return target
 
 
 @dataclass(frozen=True, eq=False)
-class Records:
-    """**Confidential.** Records in memory, and what their publication needs to know.
+class SourceRecords:
+    """**Confidential.** Records in memory, and what their publication needs to know."""
 
-    Attributes:
-      frame: The records as a narwhals frame.
-      table: The same in Arrow.
-      data_set: Name and edition.
-      secret: The custodian's secret; a plain frame may have none.
-      ledger: Where releases are entered.
-      withheld: Columns that are never published: record keys, ids and persons by their role.
-    """
-
-    frame: Any
-    table: pa.Table
+    frame: Any  # of narwhals
+    table: pa.Table  # the same in Arrow
     data_set: DataSet
-    secret: SecretLike | None = None
-    ledger: Ledger | None = None
-    withheld: tuple[str, ...] = ()
+    secret: SecretLike | None = None  # the custodian's secret; a plain frame may have none
+    ledger: Ledger | None = None  # where releases are entered
+    withheld: tuple[str, ...] = ()  # never published: record keys, ids and persons by their role
 
     @property
     def columns(self) -> list[str]:
@@ -203,11 +173,8 @@ class Records:
         wanted = set(self.columns if keep is None else keep) - set(self.withheld)
         shown = [name for name in self.columns if name in values or name in wanted]
         backend = self.frame.implementation
-        made = [
-            nw.new_series(name, column, nw.Float64, backend=backend)
-            for name, column in values.items()
-        ]
-        return self.frame.with_columns(*made).select(shown).to_native()
+        new = (nw.new_series(n, c, nw.Float64, backend=backend) for n, c in values.items())
+        return self.frame.with_columns(*new).select(shown).to_native()
 
     def frame_of(self, columns: Mapping[str, Any]) -> Any:
         """New records with some of the columns, in their order and in the same frame library."""
@@ -224,33 +191,27 @@ def read_records(
     name: str | None = None,
     edition: str | None = None,
     ledger: Ledger | str | Path | None = None,
-) -> Records:
+) -> SourceRecords:
     """The records of any source that `discreet.synthesize` takes."""
-    book = Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
-    if isinstance(data, UnitRecords):
-        return _of_microdata(data, book, {"secret": secret, "name": name, "edition": edition})
     import narwhals as nw
 
+    book = open_ledger(ledger)
+    if isinstance(data, UnitRecords):
+        for option, value in {"secret": secret, "name": name, "edition": edition}.items():
+            if value is not None:
+                raise ParameterError(
+                    f"{option}= goes with a plain frame; these records have roles of their own: "
+                    f"`dc.open(…, {option}=…)`."
+                )
+        table = fetch(data.backend, data.table, data.origin)
+        withheld = tuple(c for c in (data.key, data.id, data.person) if c is not None)
+        book = book if book is not None else data.ledger
+        frame = nw.from_native(table, eager_only=True)
+        return SourceRecords(frame, table, data.data_set, data.secret, book, withheld)
     frame = open_frame(data)
     frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     frame = nw.maybe_reset_index(frame)  # an index may hold ids, and is no column
     if isinstance(secret, (str, Path)):
         secret = Secret.from_file(secret)
     data_set = DataSet(UNNAMED if name is None else name, "1" if edition is None else edition)
-    return Records(frame, frame.to_arrow(), data_set, secret, book)
-
-
-def _of_microdata(data: UnitRecords, ledger: Ledger | None, given: Mapping[str, Any]) -> Records:
-    import narwhals as nw
-
-    for option, value in given.items():
-        if value is not None:
-            raise ParameterError(
-                f"{option}= goes with a plain frame; these records have roles of their own: "
-                f"`dc.open(…, {option}=…)`."
-            )
-    table = fetch(data.backend, data.table, data.origin)
-    withheld = tuple(c for c in (data.key, data.id, data.person) if c is not None)
-    book = ledger if ledger is not None else data.ledger
-    frame = nw.from_native(table, eager_only=True)
-    return Records(frame, table, data.data_set, data.secret, book, withheld)
+    return SourceRecords(frame, frame.to_arrow(), data_set, secret, book)

@@ -5,7 +5,7 @@ A predicate takes `Evidence`: the original and the synthetic values, and the mat
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,68 +14,48 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.protect.sentences import limit, process
-from discreet.synthesize.decompose import fit, rotated, scores
-from discreet.synthesize.request import Request
-from discreet.synthesize.tolerances import EXACT
+from discreet.synthesize.decompose import fit, rotate, scores
+from discreet.synthesize.request import SynthesisRequest
 from discreet.tables.statement import Sentence
 
+# Relative difference up to which a predicate takes two moments for equal: wider than the rounding
+# of sums over millions of rows, far below what anybody would call a difference.
+EXACT = 1e-8
+# Methods whose values lie near the original ones.
 NEAR = ("residual-correlation", "score-correlation", "from-residuals", "romm", "hybrid")
-"""Methods whose values lie near the original ones."""
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """**Confidential.** What sentences are checked against, rows in one order.
+class SynthesisEvidence:
+    """**Confidential.** What sentences are checked against, rows in one order."""
 
-    Attributes:
-      Y: Original values.
-      synthetic: Synthetic values.
-      X: All columns of the model, the constant among them.
-      weights: Survey weights; ones where there are none.
-      clusters: The cluster of each row; one for all where there are none.
-    """
-
-    Y: Real
-    synthetic: Real
-    X: Real
-    weights: Real
-    clusters: Whole
+    Y: Real  # original values
+    synthetic: Real  # synthetic values
+    X: Real  # all columns of the model, the constant among them
+    weights: Real  # survey weights; ones where there are none
+    clusters: Whole  # the cluster of each row; one for all where there are none
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a statement is made from; all of it is public.
+class StatementFacts:
+    """What a statement is made from; all of it is public."""
 
-    Attributes:
-      request: What was asked for.
-      parameters: The same as it is shown, with the multiplier that was used.
-      published: Columns that are published as they are.
-      has_secret: Whether randomness comes from a secret.
-    """
-
-    request: Request
-    parameters: dict[str, Any]
-    published: tuple[str, ...]
-    has_secret: bool
-
-    @property
-    def names(self) -> str:
-        """The columns with synthetic values."""
-        return _listed(self.request.formula.confidential)
+    request: SynthesisRequest
+    parameters: dict[str, Any]  # the request as it is shown, with the multiplier that was used
+    published: tuple[str, ...]  # columns that are published as they are
+    has_secret: bool  # whether randomness comes from a secret
 
 
-def sentences_of(said: Said) -> list[Sentence]:
+def sentences_of(said: StatementFacts) -> list[Sentence]:
     """Everything that is said of synthetic records."""
     request, given = said.request, said.parameters
-    found = [_synthetic_columns(said), _fits_kept(said)]
-    if given.get("residuals") != "zero":
-        found.append(_moments_kept(said))
-    found += _declared(said)
+    found = _about_moments(said)
+    found += _declared_by_method(said)
     if request.missing == "category":
         found.append(MISSING_CATEGORY)
     if request.merge is not None:
         found.append(MERGED_CELLS)
-    found += [DISCLOSED, _published_columns(said.published), BEYOND_MODEL, OUT_OF_RANGE]
+    found += [DISCLOSED, _about_other_columns(said.published), BEYOND_MODEL, OUT_OF_RANGE]
     if request.method in NEAR:
         found.append(NEAR_ORIGINAL)
     if {"keep", 1.0} & set(_several(given.get("correlations", ()))):
@@ -126,7 +106,7 @@ REPEATABLE = process(
 )
 
 
-def randomness(said: Said) -> Sentence:
+def randomness(said: StatementFacts) -> Sentence:
     """Whether the same request has the same result, or several releases undo each other."""
     if said.has_secret:
         return REPEATABLE
@@ -141,106 +121,91 @@ def randomness(said: Said) -> Sentence:
     )
 
 
-def _synthetic_columns(said: Said) -> Sentence:
-    method, model = said.request.method, said.request.formula.text
-    return process(
+def _about_moments(said: StatementFacts) -> list[Sentence]:
+    formula, names = said.request.formula, _join(said.request.formula.confidential)
+    made = process(
         "synthetic-columns",
-        f"{said.names} {_are(said.request.formula.confidential)} synthetic, made by method "
-        f"{method!r} for the model {model!r}.",
-        f"The values of {said.names} are not those of the people in the records; they were made so "
+        f"{names} {_are(formula.confidential)} synthetic, made by method "
+        f"{said.request.method!r} for the model {formula.text!r}.",
+        f"The values of {names} are not those of the people in the records; they were made so "
         "that totals and relations between columns stay as they were.",
     )
-
-
-def _fits_kept(said: Said) -> Sentence:
-    weights = said.request.formula.weights
-    weighted = f", weighted by {weights}," if weights else ""
-    means = "weighted means" if weights else "means"
-    return Sentence(
+    by_weights = f", weighted by {formula.weights}," if formula.weights else ""
+    weighted = "weighted " if formula.weights else ""
+    fits = Sentence(
         "fits-kept",
-        f"The regression of {said.names} on the model's columns{weighted} has exactly the "
-        f"coefficients of the original records; {means} and the means of groups that are terms of "
-        "the model are kept with them.",
+        f"The regression of {names} on the model's columns{by_weights} has exactly the "
+        f"coefficients of the original records; {weighted}means and the means of groups that are "
+        "terms of the model are kept with them.",
         holds=_same_fits,
     )
-
-
-def _moments_kept(said: Said) -> Sentence:
-    weighted = "weighted " if said.request.formula.weights else ""
-    return Sentence(
+    moments = Sentence(
         "moments-kept",
-        f"The {weighted}variances and covariances of {said.names} are exactly those of the "
+        f"The {weighted}variances and covariances of {names} are exactly those of the "
         "original records.",
         holds=_same_moments,
     )
+    # Fits alone have less variance than the original.
+    return [made, fits] if said.parameters.get("residuals") == "zero" else [made, fits, moments]
 
 
-def _published_columns(names: tuple[str, ...]) -> Sentence:
+def _about_other_columns(names: tuple[str, ...]) -> Sentence:
     if not names:
         return limit("published-columns", "No other column is published.")
     return limit(
         "published-columns",
-        f"{_listed(names)} {_are(names)} published as in the original, record by record, and "
+        f"{_join(names)} {_are(names)} published as in the original, record by record, and "
         "protected by nothing: whoever recognises a person there knows all of these columns.",
-        f"{_listed(names)} {_are(names)} unchanged.",
+        f"{_join(names)} {_are(names)} unchanged.",
     )
 
 
-def _declared(said: Said) -> list[Sentence]:
+def _declared_by_method(said: StatementFacts) -> list[Sentence]:
     """What single methods promise beyond fits and covariances."""
-    given = said.parameters
+    given, as_declared = said.parameters, "correlate with those of the original as declared:"
     if said.request.method == "score-correlation":
-        kind = "component-correlations"
-        text = (
-            "The components of the residuals correlate with those of the original as declared: "
-            f"{_wishes(given['correlations'])}."
-        )
-        return [Sentence(kind, text, holds=partial(_components_correlate, given))]
+        text = f"The components of the residuals {as_declared} {_wishes(given['correlations'])}."
+        holds: Callable[[Any], bool] = partial(_components_correlate, given)
+        return [Sentence("component-correlations", text, holds=holds)]
     if said.request.method == "residual-correlation":
         wish, alpha = given["correlations"], given["alpha"]
-        kind = "residual-correlations"
-        text = (
-            "The residuals correlate with those of the original as declared: "
-            f"{_wishes(wish)} times {alpha:.6g}."
-        )
-        return [Sentence(kind, text, holds=partial(_correlate, np.multiply(wish, alpha)))]
+        text = f"The residuals {as_declared} {_wishes(wish)} times {alpha:.6g}."
+        holds = partial(_correlate, np.multiply(wish, alpha))
+        return [Sentence("residual-correlations", text, holds=holds)]
     if said.request.method == "hybrid":
-        text = (
-            f"Within every cluster ({given['clusters']}) sums are exactly those of the original "
-            "records."
-        )
-        return [Sentence("clusters-kept", text, holds=_sums_within_clusters)]
+        text = f"Within every cluster ({given['clusters']}) sums are exactly those of the original "
+        return [Sentence("clusters-kept", text + "records.", holds=_sums_within_clusters)]
     return []
 
 
-def _same_fits(evidence: Evidence) -> bool:
-    return _equal(_weighted(evidence.X, evidence), evidence)
+def _same_fits(evidence: SynthesisEvidence) -> bool:
+    return _same_products(evidence.X, evidence)
 
 
-def _same_moments(evidence: Evidence) -> bool:
+def _same_moments(evidence: SynthesisEvidence) -> bool:
     w = evidence.weights[:, None]
     before, after = ((A * w).T @ A for A in (evidence.Y, evidence.synthetic))
     size = np.sqrt(np.outer(np.diag(before), np.diag(before)))
     return bool((np.abs(after - before) <= EXACT * size).all())
 
 
-def _sums_within_clusters(evidence: Evidence) -> bool:
+def _sums_within_clusters(evidence: SynthesisEvidence) -> bool:
     indicator = (evidence.clusters[:, None] == np.unique(evidence.clusters)).astype(float)
-    return _equal(_weighted(indicator, evidence), evidence)
+    return _same_products(indicator, evidence)
 
 
-def _correlate(wish: Any, evidence: Evidence) -> bool:
+def _correlate(wish: Any, evidence: SynthesisEvidence) -> bool:
     before, after = _residuals(evidence)
     lengths = np.linalg.norm(before, axis=0) * np.linalg.norm(after, axis=0)
     found = np.einsum("ij,ij->j", before, after) / lengths
     return bool(np.allclose(found, wish, atol=EXACT))
 
 
-def _components_correlate(given: Mapping[str, Any], evidence: Evidence) -> bool:
+def _components_correlate(given: Mapping[str, Any], evidence: SynthesisEvidence) -> bool:
     before, after = _residuals(evidence)
     old = scores(before, given.get("how", "qr"))
     if given.get("rotation") is not None:
-        old = rotated(old, given["rotation"])
+        old = rotate(old, given["rotation"])
     found = np.einsum("ij,ij->j", old.T, after @ np.linalg.pinv(old.W))
     wishes = _several(given["correlations"])
     wishes = wishes * old.rank if len(wishes) == 1 else wishes
@@ -250,23 +215,19 @@ def _components_correlate(given: Mapping[str, Any], evidence: Evidence) -> bool:
     )
 
 
-def _residuals(evidence: Evidence) -> list[Real]:
-    """Residuals of the original and of the synthetic values, with weights taken in."""
+def _residuals(evidence: SynthesisEvidence) -> list[Real]:
     root = np.sqrt(evidence.weights)[:, None]
     return [fit(A * root, evidence.X * root).residuals for A in (evidence.Y, evidence.synthetic)]
 
 
-def _weighted(A: Real, evidence: Evidence) -> Real:
-    return A * evidence.weights[:, None]
-
-
-def _equal(A: Real, evidence: Evidence) -> bool:
-    """Whether products with A are the same, on the scale of their columns."""
+def _same_products(A: Real, evidence: SynthesisEvidence) -> bool:
+    """Whether weighted products with A are the same, on the scale of their columns."""
+    A = A * evidence.weights[:, None]
     size = np.outer(np.linalg.norm(A, axis=0), np.linalg.norm(evidence.Y, axis=0))
     return bool((np.abs(A.T @ (evidence.synthetic - evidence.Y)) <= EXACT * size).all())
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join(names: Sequence[str]) -> str:
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 

@@ -26,38 +26,29 @@ from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.records.backend import fetch
 from discreet.records.connection import attempt
 from discreet.records.records import UnitRecords
-from discreet.synthesize.decompose import check_room, fit, loadings
+from discreet.synthesize.decompose import DEPENDENT_X, check_room, fit, loadings
 from discreet.synthesize.orthonormal import cross, householder, product, triangle
-from discreet.synthesize.tolerances import (
-    DEPENDENT_X,
-    DRAWN_ROWS,
-    LEAST_FREEDOM,
-    ONE,
-    SAME_ROWS,
-    STREAMED_ROWS,
-)
+from discreet.synthesize.safety import LEAST_FREEDOM, ONE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Rows read from an engine at a time: some megabytes for a dozen columns, whatever the table's size.
+STREAMED_ROWS = 65_536
+# Rows that are drawn together. It is part of what a key draws, so it never changes.
+DRAWN_ROWS = 4096
+
 
 @dataclass(frozen=True)
 class Streamed:
-    """What was reached.
+    """What was reached."""
 
-    Attributes:
-      path: The file with the synthetic records.
-      rows: Number of rows.
-      rank_X: Rank of the model with the constant.
-      rank_residuals: Rank of the residuals.
-      error: Largest deviation of a preserved moment, between centred and scaled columns, as a
-        share of their lengths; measured on the rows that were written.
-    """
-
-    path: Path
+    path: Path  # the file with the synthetic records
     rows: int
-    rank_X: int
+    rank_X: int  # of the model with the constant
     rank_residuals: int
+    # Largest deviation of a preserved moment, between centred and scaled columns, as a share of
+    # their lengths; measured on the rows that were written.
     error: float
 
 
@@ -88,14 +79,21 @@ def streamed_ipso(
     """
     target = Path(target)
     ending_of(target, PARQUET)
-    _check_names(confidential, covariates)
-    X = terms_of(data, covariates, factors=True)
-    records = Stream(data, X, terms_of(data, confidential, factors=False))
+    both = [name for name in confidential if name in covariates]
+    if both or not confidential or isinstance(confidential, str) or isinstance(covariates, str):
+        raise ParameterError(
+            "expected lists of column names, at least one of them confidential and none in both "
+            f"lists; got {confidential!r} and {covariates!r}."
+        )
+    X = _terms(data, covariates, factors=True)
+    records = RecordStream(data, X, _terms(data, confidential, factors=False))
     draws = RowDraws(rng, len(confidential))
     plan = _first_pass(records, draws)
     with written_whole(target, OWNER_ONLY) as temporary:
         error = _second_pass(records, draws, plan, temporary)
-        if not error < SAME_ROWS:
+        # Draws that meet other rows in the second pass than in the first miss the moments by far
+        # more than rounding does. NaN is no error below the limit either.
+        if not error < 1e-6:
             raise DataError(
                 f"moments of the written rows differ by {error:.2g} of their size, so the records "
                 "came in another order, or changed, while they were read. Put them into a file "
@@ -105,20 +103,13 @@ def streamed_ipso(
 
 
 @dataclass(frozen=True)
-class Term:
-    """A column of a model: a number, centred and scaled, or the indicator of a level.
+class StreamedTerm:
+    """A column of a model: a number, centred and scaled, or the indicator of a level."""
 
-    Attributes:
-      name: Column of the records.
-      level: The level, for an indicator.
-      centre: Subtracted from the numbers.
-      scale: The numbers are divided by it.
-    """
-
-    name: str
-    level: Any = None
-    centre: float = 0.0
-    scale: float = 1.0
+    name: str  # column of the records
+    level: Any = None  # the level, for an indicator
+    centre: float = 0.0  # subtracted from the numbers
+    scale: float = 1.0  # the numbers are divided by it
 
     def values(self, batch: pa.RecordBatch) -> np.ndarray:
         """The column of some rows in memory."""
@@ -132,18 +123,12 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Stream:
-    """The records with the columns of their model, as often as they are asked for.
-
-    Attributes:
-      data: The records.
-      X: Terms of the model beside the constant.
-      Y: Terms of the confidential variables.
-    """
+class RecordStream:
+    """The records with the columns of their model, as often as they are asked for."""
 
     data: UnitRecords
-    X: list[Term]
-    Y: list[Term]
+    X: list[StreamedTerm]  # terms of the model beside the constant
+    Y: list[StreamedTerm]  # terms of the confidential variables
 
     def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The records in order, each batch with the number of its first row."""
@@ -167,44 +152,27 @@ class Stream:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How rows are made in the second pass: :math:`Y^* = X F + Z C`.
+class TwoPassPlan:
+    """How rows are made in the second pass: :math:`Y^* = X F + Z C`."""
 
-    Attributes:
-      F: Coefficients of the constant and X: :math:`B - B_s C`.
-      C: :math:`W_s^{-1} W`.
-      kept: Columns of X that do not depend on those before them.
-      root: Their triangular factor.
-      lengths: Lengths of all columns of X.
-      rows: Number of rows.
-      rank_residuals: Rank of W.
-    """
-
-    F: Real
-    C: Real
-    kept: np.ndarray
-    root: Real
-    lengths: Real
+    F: Real  # coefficients of the constant and X: B - B_s C
+    C: Real  # W_s^{-1} W
+    kept: np.ndarray  # columns of X that do not depend on those before them
+    root: Real  # their triangular factor
+    lengths: Real  # lengths of all columns of X
     rows: int
-    rank_residuals: int
+    rank_residuals: int  # rank of W
 
 
-def _check_names(confidential: Sequence[str], covariates: Sequence[str]) -> None:
-    both = [name for name in confidential if name in covariates]
-    if both or not confidential or isinstance(confidential, str) or isinstance(covariates, str):
-        raise ParameterError(
-            "expected lists of column names, at least one of them confidential and none in both "
-            f"lists; got {confidential!r} and {covariates!r}."
-        )
-
-
-def _first_pass(records: Stream, draws: RowDraws) -> Plan:
+def _first_pass(records: RecordStream, draws: RowDraws) -> TwoPassPlan:
     """Reduce rows and draws to a small matrix with the same products, and solve on that one."""
     m, k = len(records.X) + 1, len(records.Y)
     small, rows = np.zeros((0, m + 2 * k)), 0
     for start, batch in records.batches():
         rows = start + len(batch)
         parts = records.design(batch), records.confidential(batch), draws.rows(start, rows)
+        # Reflections keep all products of columns to full precision; adding up the products
+        # themselves would square the condition number.
         small = np.vstack([small, householder(np.hstack(parts))])
         small = small if len(small) < STREAMED_ROWS else householder(small)
     X, YZ = small[:, :m], small[:, m:]
@@ -215,25 +183,38 @@ def _first_pass(records: Stream, draws: RowDraws) -> Plan:
     r = len(W)
     C = np.zeros((k, k))
     C[:r] = solve_triangular(loadings(left[:, k : k + r]), W) if r else 0.0
+    # Coefficients from an orthonormal factor: those by normal equations lose the digits that make
+    # fits exact when columns are nearly dependent.
     Q, root = np.linalg.qr(X[:, kept])
     B = np.zeros((m, 2 * k))
     B[kept] = solve_triangular(root, Q.T @ YZ)
     lengths = np.linalg.norm(X, axis=0)
-    return Plan(B[:, :k] - B[:, k:] @ C, C, kept, root, lengths, rows, r)
+    return TwoPassPlan(B[:, :k] - B[:, k:] @ C, C, kept, root, lengths, rows, r)
 
 
-def _second_pass(records: Stream, draws: RowDraws, plan: Plan, path: Path) -> float:
+def _second_pass(records: RecordStream, draws: RowDraws, plan: TwoPassPlan, path: Path) -> float:
     """Write the rows, and return the largest deviation of a moment."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    real = pa.float64()
     k, texts = len(plan.C), [term.name for term in records.X if term.level is not None]
     with_X, own = np.zeros((len(plan.F), k)), np.zeros((k, k))
     writer: Any = None
     try:
         for start, batch in records.batches():
             A, Z = records.design(batch), draws.rows(start, start + len(batch))
-            _refuse_leverage(A[:, plan.kept], plan.root)
-            made = _with_values(batch, records.Y, product(A, plan.F) + product(Z, plan.C))
+            Q = product(A[:, plan.kept], solve_triangular(plan.root, np.eye(len(plan.root))))
+            if (np.einsum("ij,ij->i", Q, Q) >= ONE).any():
+                raise ConfidentialError(
+                    "there are records of leverage 1: their values would come out as they went in. "
+                    "Use coarser codes, or leave out terms."
+                )
+            values, made = product(A, plan.F) + product(Z, plan.C), batch
+            for column, term in zip(values.T, records.Y, strict=True):
+                place, field = batch.schema.get_field_index(term.name), pa.field(term.name, real)
+                made = made.set_column(place, field, pa.array(term.centre + term.scale * column))
+            # Measured on what is written, so that the promise is checked and not assumed.
             old, new = records.confidential(batch), records.confidential(made)
             with_X += cross(A, new - old)
             own += cross(new, new) - cross(old, old)
@@ -245,25 +226,6 @@ def _second_pass(records: Stream, draws: RowDraws, plan: Plan, path: Path) -> fl
     length = np.maximum(plan.lengths, np.finfo(np.float64).tiny)
     fits = np.abs(with_X).max(axis=1) / length / np.sqrt(plan.rows)
     return float(max(fits.max(), np.abs(own).max() / plan.rows))
-
-
-def _refuse_leverage(A: Real, root: Real) -> None:
-    Q = product(A, solve_triangular(root, np.eye(len(root))))
-    if (np.einsum("ij,ij->i", Q, Q) >= ONE).any():
-        raise ConfidentialError(
-            "there are records of leverage 1: their values would come out as they went in. Use "
-            "coarser codes, or leave out terms."
-        )
-
-
-def _with_values(batch: pa.RecordBatch, terms: list[Term], scaled: Real) -> pa.RecordBatch:
-    import pyarrow as pa
-
-    for column, term in zip(scaled.T, terms, strict=True):
-        place = batch.schema.get_field_index(term.name)
-        field = pa.field(term.name, pa.float64())
-        batch = batch.set_column(place, field, pa.array(term.centre + term.scale * column))
-    return batch
 
 
 class RowDraws:
@@ -284,18 +246,15 @@ class RowDraws:
         for unit in range(start // DRAWN_ROWS, -(-stop // DRAWN_ROWS)):
             first = unit * DRAWN_ROWS
             low, high = max(start, first), min(stop, first + DRAWN_ROWS)
-            out[low - start : high - start] = self._unit(unit)[low - first : high - first]
+            if self._last is None or self._last[0] != unit:
+                bits = np.random.Philox(key=self._key, counter=[0, 0, 0, unit])
+                drawn = np.random.Generator(bits).standard_normal((DRAWN_ROWS, self.columns))
+                self._last = unit, drawn
+            out[low - start : high - start] = self._last[1][low - first : high - first]
         return out
 
-    def _unit(self, unit: int) -> Real:
-        if self._last is None or self._last[0] != unit:
-            bits = np.random.Philox(key=self._key, counter=[0, 0, 0, unit])
-            drawn = np.random.Generator(bits).standard_normal((DRAWN_ROWS, self.columns))
-            self._last = unit, drawn
-        return self._last[1]
 
-
-def terms_of(data: UnitRecords, names: Sequence[str], *, factors: bool) -> list[Term]:
+def _terms(data: UnitRecords, names: Sequence[str], *, factors: bool) -> list[StreamedTerm]:
     """The terms of some columns: numbers, or all levels but one of `factors`, columns of text."""
     for name in names:
         if name not in data.columns:
@@ -306,25 +265,22 @@ def terms_of(data: UnitRecords, names: Sequence[str], *, factors: bool) -> list[
         if name not in numbers and not (factors and schema[name].is_string()):
             expected = "numbers or text" if factors else "numbers"
             raise ParameterError(f"column {name!r} holds {schema[name]}, expected {expected}.")
-    spread = _spread(data, numbers) if numbers else {}
-    return [
-        t for name in names for t in ([spread[name]] if name in spread else _levels(data, name))
-    ]
+    # Centred and scaled by the engine's means and spreads: any numbers near them would do, since
+    # what is preserved does not depend on them, but products of raw columns lose digits.
+    found = _centred_numbers(data, numbers) if numbers else {}
+    each = ([found[name]] if name in found else _levels(data, name) for name in names)
+    return [term for terms in each for term in terms]
 
 
-def _spread(data: UnitRecords, names: Sequence[str]) -> dict[str, Term]:
+def _centred_numbers(data: UnitRecords, names: Sequence[str]) -> dict[str, StreamedTerm]:
     asked: dict[str, Any] = {}
     for i, name in enumerate(names):
         column = data.table[name].cast("float64")
-        asked |= {
-            f"n{i}": column.count(),
-            f"mean{i}": column.mean(),
-            f"sd{i}": column.std(how="pop"),
-        }
-    answer = fetch(
-        data.backend, data.table.aggregate(rows=data.table.count(), **asked), data.origin
-    ).to_pylist()[0]
-    made = {}
+        asked |= {f"n{i}": column.count(), f"mean{i}": column.mean()}
+        asked[f"sd{i}"] = column.std(how="pop")
+    wanted = data.table.aggregate(rows=data.table.count(), **asked)
+    answer = fetch(data.backend, wanted, data.origin).to_pylist()[0]
+    terms = {}
     for i, name in enumerate(names):
         mean, spread = answer[f"mean{i}"], answer[f"sd{i}"]
         if not answer["rows"] or answer[f"n{i}"] < answer["rows"] or not np.isfinite(mean):
@@ -332,11 +288,11 @@ def _spread(data: UnitRecords, names: Sequence[str]) -> dict[str, Term]:
                 f"column {name!r} holds missing or infinite values, or no rows. Leave such rows "
                 "out first; streamed records are not filled in."
             )
-        made[name] = Term(name, centre=mean, scale=spread if spread > 0 else 1.0)
-    return made
+        terms[name] = StreamedTerm(name, centre=mean, scale=spread if spread > 0 else 1.0)
+    return terms
 
 
-def _levels(data: UnitRecords, name: str) -> list[Term]:
+def _levels(data: UnitRecords, name: str) -> list[StreamedTerm]:
     counted = data.table.group_by(name).aggregate(rows=data.table.count())
     found = fetch(data.backend, counted.order_by(name), data.origin).to_pylist()
     if any(row[name] is None for row in found):
@@ -349,4 +305,4 @@ def _levels(data: UnitRecords, name: str) -> list[Term]:
             f"levels of {name!r} with fewer than {fewest} rows would come out as they went in, or "
             "mirrored. Use coarser codes."
         )
-    return [Term(name, level=row[name]) for row in found[1:]]
+    return [StreamedTerm(name, level=row[name]) for row in found[1:]]

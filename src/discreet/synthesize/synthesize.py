@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,37 +16,34 @@ from discreet.frames import open_frame
 from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
 from discreet.records.secret import Secret
+from discreet.synthesize.decompose import Synthesis
 from discreet.synthesize.formula import ModelFormula
-from discreet.synthesize.microaggregation import mdav
+from discreet.synthesize.microaggregation import mdav, outlying, split_off
 from discreet.synthesize.mixed import check_cells, check_codes, mixed_records
-from discreet.synthesize.model import Factor, Missing, Model, numbers_of, read_columns
+from discreet.synthesize.model import Factor, Missing, ModelMatrices, Rows, numbers_of, read_columns
 from discreet.synthesize.orthonormal import as_matrix
 from discreet.synthesize.request import (
     CORRELATION,
     HYBRID,
     MIXED,
-    Chance,
     Merge,
-    Request,
+    SynthesisDraw,
+    SynthesisRequest,
     check_seed,
     request_of,
 )
-from discreet.synthesize.result import Records, Synthetic, SyntheticTrial, read_records
-from discreet.synthesize.rows import Rows
-from discreet.synthesize.safe_model import hybrid_arguments, safe_clusters, safe_model
-from discreet.synthesize.safe_sets import UnsafeRowsError, refuse_one_direction
-from discreet.synthesize.sentences import Said, sentences_of
-from discreet.synthesize.tolerances import UNCHANGED, Synthesis
+from discreet.synthesize.result import SourceRecords, Synthetic, SyntheticTrial, read_records
+from discreet.synthesize.safety import (
+    UnsafeRowsError,
+    hybrid_arguments,
+    refuse_one_direction,
+    safe_clusters,
+    safe_model,
+)
+from discreet.synthesize.sentences import StatementFacts, sentences_of
 from discreet.tables.statement import Statement, step_of
 
 Labels = str | Sequence[Any] | np.ndarray
-
-
-@dataclass(frozen=True)
-class TableWise:
-    """Randomness is drawn for all records together."""
-
-    source: str = "table"
 
 
 def synthesize(
@@ -132,102 +129,106 @@ def synthesize(
         keep=keep,
     )
     records = read_records(data, secret=secret, name=name, edition=edition, ledger=ledger)
-    rows = read_rows(records, request)
+    rows = _read_rows(records, request)
     if method == MIXED:
         check_codes(rows.columns)
+    # Randomness is drawn row by row: in canonical order the same records in another order have the
+    # same values, and draws for two orders cannot be averaged.
     order = rows.canonical_order()
     rows = rows.in_order(order)
-    chance = Chance(records, request, rows.contents(), again, seed)
-    model, rows = _prepared(request, rows, order)
-    if method == MIXED:
-        return mixed_records(data, chance, model, rows)
-    return _records(chance, model, rows, order)
-
-
-def _prepared(request: Request, rows: Rows, order: np.ndarray) -> tuple[Model, Rows]:
-    """The model's matrices, and the rows with their clusters; unsafe records are refused."""
+    draw = SynthesisDraw(records, request, rows.contents(), again, seed)
     try:
-        model = safe_model(request.formula, rows, request.merge)
-        if request.method == MIXED:
-            check_cells(model, request)
-        if request.size is not None:
-            rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
-        if request.outliers is not None:
-            rows = rows.with_outliers_apart(request.outliers)
-        return model, safe_clusters(model, rows, request.merge)
+        model, rows = _prepare(request, rows)
     except UnsafeRowsError as error:
         raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
+    if method == MIXED:
+        return mixed_records(data, draw, model, rows)
+    return _draw_records(draw, model, rows, order)
 
 
-def _records(
-    chance: Chance, model: Model, rows: Rows, order: np.ndarray
+def _draw_records(
+    draw: SynthesisDraw, model: ModelMatrices, rows: Rows, order: Whole
 ) -> Synthetic | SyntheticTrial:
     """The records in their own order with synthetic values, and what is said of them."""
-    request, records = chance.request, chance.records
-    made = _made(request, model, rows, chance.generator())
-    values = np.empty_like(made.Y)
-    values[order] = made.Y
+    request, records = draw.request, draw.records
+    result = _run(request, model, rows, draw.generator())
+    values = np.empty_like(result.Y)
+    values[order] = result.Y
     names = request.formula.confidential
     frame = records.with_values(dict(zip(names, values.T, strict=True)), request.keep)
-    statement = _statement(request, frame, made, records.secret is not None)
+    parameters = request.public
+    if request.method == CORRELATION:
+        # As it was used: "largest" follows from what is preserved, so the number is public.
+        parameters["alpha"] = result.details["alpha"]
+    others = tuple(c for c in open_frame(frame).columns if c not in names)
+    facts = StatementFacts(request, parameters, others, records.secret is not None)
+    public = {name.rstrip("_"): value for name, value in parameters.items()}
+    step = step_of(f"synthesize:{request.method}", public, sentences_of(facts))
+    statement = Statement((step,), version=__version__)
     about = names, request.formula.text, request.method
-    if chance.seed is not None:
-        return SyntheticTrial(frame, statement, *about, details=made.details)
-    number, counted = chance.register(), records.ledger is not None
-    first = data_step(records, TableWise(), is_counted=counted, number=number)
+    if draw.seed is not None:
+        return SyntheticTrial(frame, statement, *about, details=result.details)
+    # Entered before anybody gets it: a program that dies here has counted too much, not too little.
+    number, counted = draw.register(), records.ledger is not None
+    first = data_step(records, request, is_counted=counted, number=number)
     return Synthetic(frame, statement.preceded(first), *about)
 
 
-def _made(request: Request, model: Model, rows: Rows, rng: np.random.Generator) -> Synthesis:
+def _prepare(request: SynthesisRequest, rows: Rows) -> tuple[ModelMatrices, Rows]:
+    """The model's matrices, and the rows with their clusters; unsafe records are refused."""
+    model = safe_model(request.formula, rows, request.merge)
+    if request.method == MIXED:
+        check_cells(model, request)
+    if request.size is not None:
+        rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
+    if request.outliers is not None:
+        clusters, apart = split_off(rows.clusters, outlying(rows.Y, quantile=request.outliers))
+        groups = apart if rows.groups is None else 2 * rows.groups + apart
+        rows = replace(rows, clusters=clusters, groups=groups)
+    return model, safe_clusters(model, rows, request.merge)
+
+
+def _run(
+    request: SynthesisRequest, model: ModelMatrices, rows: Rows, rng: np.random.Generator
+) -> Synthesis:
     """The method's values; a method that changes nothing is refused."""
     run = registry.load("synthesizer", request.method)
-    scaled, parameters = model.scaled, dict(request.parameters)
+    plain, parameters = model.without_weights, dict(request.parameters)
     if request.method == HYBRID:
-        made = run(scaled.Y, rng=rng, **parameters, **hybrid_arguments(scaled, rows))
+        result = run(plain.Y, rng=rng, **parameters, **hybrid_arguments(plain, rows))
     else:
         if rows.other is not None:
-            parameters["other"] = replace(model, Y=rows.other).scaled.Y
-        made = run(scaled.Y, scaled.X, rng=rng, **parameters)
-    refuse_one_direction(len(rows.Y), made.details)
-    values = model.unscaled(made.Y)
-    if (np.abs(values - rows.Y) <= UNCHANGED * rows.Y.std(axis=0)).all():
+            parameters["other"] = replace(model, Y=rows.other).without_weights.Y
+        result = run(plain.Y, plain.X, rng=rng, **parameters)
+    refuse_one_direction(len(rows.Y), result.details)
+    values = model.to_original_scale(result.Y)
+    # A billionth of a column's spread is rounding of the decompositions, not protection.
+    if (np.abs(values - rows.Y) <= 1e-9 * rows.Y.std(axis=0)).all():
         raise ConfidentialError(
             f"with these parameters method {request.method!r} returns the records as they are. "
             "Choose parameters that draw at least part of the residuals anew."
         )
-    return Synthesis(values, made.details)
+    return Synthesis(values, result.details)
 
 
-def _statement(request: Request, frame: Any, made: Synthesis, has_secret: bool) -> Statement:
-    """What is said; the multiplier as it was used, which follows from what is preserved."""
-    parameters = request.public
-    if request.method == CORRELATION:
-        parameters["alpha"] = made.details["alpha"]
-    others = (c for c in open_frame(frame).columns if c not in request.formula.confidential)
-    said = Said(request, parameters, tuple(others), has_secret)
-    public = {name.rstrip("_"): value for name, value in parameters.items()}
-    step = step_of(f"synthesize:{request.method}", public, sentences_of(said))
-    return Statement((step,), version=__version__)
-
-
-def read_rows(records: Records, request: Request) -> Rows:
+def _read_rows(records: SourceRecords, request: SynthesisRequest) -> Rows:
     """What a method needs of each record, read from its columns and from what the user gives."""
     Y, columns, weights = read_columns(records, request.formula, request.missing)
     given = {"groups": request.groups, "pieces": request.pieces}
     if request.size is None:
         given["clusters"] = request.clusters
     labels = {
-        role: _labels(role, each, records, request.formula)
+        role: _read_labels(role, each, records, request.formula)
         for role, each in given.items()
         if each is not None
     }
     other = None
     if request.other is not None:
-        other = _other_values(request.other, request.formula, len(Y))
+        other = _read_other(request.other, request.formula, len(Y))
     return Rows(Y, columns, weights, other=other, **labels)
 
 
-def _labels(role: str, given: Any, records: Records, formula: ModelFormula) -> Whole:
+def _read_labels(role: str, given: Any, records: SourceRecords, formula: ModelFormula) -> Whole:
     """Clusters, groups or pieces by number: a column's name, or a label for each row."""
     if isinstance(given, str):
         if given not in records.columns:
@@ -244,7 +245,7 @@ def _labels(role: str, given: Any, records: Records, formula: ModelFormula) -> W
     return labels
 
 
-def _other_values(other: Any, formula: ModelFormula, n: int) -> Real:
+def _read_other(other: Any, formula: ModelFormula, n: int) -> Real:
     """Data to be corrected: a matrix, or a frame with the confidential columns."""
     if isinstance(other, np.ndarray):
         matrix = as_matrix(other, "the other data")

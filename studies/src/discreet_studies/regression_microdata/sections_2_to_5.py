@@ -10,8 +10,13 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.errors import InfeasibleError
-from discreet.synthesize.from_residuals import from_residuals
-from discreet.synthesize.methods import ipso, residual_correlation, romm, score_correlation
+from discreet.synthesize.methods import (
+    from_residuals,
+    ipso,
+    residual_correlation,
+    romm,
+    score_correlation,
+)
 from discreet_studies.chance import orders, quantile
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
