@@ -62,7 +62,7 @@ def test_many_overlapping_columns_are_packed_into_many_groups():
 def test_restriction_keeps_the_cells_chosen():
     design = HARD["tree linked"]()
     chosen = np.array([0, 5, 7])
-    some = Incidence.of(design).restricted(chosen)
+    some = Incidence.of(design).restrict(chosen)
     np.testing.assert_allclose(some.aggregate(np.ones(3)), dense(design)[chosen].sum(axis=0))
 
 
@@ -83,11 +83,11 @@ def test_published_cells_without_inner_cells_can_be_left_out(name):
     chosen = np.flatnonzero(rng.random(design.n_inner) < 0.3)
     live = dense(design)[chosen].any(axis=0)
     keep = live | (rng.random(design.n_published) < 0.3)
-    some = Incidence.of(design).restricted(chosen).compact(keep, live)
+    some = Incidence.of(design).restrict(chosen).compact(keep, live)
     y, u = rng.normal(size=len(chosen)), rng.normal(size=design.n_published)
     np.testing.assert_allclose(some.aggregate(y), dense(design)[chosen][:, keep].T @ y, atol=1e-9)
     np.testing.assert_allclose(some.adjoint(u[keep]), dense(design)[chosen] @ u, atol=1e-9)
-    np.testing.assert_array_equal(np.sort(some.ordered), np.unique(some.ordered))
+    np.testing.assert_array_equal(np.sort(some.group_cells), np.unique(some.group_cells))
 
 
 @pytest.mark.parametrize("name", HARD)
@@ -95,10 +95,10 @@ def test_cells_are_restricted_to_in_the_order_given(name):
     design = HARD[name]()
     members, rng = Incidence.of(design), np.random.default_rng(1)
     everything = np.arange(design.n_inner)
-    assert members.restricted(everything) is members
+    assert members.restrict(everything) is members
     for cells in (everything[::-1], rng.permutation(everything)[: design.n_inner // 2]):
         u = rng.normal(size=design.n_published)
-        found = members.restricted(cells).adjoint(u)
+        found = members.restrict(cells).adjoint(u)
         np.testing.assert_allclose(found, (dense(design) @ u)[cells], atol=1e-9)
 
 
@@ -108,4 +108,4 @@ def test_a_full_crossing_needs_no_index_as_long_as_the_table():
     assert members.n_inner == 1_200_000
     assert members.head.size + members.tail.size < 0.02 * members.n_inner
     chosen = np.array([7, 1_199_999, 30_000])
-    np.testing.assert_array_equal(members.restricted(chosen).index, members.index[:, chosen])
+    np.testing.assert_array_equal(members.restrict(chosen).index, members.index[:, chosen])

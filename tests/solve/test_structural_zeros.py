@@ -55,7 +55,7 @@ def test_least_squares_of_tables_too_large_to_store_have_the_same_margins(monkey
     sizes, possible = {"a": 4, "b": 5, "c": 6}, np.ones((4, 5, 6), dtype=bool)
     possible[0, 1:] = not with_zeros
     design = dc.Design.sparse(sizes, "a*b + a*c + b*c", np.nonzero(possible))
-    design = design if with_zeros else design.completed().design
+    design = design if with_zeros else design.crossing_with_inner().design
     z = np.random.default_rng(1).normal(5.0, 3.0, design.n_published)
     expected = dc.LeastSquares()(design, z).require()
     monkeypatch.setattr(least_squares, "LARGEST_DENSE", 0)

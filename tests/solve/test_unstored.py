@@ -207,7 +207,7 @@ def test_the_preconditioner_of_used_cells_is_symmetric_and_positive(name):
     null = NullSpace(design.crossing, (1.0,) * len(design.blocks), unused)
     inverse = rng.uniform(0.01, 0.1, design.n_published)
     used = np.delete(np.arange(design.n_published), unused)
-    columns = [null.preconditioned(e, inverse, 0.01) for e in np.eye(design.n_published)]
+    columns = [null.precondition(e, inverse, 0.01) for e in np.eye(design.n_published)]
     matrix = np.array(columns)[np.ix_(used, used)]
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-8 * np.abs(matrix).max())
     assert np.linalg.eigvalsh(matrix).min() > -1e-9 * np.abs(matrix).max()

@@ -164,6 +164,11 @@ class Axis:
             found.update(level.members())
         return found
 
+    @cached_property
+    def code_leaves(self) -> dict[str, Index]:
+        """The same, and each leaf itself, whether or not it is published."""
+        return {**self.node_leaves, **{c: np.array([i]) for c, i in self.leaf_position.items()}}
+
     def level(self, name: str) -> Level:
         """The level with this name (`"county"`), depth (`"2"`, unnamed levels), or `"leaves"`.
 

@@ -1,4 +1,8 @@
-r"""The one home of the linear model of a table, :math:`z = X^\top y`."""
+r"""What every design answers: the linear model of a table, :math:`z = X^\top y`.
+
+Above this file lie designs over variables (`structured`), their two kinds (`product`, the full
+crossing, and `sparse`, chosen inner cells), and plain matrices (`general`).
+"""
 
 from __future__ import annotations
 
@@ -86,13 +90,11 @@ class Design(ABC):
 
     def aggregate(self, y: Array) -> Array:
         r"""Published cells :math:`X^\top y`; whole numbers stay whole numbers."""
-        y = self._checked(y, self.n_inner, "inner")
-        return self._aggregate(y)
+        return self._aggregate(self._as_cells(y, self.n_inner, "inner"))
 
     def adjoint(self, z: Array) -> Array:
         r"""For each inner cell the sum over the published cells it counts in, :math:`Xz`."""
-        z = self._checked(z, self.n_published, "published")
-        return self._adjoint(z)
+        return self._adjoint(self._as_cells(z, self.n_published, "published"))
 
     def residual(self, y: Array, z: Array) -> Array:
         r""":math:`X^\top y - z`."""
@@ -165,7 +167,7 @@ class Design(ABC):
         return
 
     @property
-    def unreached(self) -> Mask:
+    def without_inner_cells(self) -> Mask:
         """Published cells that no inner cell belongs to."""
         return np.asarray(self.column_sizes == 0)
 
@@ -215,7 +217,7 @@ class Design(ABC):
         """The design itself where it is a full crossing of variables, else `None`."""
         return None
 
-    def structured(self, wanted: str) -> StructuredDesign:
+    def require_variables(self, wanted: str) -> StructuredDesign:
         """The design, if it is made of variables; the error says what they are wanted for."""
         if self.over_variables is None:
             raise DesignError(f"a design made from a matrix has no {wanted}.")
@@ -281,12 +283,13 @@ class Design(ABC):
             for axis, leaf in zip(self.axes, self.inner_codes(), strict=True)
         }
 
-    def _checked(self, values: Array, expected: int, kind: str) -> Array:
+    def _as_cells(self, values: Array, expected: int, kind: str) -> Array:
         values = np.asarray(values)
         if values.ndim != 1 or len(values) != expected:
             raise DesignError(
                 f"the design has {expected:,} {kind} cells, but the array has shape {values.shape}."
             )
+        # Sums of small whole numbers outgrow their type: int8 holds no more than 127 records.
         if values.dtype == np.bool_ or values.dtype.kind in "iu" and values.dtype.itemsize < 8:
             return values.astype(np.int64)
         return values

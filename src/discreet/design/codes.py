@@ -16,21 +16,17 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from discreet.arrays import Whole32
 from discreet.errors import CodeError
 
-if TYPE_CHECKING:
-    pass
-
 MISSING = "(missing)"
 """The code of null, NaN and NaT: a category of its own, visible in every table."""
 
-_COMPARED = 5_000
-_SHOWN = 2
+_COMPARED = 5_000  # codes that a misspelt one is compared with at most
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _PARTS = re.compile(r"([0-9]+(?:\.[0-9]+)?)|([^0-9]+)")
 
@@ -144,11 +140,13 @@ def factorise(values: object) -> tuple[list[str], Whole32]:
     of mixed types are read value by value.
     """
     column = _as_arrow(values)
+    new_position: dict[str, int] = {}
     if column is None:
-        return _factorise_values(values)  # type: ignore[arg-type]  # not Arrow, so it iterates
+        texts = map(_text, values)  # type: ignore[call-overload]  # not Arrow, so it iterates
+        found = [-1 if t is None else new_position.setdefault(t, len(new_position)) for t in texts]
+        return list(new_position), np.array(found, dtype=np.int32)
     dictionary, positions = _dictionary(column)
     used = np.bincount(positions + 1, minlength=len(dictionary) + 1)[1:] > 0
-    new_position: dict[str, int] = {}
     remap = np.full(len(dictionary) + 1, -1, dtype=np.int32)
     for old in np.flatnonzero(used).tolist():
         text = _text(dictionary[old])
@@ -170,19 +168,11 @@ def canonical_array(values: object) -> tuple[list[str], Whole32]:
     if not (positions < 0).any():
         return codes, positions
     if MISSING in codes:
-        message = (
+        raise CodeError(
             f"the text {MISSING!r} occurs beside missing values and would be counted with them; "
             "recode one of the two"
         )
-        raise CodeError(message)
     return [*codes, MISSING], np.where(positions < 0, np.int32(len(codes)), positions)
-
-
-def _factorise_values(values: Iterable[object]) -> tuple[list[str], Whole32]:
-    place: dict[str, int] = {}
-    texts = map(_text, values)
-    positions = [-1 if text is None else place.setdefault(text, len(place)) for text in texts]
-    return list(place), np.array(positions, dtype=np.int32)
 
 
 def _as_arrow(values: Any) -> Any:
@@ -223,19 +213,16 @@ def _dictionary(column: Any) -> tuple[list[object], Whole32]:
     if not chunks:
         return [], np.empty(0, dtype=np.int32)
     positions = [c.indices.cast(pa.int32()).fill_null(-1).to_numpy() for c in chunks]
-    return _python_values(chunks[0].dictionary), np.concatenate(positions)
-
-
-def _python_values(dictionary: Any) -> list[object]:
-    """Arrow values as Python objects; nanoseconds as NumPy times, which datetime cannot hold."""
-    import pyarrow as pa
-
-    if not pa.types.is_timestamp(dictionary.type) or dictionary.type.unit != "ns":
-        return list(dictionary.to_pylist())
-    try:
-        return list(dictionary.cast(pa.timestamp("us", tz=dictionary.type.tz)).to_pylist())
-    except pa.ArrowInvalid:
-        return list(dictionary.to_numpy(zero_copy_only=False))
+    known = chunks[0].dictionary
+    values: list[object] = []
+    if pa.types.is_timestamp(known.type) and known.type.unit == "ns":
+        try:
+            values = known.cast(pa.timestamp("us", tz=known.type.tz)).to_pylist()
+        except pa.ArrowInvalid:  # datetime holds no nanoseconds; NumPy's times do
+            values = list(known.to_numpy(zero_copy_only=False))
+    else:
+        values = known.to_pylist()
+    return values, np.concatenate(positions)
 
 
 def natural_order(codes: Iterable[str]) -> list[str]:
@@ -257,7 +244,7 @@ def natural_key(code: str) -> tuple[object, ...]:
     return (False, key, code)
 
 
-def nearest_codes(code: str, known: Sequence[str], limit: int = _SHOWN) -> list[str]:
+def nearest_codes(code: str, known: Sequence[str], limit: int = 2) -> list[str]:
     """Known codes most alike, nearest in natural order first among equally like ones.
 
     Cost: at most a few thousand comparisons; in longer lists only the neighbours are compared.

@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -74,7 +75,7 @@ def term_of(margin: Margin) -> Term:
     )
 
 
-def shown(term: Term) -> str:
+def margin_name(term: Term) -> str:
     """The name of a margin."""
     return ":".join(term) or TOTAL
 
@@ -204,12 +205,13 @@ class Block:
 
     levels: tuple[Level | None, ...]
 
-    @property
+    # Kept, since passes and sums ask for shapes thousands of times in a fit, and blocks are frozen.
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Groups along every axis; 1 where the axis is summed over."""
         return tuple(1 if level is None else len(level) for level in self.levels)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Cells of the full crossing."""
         return math.prod(self.shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 class MatrixDesign(Design):
     """A design given by its 0/1 matrix, inner × published; cells have numbers, not codes."""
 
+    axes = ()
+    is_complete = False  # nothing is known about combinations of categories
+
     def __init__(self, X: Any) -> None:
         from scipy import sparse
 
@@ -31,16 +34,10 @@ class MatrixDesign(Design):
             raise DesignError(f"a design matrix holds only 0 and 1, found {odd}.")
         self._X = matrix.astype(np.int64)
         self._XT = self._X.T.tocsr()
-        self.axes = ()
         self.n_inner, self.n_published = (int(n) for n in matrix.shape)
 
     def __repr__(self) -> str:
         return f"MatrixDesign({self.n_inner:,} inner, {self.n_published:,} published cells)"
-
-    @property
-    def is_complete(self) -> bool:
-        """Never: nothing is known about combinations of categories."""
-        return False
 
     @property
     def orders(self) -> Whole:
@@ -79,7 +76,7 @@ class MatrixDesign(Design):
         """One published cell at a time."""
         for k in range(self.n_published):
             where = np.full(self.n_inner, OUTSIDE, dtype=np.int64)
-            where[self._XT.indices[self._XT.indptr[k] : self._XT.indptr[k + 1]]] = k
+            where[self._inner_cells(k)] = k
             yield where, slice(k, k + 1)
 
     def duplicates(self) -> Whole:
@@ -87,9 +84,12 @@ class MatrixDesign(Design):
         first: dict[bytes, int] = {}
         found = np.empty(self.n_published, dtype=np.int64)
         for k in range(self.n_published):
-            members = np.sort(self._XT.indices[self._XT.indptr[k] : self._XT.indptr[k + 1]])
-            found[k] = first.setdefault(members.tobytes(), k)
+            found[k] = first.setdefault(np.sort(self._inner_cells(k)).tobytes(), k)
         return found
+
+    def _inner_cells(self, k: int) -> Whole32:
+        cells: Whole32 = self._XT.indices[self._XT.indptr[k] : self._XT.indptr[k + 1]]
+        return cells
 
     def published_codes(self) -> list[tuple[Whole32, list[str]]]:
         """A matrix has no variables."""
@@ -104,17 +104,3 @@ class MatrixDesign(Design):
         raise DesignError("a design made from a matrix has no codes; use positions.")
 
     inner_position = position
-
-
-def assemble(n_inner: int, n_published: int, members: Iterable[tuple[Array, slice]]) -> csr_array:
-    """The sparse matrix with a one at (inner cell, published position) for every membership."""
-    from scipy import sparse
-
-    rows, columns = [], []
-    for where, _ in members:
-        inside = np.flatnonzero(where != OUTSIDE)
-        rows.append(inside)
-        columns.append(where[inside])
-    i, k = np.concatenate(rows), np.concatenate(columns)
-    ones = np.ones(len(i), dtype=np.int64)
-    return sparse.csr_array((ones, (i, k)), shape=(n_inner, n_published))

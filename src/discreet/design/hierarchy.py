@@ -11,9 +11,15 @@ from typing import Any
 
 from discreet.design.codes import canonical, nearest_codes
 from discreet.design.formats import files, sdmx, tables
-from discreet.design.formats import files as hrc
-from discreet.design.formats import tree as nested
-from discreet.design.formats.tree import Tree, children_of, depths_of, quoted, reading_order
+from discreet.design.formats.tree import (
+    CodeTree,
+    children_of,
+    depths_of,
+    quote_codes,
+    read_nested,
+    reading_order,
+    write_nested,
+)
 from discreet.design.nesting import Nesting, find_nesting
 from discreet.errors import CodeError, ParameterError, UnknownNameError
 
@@ -58,27 +64,23 @@ class Hierarchy:
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
-        self._check_names()
-
-    def _check_names(self) -> None:
         for alias in self.total_aliases:
             if alias in self.parents:
                 message = f"code {alias!r} is a code of the tree and cannot also mean the total"
                 raise CodeError(message)
         for code in self.labels:
             if code not in self.parents and code not in self.total_codes:
-                message = f"a label is given for code {code!r}, which {self._unknown(code)}"
+                message = f"a label is given for code {code!r}, which {self._unknown_message(code)}"
                 raise CodeError(message)
         names = self.level_names
         if names and (len(names) != self.depth + 1 or len(set(names)) != len(names)):
-            message = (
+            raise ParameterError(
                 f"level_names must be {self.depth + 1} different names, one for each depth from "
                 f"the root to the deepest leaf; got {list(names)}"
             )
-            raise ParameterError(message)
 
     @classmethod
-    def of_tree(cls, tree: Tree) -> Hierarchy:
+    def of_tree(cls, tree: CodeTree) -> Hierarchy:
         """A tree as a reader returned it; level names are kept if they reach the deepest leaf."""
         parents = reading_order(tree.root, tree.pairs)
         depth = max(depths_of(tree.root, parents).values())
@@ -88,7 +90,7 @@ class Hierarchy:
     @classmethod
     def flat(cls, codes: Iterable[object], root: str = "Total") -> Hierarchy:
         """Codes right under the total."""
-        return cls.of_tree(Tree(root, [(canonical(code), root) for code in codes]))
+        return cls.of_tree(CodeTree(root, [(canonical(code), root) for code in codes]))
 
     @classmethod
     def from_dict(cls, tree: Mapping[Any, Any], root: str | None = None) -> Hierarchy:
@@ -98,7 +100,7 @@ class Hierarchy:
             tree: Every key is a code over its value: a dict, a list of codes, or nothing.
             root: Code of the total when the dict does not have it as its only key.
         """
-        return cls.of_tree(nested.read_nested(tree, root))
+        return cls.of_tree(read_nested(tree, root))
 
     @classmethod
     def from_parent_child(
@@ -141,7 +143,7 @@ class Hierarchy:
 
         Every line is a code; `leading` is repeated once for each level below the first.
         """
-        return cls.of_tree(hrc.read_hrc(source, root, leading))
+        return cls.of_tree(files.read_hrc(source, root, leading))
 
     @classmethod
     def from_digits(
@@ -151,7 +153,7 @@ class Hierarchy:
 
         With ``digits="2 1 2"``, code ``01101`` lies under ``011``, and that under ``01``.
         """
-        return cls.of_tree(hrc.read_digits(codes, digits, root))
+        return cls.of_tree(files.read_digits(codes, digits, root))
 
     @classmethod
     def from_sdmx(
@@ -188,7 +190,7 @@ class Hierarchy:
 
     def to_dict(self) -> dict[str, Any]:
         """Nested dicts, with a list where all children are leaves."""
-        return nested.write_nested(self.root, self._children)
+        return write_nested(self.root, self._children)
 
     def to_parent_child(self) -> Any:
         """An Arrow table `child`, `parent` and, where there are some, `label` and `level`.
@@ -208,7 +210,7 @@ class Hierarchy:
 
     def to_hrc(self, path: str | Path | None = None, leading: str = "@") -> str:
         """The text of a τ-ARGUS `.hrc` file, also written to `path` if one is given."""
-        text = hrc.write_hrc(self.parents, self._depths, leading)
+        text = files.write_hrc(self.parents, self._depths, leading)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8", newline="\n")
         return text
@@ -218,8 +220,8 @@ class Hierarchy:
         sdmx.write_sdmx(Path(path), self._tree, codelist, agency, version)
 
     @property
-    def _tree(self) -> Tree:
-        return Tree(self.root, tuple(self.parents.items()), self.labels, self.level_names)
+    def _tree(self) -> CodeTree:
+        return CodeTree(self.root, tuple(self.parents.items()), self.labels, self.level_names)
 
     @cached_property
     def leaves(self) -> tuple[str, ...]:
@@ -330,24 +332,25 @@ class Hierarchy:
                 continue
             owner = f"code {code!r}" + (f" of variable {variable!r}" if variable else "")
             if code in self._positions:
-                below = quoted(self.children(code), limit=3)
+                below = quote_codes(self.children(code), limit=3)
                 message = (
                     f"{owner} is a group of the hierarchy (of {below}), not one of its leaves; "
                     "recode its records to a leaf, or add a leaf for them"
                 )
             else:
-                message = f"{owner} {self._unknown(code)}; add it to the hierarchy or recode it"
+                message = (
+                    f"{owner} {self._unknown_message(code)}; add it to the hierarchy or recode it"
+                )
             raise CodeError(message)
 
-    def _unknown(self, code: str) -> str:
+    def _unknown_message(self, code: str) -> str:
         near = nearest_codes(code, self.leaves)
-        return "is not in the hierarchy" + (f"; nearest: {quoted(near)}" if near else "")
+        return "is not in the hierarchy" + (f"; nearest: {quote_codes(near)}" if near else "")
 
     def _position_of(self, code: str) -> int:
         position = self._positions.get(code)
         if position is None:
-            message = f"code {code!r} {self._unknown(code)}"
-            raise CodeError(message)
+            raise CodeError(f"code {code!r} {self._unknown_message(code)}")
         return position
 
     @cached_property

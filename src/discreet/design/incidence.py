@@ -76,33 +76,37 @@ class Incidence:
             design, position = design.restricted(inner)
         structured = design.over_variables
         if structured is None:
-            return cls._packed(design, position)
-        return cls._structured(structured, position)
+            return cls._from_columns(design, position)
+        return cls._from_blocks(structured, position)
 
     @classmethod
-    def _listed(
+    def _from_index(
         cls, index: Whole32, cells: tuple[Whole32, ...], nested: tuple[Nested, ...], position: Whole
     ) -> Incidence:
         """Inner cells listed one by one, groups × inner cells."""
         return cls(np.zeros((len(index), 1), np.int32), index, cells, nested, position)
 
     @classmethod
-    def _structured(cls, design: StructuredDesign, position: Whole) -> Incidence:
+    def _from_blocks(cls, design: StructuredDesign, position: Whole) -> Incidence:
         groups = sorted(k for k, source in design.plan if source is None)
         number = {k: place for place, k in enumerate(groups)}
         full = design.product_form
-        head, tail = _listed_cells(design, groups) if full is None else _crossed(full, groups)
+        head, tail = (
+            _listed_cells(design, groups) if full is None else _crossing_lists(full, groups)
+        )
         nested = []
         for k, source in design.plan:
             if source is not None:
-                fine, coarse = (part.astype(np.int32) for part in design.coarsened(source, k))
+                fine, coarse = (
+                    part.astype(np.int32) for part in design.block_coarsening(source, k)
+                )
                 nested.append(Nested(number[source], _positions(design, k), fine, coarse))
                 number[k] = len(number)
         cells = tuple(_positions(design, k) for k in groups)
         return cls(head, tail, cells, tuple(nested), position)
 
     @classmethod
-    def _packed(cls, design: Design, position: Whole) -> Incidence:
+    def _from_columns(cls, design: Design, position: Whole) -> Incidence:
         columns = design.matrix().tocsc()
         group = pack_columns(columns.indptr, columns.indices, design.n_inner)
         n_groups = int(group.max(initial=-1)) + 1
@@ -110,7 +114,7 @@ class Incidence:
         column = np.repeat(np.arange(design.n_published), np.diff(columns.indptr))
         index[group[column], columns.indices] = column
         cells = [np.flatnonzero(group == g).astype(np.int32) for g in range(n_groups)]
-        return cls._listed(index, tuple(cells), (), position)
+        return cls._from_index(index, tuple(cells), (), position)
 
     @property
     def n_inner(self) -> int:
@@ -142,12 +146,12 @@ class Incidence:
         return inner
 
     @property
-    def sums(self) -> Sums:
+    def sums(self) -> SumArrays:
         """What compiled loops need: heads, tails, and the edges of nested sums."""
         return self.head, self.tail, *self.edges
 
     @cached_property
-    def ordered(self) -> Whole32:
+    def group_cells(self) -> Whole32:
         """The published positions of all groups, one group after the other."""
         return np.concatenate([np.empty(0, np.int32), *self.cells])
 
@@ -165,12 +169,12 @@ class Incidence:
             counted += np.bincount(self.row(g), minlength=self.n_published + 1)
         return counted[:-1]
 
-    def restricted(self, inner: Whole) -> Incidence:
+    def restrict(self, inner: Whole) -> Incidence:
         """The same published cells over some of the inner cells, in the order given."""
         if len(inner) == self.n_inner and np.array_equal(inner, np.arange(self.n_inner)):
             return self
         index = self._at(self.head, self.tail, inner)
-        return self._listed(index, self.cells, self.nested, self.position)
+        return self._from_index(index, self.cells, self.nested, self.position)
 
     def compact(self, keep: Mask, live: Mask) -> Incidence:
         """The same inner cells with only some published cells, which are numbered anew.
@@ -192,7 +196,7 @@ class Incidence:
                 Nested(block.source, number[block.cells[keep[block.cells]]], fine, coarse)
             )
         cells = tuple(number[c[keep[c]]] for c in self.cells)
-        return self._listed(number[self.index], cells, tuple(nested), self.position[keep])
+        return self._from_index(number[self.index], cells, tuple(nested), self.position[keep])
 
     def using(self, used: Mask, implied: Mask) -> Incidence:
         """Groups for the published cells in use, with none that are implied by another group.
@@ -211,13 +215,19 @@ class Incidence:
         for row, g in zip(index, kept, strict=True):
             row[:] = lookup[self.row(g)]
         used_cells = tuple(cells[g][used[cells[g]]] for g in kept)
-        return self._listed(index, used_cells, (), self.position)
+        return self._from_index(index, used_cells, (), self.position)
 
     def row(self, number: int, inner: Whole | None = None) -> Whole32:
         """The published cell of inner cells, all by default, in a group or nested block."""
         if number < len(self.cells):
-            head, tail = self.head[number], self.tail[number]
-            return self._joined(head, tail) if inner is None else self._at(head, tail, inner)
+            head: Whole32 = self.head[number]
+            tail: Whole32 = self.tail[number]
+            if inner is not None:
+                return self._at(head, tail, inner)
+            if len(head) == 1:
+                return tail
+            every: Whole32 = np.add.outer(head, tail).ravel()
+            return np.minimum(every, self.n_published, out=every)
         block = self.nested[number - len(self.cells)]
         up = np.full(self.n_published + 1, self.n_published, dtype=np.int32)
         up[block.fine] = block.coarse
@@ -231,13 +241,6 @@ class Incidence:
         index = head.take(first, axis=-1)
         index += tail.take(last, axis=-1)
         return np.minimum(index, self.n_published, out=index)
-
-    def _joined(self, head: Whole32, tail: Whole32) -> Whole32:
-        """The published cells of all inner cells in a group."""
-        if len(head) == 1:
-            return tail
-        every = np.add.outer(head, tail).ravel()
-        return np.minimum(every, self.n_published, out=every)
 
 
 def _positions(design: StructuredDesign, k: int) -> Whole32:
@@ -254,27 +257,28 @@ def _listed_cells(design: StructuredDesign, groups: list[int]) -> tuple[Whole32,
     return np.zeros((len(groups), 1), np.int32), index
 
 
-def _crossed(design: ProductDesign, groups: list[int]) -> tuple[Whole32, Whole32]:
+def _crossing_lists(design: ProductDesign, groups: list[int]) -> tuple[Whole32, Whole32]:
     """The heads and tails of a full crossing, cut where they are shortest together."""
     n, shape = len(design.axes), design.shape
     cut = min(range(n + 1), key=lambda a: math.prod(shape[:a]) + math.prod(shape[a:]))
-    head = [_added(design, k, range(cut), 0) for k in groups]
-    tail = [_added(design, k, range(cut, n), int(design.offsets[k])) for k in groups]
+    head = [_position_terms(design, k, range(cut), 0) for k in groups]
+    tail = [_position_terms(design, k, range(cut, n), int(design.offsets[k])) for k in groups]
     return np.array(head, dtype=np.int32), np.array(tail, dtype=np.int32)
 
 
-def _added(design: ProductDesign, k: int, axes: range, first: int) -> Whole:
+def _position_terms(design: ProductDesign, k: int, axes: range, first: int) -> Whole:
     """What every combination of some axes adds to a position in block `k`, from `first` on."""
     block, total = design.blocks[k], np.array([first], dtype=np.int64)
     for a in axes:
         level, length = block.levels[a], math.prod(block.shape[a + 1 :])
         group = np.zeros(design.shape[a], np.int64) if level is None else level.group
+        # A leaf outside the level lifts the sum to `n_published` or beyond, whatever else is added.
         added = np.where(group == OUTSIDE, design.n_published, group * length)
         total = np.add.outer(total, added).ravel()
     return np.minimum(total, design.n_published)
 
 
-Sums = tuple[Whole32, Whole32, Whole32, Whole32]
+SumArrays = tuple[Whole32, Whole32, Whole32, Whole32]
 
 
 @njit(cache=True)
@@ -287,12 +291,12 @@ def lift(fine: Whole32, coarse: Whole32, published: Real) -> None:
 @njit(cache=True)
 def lower(fine: Whole32, coarse: Whole32, published: Real) -> None:
     """The adjoint of `lift`: published cells take on the values of the coarser ones."""
-    for e in range(len(fine) - 1, -1, -1):
+    for e in range(len(fine) - 1, -1, -1):  # backwards: coarse cells first take what lies above
         published[fine[e]] += published[coarse[e]]
 
 
 @njit(cache=True)
-def sum_up(sums: Sums, inner: Real, published: Real) -> None:
+def sum_up(sums: SumArrays, inner: Real, published: Real) -> None:
     """Write the sums of inner cells to the published cells."""
     head, tail, fine, coarse = sums
     published[:] = 0.0
@@ -308,7 +312,7 @@ def sum_up(sums: Sums, inner: Real, published: Real) -> None:
 
 
 @njit(cache=True)
-def hand_down(sums: Sums, published: Real, inner: Real) -> None:
+def hand_down(sums: SumArrays, published: Real, inner: Real) -> None:
     """Write to each inner cell the sum over its published cells, which are used up."""
     head, tail, fine, coarse = sums
     lower(fine, coarse, published)
@@ -328,8 +332,8 @@ def hand_down(sums: Sums, published: Real, inner: Real) -> None:
 def pack_columns(indptr: Whole32, indices: Whole32, n_inner: int) -> Whole:
     """A group for every column, the first one none of whose columns shares an inner cell with it.
 
-    Bit `g` of `taken[i]` says that inner cell `i` has a column in group `g`; groups beyond the
-    63 that fit are opened 63 at a time for the columns left over.
+    Bit `g` of `taken[i]` says that inner cell `i` has a column in group `g`; a word holds 62
+    groups, and further ones are opened 62 at a time for the columns left over.
     """
     m = len(indptr) - 1
     group = np.full(m, -1, dtype=np.int64)

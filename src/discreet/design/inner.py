@@ -13,16 +13,14 @@ from discreet.arrays import Array, Mask, Real, Whole, Whole32
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
-from discreet.design.fused.links import Link
+from discreet.design.fused.links import CellLink
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError
 from discreet.files import PARQUET, ending_of, written_whole
 
-KEPT = 2_000_000
-"""Inner cells up to which a computed table is kept once it was asked for."""
-SLICE = 1_000_000
-"""Inner cells that are computed at once when a table is written."""
+KEPT = 2_000_000  # inner cells up to which a computed table is kept once it was asked for
+SLICE = 1_000_000  # inner cells that are computed at once when a table is written
 
 
 class ModelTable(NDArrayOperatorsMixin):
@@ -45,7 +43,7 @@ class ModelTable(NDArrayOperatorsMixin):
     def __init__(
         self,
         design: StructuredDesign,
-        link: Link,
+        link: CellLink,
         nu: Real,
         start: Real | None = None,
         variance: Real | None = None,
@@ -101,10 +99,10 @@ class ModelTable(NDArrayOperatorsMixin):
         Structural zeros are zero.
         """
         lift = self.design.crossing
-        full, nu = lift.design, lift.widened(self.nu)
+        full, nu = lift.design, lift.as_public_cells(self.nu)
         total: Real = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
         for k in range(len(full.blocks)):
-            flat, inside = full.placed(k, index)
+            flat, inside = full.locate(k, index)
             values = nu[full.slice_of(k)][np.where(inside, flat, 0)]
             total = total + np.where(inside, values, 0.0)
         y = self.link.of(np.asarray(total), *self._stored_at(index))
@@ -129,7 +127,7 @@ class ModelTable(NDArrayOperatorsMixin):
 
 def chosen_cells(design: Design, cells: Real | ModelTable, codes: Mapping[str, Any]) -> Real:
     """Inner cells with these codes, in the order of the design; see `Fit.inner`."""
-    design = design.structured("variables to choose inner cells by")
+    design = design.require_variables("variables to choose inner cells by")
     for name in codes:
         design.axis(name)
     leaves = [_leaves(axis, codes.get(axis.name)) for axis in design.axes]
@@ -148,16 +146,10 @@ def _leaves(axis: Axis, given: Any) -> Whole:
     if given is None:
         return np.arange(len(axis))
     several = [given] if isinstance(given, (str, int, np.integer)) else list(given)
-    found = [_leaves_of_code(axis, canonical(code)) for code in several]
+    codes = [canonical(code) for code in several]
+    axis.check_codes(code for code in codes if code not in axis.code_leaves)
+    found = [axis.code_leaves[code] for code in codes]
     return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
-
-
-def _leaves_of_code(axis: Axis, code: str) -> Whole:
-    """A category, or all categories under a code of a coarser level."""
-    if code in axis.node_leaves and code not in axis.leaf_position:
-        return axis.node_leaves[code].astype(np.int64)
-    axis.check_codes([code])
-    return np.array([axis.leaf_position[code]], dtype=np.int64)
 
 
 def write_cells(
@@ -168,7 +160,7 @@ def write_cells(
     import pyarrow.parquet as pq
 
     ending_of(path, PARQUET)
-    design = design.structured("codes to write beside its cells")
+    design = design.require_variables("codes to write beside its cells")
     codes = [(axis.name, pa.array(axis.leaves, pa.string())) for axis in design.axes]
     kinds = [(n, pa.dictionary(pa.int32(), pa.string())) for n, _ in codes]
     schema = pa.schema([*kinds, (name, pa.from_numpy_dtype(cells.dtype))])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,13 +17,13 @@ from discreet.design.formats.tables import chosen_columns, distinct_rows, tree_o
 from discreet.frames import open_frame
 
 if TYPE_CHECKING:
-    from discreet.design.formats.tree import Tree
+    from discreet.design.formats.tree import CodeTree
     from discreet.design.hierarchy import Hierarchy
 
 LARGEST = 100_000
 """Columns with more categories are taken for identifiers or measurements."""
 
-_NEARLY = 0.05
+_NEARLY = 0.05  # share of the codes that may stand against a nesting that is worth a note
 
 
 @dataclass(frozen=True)
@@ -50,20 +52,15 @@ class Nesting(Mapping[str, "list[Hierarchy]"]):
     @property
     def report(self) -> str:
         """The chains found, coarse to fine, and the notes."""
-        lines = [
-            f"{' > '.join(chain)}  ({_sizes(tree)})"
-            for variable, chains in self.chains.items()
-            for chain, tree in zip(chains, self.trees[variable], strict=True)
-        ]
+        lines = []
+        for variable, chains in self.chains.items():
+            for chain, tree in zip(chains, self.trees[variable], strict=True):
+                sizes = [str(len(tree.codes_at(depth))) for depth in range(1, tree.depth + 1)]
+                lines.append(f"{' > '.join(chain)}  ({' > '.join(sizes)} codes)")
         return "\n".join([*(lines or ["no column refines another"]), *self.notes])
 
     def __str__(self) -> str:
         return self.report
-
-
-def _sizes(tree: Hierarchy) -> str:
-    counts = [str(len(tree.codes_at(depth))) for depth in range(1, tree.depth + 1)]
-    return " > ".join(counts) + " codes"
 
 
 def find_nesting(
@@ -71,7 +68,7 @@ def find_nesting(
     columns: Sequence[str] | None = None,
     root: str = "Total",
     *,
-    of_tree: Callable[[Tree], Hierarchy],
+    of_tree: Callable[[CodeTree], Hierarchy],
 ) -> Nesting:
     """Hierarchies that columns form among themselves.
 
@@ -95,10 +92,14 @@ def find_nesting(
     names = _usable_columns(frame, columns, notes)
     partitions = _partitions(distinct_rows(frame, names), names, notes) if names else {}
     coarser = _refinement(partitions, notes)
-    family = _finest_with_coarser(coarser)
-    chains = {variable: _chains(variable, coarser) for variable in family}
-    trees = {variable: _trees(chains[variable], partitions, root) for variable in family}
-    hierarchies = {variable: [of_tree(tree) for tree in found] for variable, found in trees.items()}
+    refined = {coarse for above in coarser.values() for coarse in above}
+    finest = [name for name, above in coarser.items() if above and name not in refined]
+    chains = {name: _chains(name, coarser) for name in finest}
+    hierarchies = {}
+    for name in finest:
+        shown = _distinct_codes(chains[name], partitions)
+        trees = (_tree(chain, partitions, shown, root) for chain in chains[name])
+        hierarchies[name] = [of_tree(tree) for tree in trees]
     return Nesting(chains, hierarchies, tuple(notes))
 
 
@@ -135,8 +136,15 @@ class _Partition:
 
 def _usable_columns(frame: object, columns: Sequence[str] | None, notes: list[str]) -> list[str]:
     """Columns of categories: named, or of a fitting type; and not too many categories."""
+    import narwhals as nw
+
     names = list(columns) if columns is not None else _categorical_columns(frame, notes)
-    counts = _category_counts(chosen_columns(frame, names), names) if names else {}
+    if not names:
+        return []
+    counted = chosen_columns(frame, names).select(*(nw.col(name).n_unique() for name in names))
+    if isinstance(counted, nw.LazyFrame):
+        counted = counted.collect(backend="pyarrow")
+    counts = {name: int(counted[name][0]) for name in names}
     for name, count in counts.items():
         if count > LARGEST:
             notes.append(f"{name} was left out: {count} categories are more than {LARGEST}")
@@ -158,30 +166,18 @@ def _categorical_columns(frame: object, notes: list[str]) -> list[str]:
     return names
 
 
-def _category_counts(data: Any, names: Sequence[str]) -> dict[str, int]:
-    import narwhals as nw
-
-    counted = data.select(*(nw.col(name).n_unique() for name in names))
-    if isinstance(counted, nw.LazyFrame):
-        counted = counted.collect(backend="pyarrow")
-    return {name: int(counted[name][0]) for name in names}
-
-
 def _partitions(rows: Any, names: Sequence[str], notes: list[str]) -> dict[str, _Partition]:
     """Columns as partitions of the distinct rows, one for each different partition."""
     kept: dict[str, _Partition] = {}
     for name in names:
         partition = _Partition.of(rows[name].to_native())
-        twin = next((other for other, p in kept.items() if _is_same(p, partition)), None)
+        same_size = ((o, p) for o, p in kept.items() if len(p) == len(partition))
+        twin = next((other for other, p in same_size if not p.split_by(partition).any()), None)
         if twin is None:
             kept[name] = partition
         else:
             notes.append(f"{name} was left out: it has the same categories as {twin}")
     return kept
-
-
-def _is_same(a: _Partition, b: _Partition) -> bool:
-    return len(a) == len(b) and not a.split_by(b).any()
 
 
 def _refinement(partitions: Mapping[str, _Partition], notes: list[str]) -> dict[str, list[str]]:
@@ -215,11 +211,6 @@ def _near_miss(
     )
 
 
-def _finest_with_coarser(coarser: Mapping[str, list[str]]) -> list[str]:
-    refined = {coarse for below in coarser.values() for coarse in below}
-    return [name for name, above in coarser.items() if above and name not in refined]
-
-
 def _chains(finest: str, coarser: Mapping[str, list[str]]) -> list[tuple[str, ...]]:
     """Longest chains, coarse to fine; a step goes to a next coarser column, none between."""
     chains: list[tuple[str, ...]] = []
@@ -234,22 +225,12 @@ def _chains(finest: str, coarser: Mapping[str, list[str]]) -> list[tuple[str, ..
     return chains
 
 
-def _trees(
-    chains: Sequence[tuple[str, ...]], partitions: Mapping[str, _Partition], root: str
-) -> list[Tree]:
-    family = list(dict.fromkeys(name for chain in chains for name in chain))
-    shown = _distinct_codes(family, chains[0][-1], partitions)
-    return [_tree(chain, partitions, shown, root) for chain in chains]
-
-
 def _distinct_codes(
-    family: Sequence[str], finest: str, partitions: Mapping[str, _Partition]
+    chains: Sequence[tuple[str, ...]], partitions: Mapping[str, _Partition]
 ) -> dict[str, list[str]]:
-    """Codes of each column, told apart where another column of the family has them too."""
-    columns_with: dict[str, int] = {}
-    for name in family:
-        for code in partitions[name].codes:
-            columns_with[code] = columns_with.get(code, 0) + 1
+    """Codes of each column, told apart where another column of the chains has them too."""
+    family, finest = dict.fromkeys(itertools.chain(*chains)), chains[0][-1]
+    columns_with = Counter(code for name in family for code in partitions[name].codes)
     return {
         name: [
             f"{name}={code}" if name != finest and columns_with[code] > 1 else code
@@ -264,10 +245,10 @@ def _tree(
     partitions: Mapping[str, _Partition],
     shown: Mapping[str, list[str]],
     root: str,
-) -> Tree:
+) -> CodeTree:
     rows = partitions[chain[-1]].example_row
     groups = [partitions[name].group[rows] for name in chain]
-    order = np.lexsort(groups[::-1])
+    order = np.lexsort(groups[::-1])  # the coarsest column sorts first; lexsort's last key does
     columns = [
         [shown[name][position] for position in group[order].tolist()]
         for name, group in zip(chain, groups, strict=True)

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Whole, Whole32
-from discreet.design.axis import OUTSIDE, Axis, Level
+from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.formula import Block, Margins
 from discreet.design.structured import StructuredDesign, flat_position
-from discreet.design.support import LARGEST_DENSE, Lift, Possible
+from discreet.design.support import LARGEST_DENSE, CombinationMask, Lift
 from discreet.errors import DesignError
 
 
@@ -27,6 +27,9 @@ class ProductDesign(StructuredDesign):
     Cost: `aggregate` and `adjoint` are one pass over the inner cells for each block that no other
     block refines, and a pass over the refining block for the others.
     """
+
+    is_complete = True
+    masks: tuple[CombinationMask, ...] = ()  # every combination is possible
 
     def __init__(self, axes: Sequence[Axis], margins: Margins) -> None:
         super().__init__(axes, margins)
@@ -39,11 +42,6 @@ class ProductDesign(StructuredDesign):
             f"ProductDesign({sizes}: {self.n_inner:,} inner, {self.n_published:,} published cells "
             f"in {len(self.blocks)} blocks)"
         )
-
-    @property
-    def is_complete(self) -> bool:
-        """Always: a product design holds every combination."""
-        return True
 
     def with_margins(self, margins: Margins) -> ProductDesign:
         """The same crossing with other margins published."""
@@ -64,7 +62,7 @@ class ProductDesign(StructuredDesign):
         inner = y.reshape(self.shape)
         z = np.empty(self.n_published, dtype=y.dtype)
         for k in self.root_blocks:
-            self._view(z, k)[...] = self.summed(inner, self.inner_block, self.blocks[k])
+            self._view(z, k)[...] = self.sum_into(inner, self.inner_block, self.blocks[k])
         return self.complete(z)
 
     def complete(self, z: Array) -> Array:
@@ -72,7 +70,7 @@ class ProductDesign(StructuredDesign):
         for k, source in self.plan:
             if source is not None:
                 fine = self.blocks[source]
-                self._view(z, k)[...] = self.summed(self._view(z, source), fine, self.blocks[k])
+                self._view(z, k)[...] = self.sum_into(self._view(z, source), fine, self.blocks[k])
         return z
 
     def places(self, k: int, leaves: Mapping[str, Array], n: int) -> Whole:
@@ -83,13 +81,14 @@ class ProductDesign(StructuredDesign):
           leaves: Leaf positions of the cells by variable, for the block's variables at least.
           n: Number of cells.
         """
-        flat, inside = self.placed(k, [leaves.get(axis.name) for axis in self.axes])
+        flat, inside = self.locate(k, [leaves.get(axis.name) for axis in self.axes])
         return np.broadcast_to(np.where(inside, flat + self.offsets[k], OUTSIDE), n)
 
     def _adjoint(self, z: Array) -> Array:
         self.require_dense()
         y = np.zeros(self.shape, dtype=z.dtype)
         z = z.copy()
+        # Coarsest first: what a block hands to its source goes on from there to the inner cells.
         for k, source in reversed(self.plan):
             target = y if source is None else self._view(z, source)
             to_block = self.inner_block if source is None else self.blocks[source]
@@ -99,7 +98,7 @@ class ProductDesign(StructuredDesign):
     def _view(self, z: Array, k: int) -> Array:
         return z[self.slice_of(k)].reshape(self.blocks[k].shape)
 
-    def summed(self, values: Array, source: Block, target: Block) -> Array:
+    def sum_into(self, values: Array, source: Block, target: Block) -> Array:
         """Sum the cells of `source` into the cells of `target`."""
         gone = tuple(
             a
@@ -155,16 +154,11 @@ class ProductDesign(StructuredDesign):
         """The design itself."""
         return Lift(self, slice(None), slice(None))
 
-    @property
-    def masks(self) -> tuple[Possible, ...]:
-        """None: every combination is possible."""
-        return ()
-
     def published_in(self, k: int) -> Whole:
         """The published cell of block `k` that each inner cell counts in, -1 for none."""
         self.require_dense()
         leaves = np.indices(self.shape, sparse=True) if self.axes else ()
-        flat, inside = self.placed(k, leaves)
+        flat, inside = self.locate(k, leaves)
         where = np.where(inside, flat + self.offsets[k], OUTSIDE)
         return np.broadcast_to(where, self.shape).ravel()
 
@@ -187,15 +181,21 @@ class ProductDesign(StructuredDesign):
         for block in self.blocks:
             size = np.ones((1,) * len(self.axes), dtype=np.int64)
             for a, (level, axis) in enumerate(zip(block.levels, self.axes, strict=True)):
-                size = size * along(_group_sizes(axis, level), a, len(self.axes))
+                group = np.zeros(len(axis), dtype=np.int64) if level is None else level.group
+                in_groups = np.bincount(group[group != OUTSIDE], minlength=block.shape[a])
+                size = size * along(in_groups, a, len(self.axes))
             sizes.append(size.ravel())
         return np.concatenate(sizes)
 
     def sensitivity(self, columns: Array | None = None) -> int:
         """Largest row sum; for whole blocks found from the leaves' kinds, not from the cells."""
-        blocks = self._block_range if columns is None else self._whole_blocks(columns)
-        if blocks is None:
-            return super().sensitivity(columns)
+        blocks: Sequence[int] = self._block_range
+        if columns is not None:
+            filled = np.bincount(self.block_of_cell()[columns], minlength=len(self.blocks))
+            if not ((filled == 0) | (filled == np.diff(self.offsets))).all():
+                return super().sensitivity(columns)
+            blocks = [int(k) for k in np.flatnonzero(filled)]
+        # Leaves that lie in the same blocks are one kind, of which there are few on each axis.
         kinds = [self._coverage(a) for a in range(len(self.axes))]
         total: Array = np.zeros((1,) * len(self.axes), dtype=np.int64)
         for k in blocks:
@@ -204,12 +204,6 @@ class ProductDesign(StructuredDesign):
                 inside = inside * along(kind[k], a, len(self.axes))
             total = total + inside
         return int(total.max())
-
-    def _whole_blocks(self, columns: Array) -> Sequence[int] | None:
-        """The blocks that different columns fill; `None` when they fill some only in part."""
-        filled = np.bincount(self.block_of_cell()[columns], minlength=len(self.blocks))
-        whole = (filled == 0) | (filled == np.diff(self.offsets))
-        return [int(k) for k in np.flatnonzero(filled)] if whole.all() else None
 
     def _coverage(self, a: int) -> Whole:
         """Blocks × kinds of leaves: whether a leaf of the kind lies in the block's level."""
@@ -221,14 +215,22 @@ class ProductDesign(StructuredDesign):
 
     def duplicates(self) -> Whole:
         """Published cells with the same inner cells: those with equal leaf sets on every axis."""
-        numbers = [_leaf_set_numbers(axis, self.blocks, a) for a, axis in enumerate(self.axes)]
+        numbers = [self._leaf_set_numbers(a) for a in range(len(self.axes))]
         if all(len(set(n.values())) == len(n) for n in numbers):
             return np.arange(self.n_published)
         identity = np.zeros(self.n_published, dtype=np.int64)
         for (index, codes), number in zip(self.published_codes(), numbers, strict=True):
             of_code = np.array([number[code] for code in codes])
+            # Numbered anew axis by axis: products over many axes would leave 64 bits.
             _, identity = np.unique(identity * len(codes) + of_code[index], return_inverse=True)
         return first_of_equal(identity)
+
+    def _leaf_set_numbers(self, a: int) -> dict[str, int]:
+        """A number for every code in use along an axis, equal for codes with the same leaves."""
+        axis, sets = self.axes[a], dict[bytes, int]()
+        used = {level for block in self.blocks if (level := block.levels[a]) is not None}
+        codes = [*(code for level in used for code in level.codes), axis.total]
+        return {c: sets.setdefault(axis.code_leaves[c].tobytes(), len(sets)) for c in codes}
 
 
 def first_of_equal(identity: Array) -> Whole:
@@ -244,6 +246,7 @@ def along(values: Array, a: int, n: int) -> Array:
 
 def sum_groups(values: Array, up: Whole32, a: int) -> Array:
     """Sum along axis `a` into the groups `up` (-1: left out); every group has a member."""
+    # `reduceat` sums runs, so members of a group must stand side by side; outsiders sort first.
     order = np.argsort(up, kind="stable")[int((up == OUTSIDE).sum()) :]
     if not np.array_equal(order, np.arange(len(up))):
         values = values.take(order, axis=a)
@@ -254,25 +257,8 @@ def sum_groups(values: Array, up: Whole32, a: int) -> Array:
 
 def take_groups(values: Array, up: Whole32, a: int) -> Array:
     """The adjoint of `sum_groups`: each member receives its group's value, outsiders zero."""
-    if (up == OUTSIDE).any():
+    if (up == OUTSIDE).any():  # position -1 then takes the zero at the end
         padding = [(0, 0)] * values.ndim
         padding[a] = (0, 1)
         values = np.pad(values, padding)
     return values.take(up, axis=a)
-
-
-def _group_sizes(axis: Axis, level: Level | None) -> Whole:
-    if level is None:
-        return np.array([len(axis)])
-    return np.bincount(level.group[level.group != OUTSIDE], minlength=len(level))
-
-
-def _leaf_set_numbers(axis: Axis, blocks: Sequence[Block], a: int) -> dict[str, int]:
-    """A number for every code in use along an axis, equal for codes with the same leaves."""
-    used = {level for block in blocks if (level := block.levels[a]) is not None}
-    codes = [code for level in used for code in level.codes]
-    leaves = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
-    sets: dict[bytes, int] = {}
-    return {
-        code: sets.setdefault(leaves[code].tobytes(), len(sets)) for code in [*codes, axis.total]
-    }

@@ -15,12 +15,12 @@ from discreet.arrays import Array, Unsigned64, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.formula import Block, Margins
 from discreet.design.product import ProductDesign, first_of_equal
-from discreet.design.structured import StructuredDesign, ranked
+from discreet.design.structured import StructuredDesign, rank_positions
 from discreet.design.support import (
     LARGEST_DENSE,
+    CombinationMask,
     Kind,
     Lift,
-    Possible,
     declared_masks,
     is_worth_a_pass,
     n_possible,
@@ -82,7 +82,7 @@ class SparseDesign(StructuredDesign):
         self._cells: list[Whole] = [np.empty(0, np.int64)] * len(self.blocks)
         self._index: list[Whole32] = [np.empty(0, np.int32)] * len(self.blocks)
         for k, source in self.plan:
-            self._cells[k], self._index[k] = self._reached(k, source)
+            self._cells[k], self._index[k] = self._reach_block(k, source)
         self.n_published = int(self.offsets[-1])
 
     def __repr__(self) -> str:
@@ -126,7 +126,7 @@ class SparseDesign(StructuredDesign):
 
     def public(self) -> Lift[StructuredDesign]:
         """The full crossing when the support is confidential; this design when it was declared."""
-        return self.completed() if self._occurring else super().public()
+        return self.crossing_with_inner() if self._occurring else super().public()
 
     def with_margins(self, margins: Margins) -> SparseDesign:
         """The same inner cells with other margins published."""
@@ -142,7 +142,7 @@ class SparseDesign(StructuredDesign):
                 "fewer variables in one margin, or recode some to coarser codes."
             )
 
-    def completed(self) -> Lift[ProductDesign]:
+    def crossing_with_inner(self) -> Lift[ProductDesign]:
         """The full crossing, and where both published and inner cells lie in it."""
         return replace(self.crossing, inner=self.inner_flat)
 
@@ -154,21 +154,21 @@ class SparseDesign(StructuredDesign):
         return Lift(full, np.concatenate(where), None)
 
     @cached_property
-    def masks(self) -> tuple[Possible, ...] | None:
+    def masks(self) -> tuple[CombinationMask, ...] | None:
         """Masks whose product are the inner cells; looked for where these were declared."""
         return None if self._occurring else product_masks(self.shape, self._codes)
 
-    def _reached(self, k: int, source: int | None) -> tuple[Whole, Whole32]:
+    def _reach_block(self, k: int, source: int | None) -> tuple[Whole, Whole32]:
         """The cells of a block that those of its source reach, and the rank of each among them."""
         groups: Sequence[Array] = self._codes
         if source is not None:
             groups = np.unravel_index(self._cells[source], self.blocks[source].shape)
         n = self.n_inner if source is None else len(self._cells[source])
-        flat, inside = self.placed(k, groups, source)
+        flat, inside = self.locate(k, groups, source)
         flat = flat if flat.ndim else np.broadcast_to(flat, n)
         if not inside.ndim:
-            return ranked(flat, self.blocks[k].size)
-        cells, rank = ranked(flat[inside], self.blocks[k].size)
+            return rank_positions(flat, self.blocks[k].size)
+        cells, rank = rank_positions(flat[inside], self.blocks[k].size)
         return cells, spread(rank, inside, n, len(cells))
 
     def _block_length(self, k: int) -> int:
@@ -277,7 +277,9 @@ class DeclaredDesign(SparseDesign):
       masks: Which combinations are possible; all others are structural zeros.
     """
 
-    def __init__(self, axes: Sequence[Axis], margins: Margins, masks: tuple[Possible, ...]) -> None:
+    def __init__(
+        self, axes: Sequence[Axis], margins: Margins, masks: tuple[CombinationMask, ...]
+    ) -> None:
         StructuredDesign.__init__(self, axes, margins)
         self._occurring, self.masks = False, masks
         self.n_inner = n_possible(self.shape, masks)
@@ -313,7 +315,7 @@ class DeclaredDesign(SparseDesign):
             kept = tuple(a for a, level in enumerate(self.blocks[k].levels) if level is not None)
             fine = Block(tuple(x.finest if a in kept else None for a, x in enumerate(self.axes)))
             counted = possible_cells(self.shape, self.masks or (), kept).reshape(fine.shape)
-            z[self._full.slice_of(k)] = self._full.summed(counted, fine, self.blocks[k]).ravel()
+            z[self._full.slice_of(k)] = self._full.sum_into(counted, fine, self.blocks[k]).ravel()
         return self._full.complete(z)
 
     @cached_property

@@ -1,4 +1,9 @@
-"""What complete and sparse designs share: axes, blocks, and names for cells."""
+"""Designs over variables: what complete and sparse ones share.
+
+Published cells come in *blocks*, one level for each axis. A block is numbered in reading order of
+its crossing; a sparse design leaves out the cells that no inner cell reaches. Blocks are summed
+from one another along `plan`, finest first.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +20,7 @@ from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.base import MAKERS, Design, Restricted
 from discreet.design.codes import canonical
 from discreet.design.formula import Block, Lattice, Margins, Term, parse, resolve
-from discreet.design.general import assemble
-from discreet.design.support import Lift, Possible
+from discreet.design.support import CombinationMask, Lift
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
@@ -24,8 +28,6 @@ if TYPE_CHECKING:
 
     from discreet.design.fused.passes import Passes
     from discreet.design.product import ProductDesign
-
-_MASK_FACTOR = 8  # a crossing this many times larger than its cells is numbered by sorting
 
 
 class StructuredDesign(Design):
@@ -74,11 +76,12 @@ class StructuredDesign(Design):
     @cached_property
     def plan(self) -> list[tuple[int, int | None]]:
         """Blocks with the block each is summed from, in an order in which that one comes first."""
+        # By size in the full crossing, so that parts of one design share the plan of the whole.
         sizes = [block.size for block in self.blocks]
         sources = self.lattice.sources(self.blocks, sizes)
         return [(k, sources[k]) for k in sorted(self._block_range, key=lambda k: (-sizes[k], k))]
 
-    def placed(
+    def locate(
         self, k: int, groups: Sequence[Any], source: int | None = None
     ) -> tuple[Array, Mask]:
         """Where cells lie in block `k`'s crossing, and which lie in it; others have no position.
@@ -102,11 +105,11 @@ class StructuredDesign(Design):
             flat = flat * len(above) + group
         return flat, inside
 
-    def coarsened(self, source: int, target: int) -> tuple[Whole, Whole]:
+    def block_coarsening(self, source: int, target: int) -> tuple[Whole, Whole]:
         """Cells of a block that lie in a coarser one, and the cells there that they add to."""
         cells = self.block_cells(source)
         groups = np.unravel_index(cells, self.blocks[source].shape) if self.axes else ()
-        flat, inside = (np.broadcast_to(v, len(cells)) for v in self.placed(target, groups, source))
+        flat, inside = (np.broadcast_to(v, len(cells)) for v in self.locate(target, groups, source))
         chosen = np.flatnonzero(inside)
         return int(self.offsets[source]) + chosen, self.published_at(target, flat[chosen])
 
@@ -170,13 +173,14 @@ class StructuredDesign(Design):
         text = axis.total if code is None else canonical(code)
         if text in axis.total_codes:
             return {None: 0}
-        found = _node_table(axis).get(text)
-        if found is None:
-            known = [*_node_table(axis), axis.total]
-            raise CodeError(
-                f"unknown code {text!r} of variable {axis.name!r}. {suggest(text, known)}"
-            )
-        return found
+        table: dict[str, dict[Level | None, int]] = {}
+        for level in {*axis.levels, axis.finest}:
+            for i, known in enumerate(level.codes):
+                table.setdefault(known, {})[level] = i
+        if text not in table:
+            hint = suggest(text, [*table, axis.total])
+            raise CodeError(f"unknown code {text!r} of variable {axis.name!r}. {hint}")
+        return table[text]
 
     @property
     def orders(self) -> Whole:
@@ -189,13 +193,13 @@ class StructuredDesign(Design):
     def crossing(self) -> Lift[ProductDesign]:
         """The full crossing, and where this design's published cells lie in it."""
 
-    def completed(self) -> Lift[ProductDesign]:
+    def crossing_with_inner(self) -> Lift[ProductDesign]:
         """The full crossing, and where both published and inner cells lie in it."""
         return self.crossing
 
     @property
     @abstractmethod
-    def masks(self) -> tuple[Possible, ...] | None:
+    def masks(self) -> tuple[CombinationMask, ...] | None:
         """Masks whose product are the inner cells; `None` where there are no such masks."""
 
     @property
@@ -233,7 +237,7 @@ class StructuredDesign(Design):
         return self
 
     @property
-    def unreached(self) -> Mask:
+    def without_inner_cells(self) -> Mask:
         """None: published cells that no inner cell belongs to are left out."""
         return np.zeros(self.n_published, dtype=bool)
 
@@ -273,14 +277,23 @@ class StructuredDesign(Design):
         leaves = self.leaf_positions(cells)
         found = np.empty((len(cells), len(self.blocks)), dtype=np.int32)
         for k in self._block_range:
-            flat, inside = self.placed(k, leaves)
+            flat, inside = self.locate(k, leaves)
             found[:, k] = np.where(inside, self.published_at(k, flat), self.n_published)
         return found
 
     def matrix(self) -> csr_array:
         """The matrix X itself, sparse."""
+        from scipy import sparse
+
         self.require_dense()
-        return assemble(self.n_inner, self.n_published, self.member_blocks())
+        rows, columns = [], []
+        for where, _ in self.member_blocks():
+            inside = np.flatnonzero(where != OUTSIDE)
+            rows.append(inside)
+            columns.append(where[inside])
+        at = np.concatenate(rows), np.concatenate(columns)
+        ones = np.ones(len(at[0]), dtype=np.int64)
+        return sparse.csr_array((ones, at), shape=(self.n_inner, self.n_published))
 
     @abstractmethod
     def with_margins(self, margins: Margins) -> StructuredDesign:
@@ -293,9 +306,10 @@ class StructuredDesign(Design):
         return Restricted(chosen, np.concatenate(places))
 
 
-def ranked(flat: Whole, size: int) -> tuple[Whole, Whole32]:
+def rank_positions(flat: Whole, size: int) -> tuple[Whole, Whole32]:
     """The different positions below `size`, increasing, and the rank of each entry among them."""
-    if size > _MASK_FACTOR * len(flat) + 1024:
+    # A mask needs no sort, but memory for the whole crossing: use it where cells fill an eighth.
+    if size > 8 * len(flat) + 1024:
         cells, rank = np.unique(flat, return_inverse=True)
         return cells, rank.astype(np.int32)
     reached = np.zeros(size, dtype=bool)
@@ -312,14 +326,6 @@ def flat_position(indices: Sequence[int], shape: Sequence[int]) -> int:
     for index, size in zip(indices, shape, strict=True):
         position = position * size + index
     return position
-
-
-def _node_table(axis: Axis) -> dict[str, dict[Level | None, int]]:
-    table: dict[str, dict[Level | None, int]] = {}
-    for level in {*axis.levels, axis.finest}:
-        for i, code in enumerate(level.codes):
-            table.setdefault(code, {})[level] = i
-    return table
 
 
 def _code_table(

@@ -64,15 +64,15 @@ class Lift(Generic[Public]):
     published: Positions
     inner: Positions | None
 
-    def publish(self, values: Array, outside: float = 0) -> Array:
+    def to_public_cells(self, values: Array, outside: float = 0) -> Array:
         """Values of published cells on the public design, `outside` for those it adds."""
         return spread(values, self.published, self.design.n_published, outside)
 
-    def widened(self, values: Array) -> Array:
+    def as_public_cells(self, values: Array) -> Array:
         """The same to be read only: the given array itself where nothing moves."""
-        return values if isinstance(self.published, slice) else self.publish(values)
+        return values if isinstance(self.published, slice) else self.to_public_cells(values)
 
-    def taken(self, values: Array) -> Array:
+    def from_public_cells(self, values: Array) -> Array:
         """Values on the public design for the published cells of the other one."""
         return values[self.published]
 
@@ -81,7 +81,7 @@ class Lift(Generic[Public]):
         moves = not isinstance(self.published, slice)
         return replace(self, published=cupy.asarray(self.published)) if moves else self
 
-    def lift(self, values: Array) -> Array:
+    def to_public_support(self, values: Array) -> Array:
         """Values of inner cells on the public design, zero for those it adds."""
         return spread(values, self.require_inner(), self.design.n_inner)
 
@@ -104,7 +104,7 @@ def spread(values: Array, where: Positions, n: int, outside: float = 0) -> Array
 
 def declared_masks(
     axes: Sequence[Axis], rules: Sequence[Mapping[str, Any]]
-) -> tuple[Possible, ...]:
+) -> tuple[CombinationMask, ...]:
     """What rules leave possible; codes of any level may be named.
 
     A rule on a variable that is not among the axes says nothing about them.
@@ -117,22 +117,21 @@ def declared_masks(
             over = tuple(a for a, _ in named)
             mask = masks.setdefault(over, np.ones([len(axes[a]) for a in over], dtype=bool))
             mask[np.ix_(*(_leaves_of(axes[a], codes) for a, codes in named))] = False
-    return tuple(Possible(over, mask) for over, mask in masks.items())
+    return tuple(CombinationMask(over, mask) for over, mask in masks.items())
 
 
 def _leaves_of(axis: Axis, codes: Any) -> Index:
     several = [codes] if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
-    known = {**axis.node_leaves, **{c: np.array([i]) for c, i in axis.leaf_position.items()}}
     found = []
     for code in map(canonical, several):
-        if code not in known:
-            raise UnknownNameError(f"code of variable {axis.name!r}", code, known)
-        found.append(known[code])
+        if code not in axis.code_leaves:
+            raise UnknownNameError(f"code of variable {axis.name!r}", code, axis.code_leaves)
+        found.append(axis.code_leaves[code])
     return np.unique(np.concatenate(found))
 
 
 @dataclass(frozen=True, eq=False)
-class Possible:
+class CombinationMask:
     """Which combinations of a few variables are possible.
 
     Attributes:
@@ -153,7 +152,9 @@ _SMALL_MASK = 10_000  # cells that a mask may have however few inner cells there
 _MOST_IMPOSSIBLE = 8  # combinations for each possible one that a pass may still walk through
 
 
-def product_masks(shape: tuple[int, ...], codes: Sequence[Array]) -> tuple[Possible, ...] | None:
+def product_masks(
+    shape: tuple[int, ...], codes: Sequence[Array]
+) -> tuple[CombinationMask, ...] | None:
     """Masks over a few variables each whose product are some cells; `None` where there are none.
 
     Nor are there any where most combinations are impossible: lists of cells are shorter then.
@@ -165,7 +166,7 @@ def product_masks(shape: tuple[int, ...], codes: Sequence[Array]) -> tuple[Possi
     n = len(codes[0]) if codes else 1
     if not is_worth_a_pass(shape, n):
         return None
-    masks: list[Possible] = []
+    masks: list[CombinationMask] = []
     for order in range(_LARGEST_MASK + 1):
         for axes in itertools.combinations(range(len(shape)), order):
             if math.prod(shape[a] for a in axes) <= max(n, _SMALL_MASK):
@@ -179,8 +180,8 @@ def _mask_around(
     shape: tuple[int, ...],
     codes: Sequence[Array],
     axes: tuple[int, ...],
-    known: Sequence[Possible],
-) -> list[Possible]:
+    known: Sequence[CombinationMask],
+) -> list[CombinationMask]:
     """The mask of the combinations that cells have, if it says more than those that are known."""
     sizes = tuple(shape[a] for a in axes)
     reached, expected = np.zeros(sizes, dtype=bool), np.ones(sizes, dtype=bool)
@@ -189,21 +190,21 @@ def _mask_around(
     for mask in known:
         if index.keys() >= set(mask.axes):
             expected &= mask.at(index)
-    return [] if np.array_equal(reached, expected) else [Possible(axes, reached)]
+    return [] if np.array_equal(reached, expected) else [CombinationMask(axes, reached)]
 
 
-def n_possible(shape: tuple[int, ...], masks: Sequence[Possible]) -> int:
+def n_possible(shape: tuple[int, ...], masks: Sequence[CombinationMask]) -> int:
     """How many combinations a product of masks leaves possible, without going through them."""
     return int(possible_cells(shape, masks, ())[()])
 
 
 def possible_cells(
-    shape: tuple[int, ...], masks: Sequence[Possible], kept: tuple[int, ...]
+    shape: tuple[int, ...], masks: Sequence[CombinationMask], kept: tuple[int, ...]
 ) -> Whole:
     """How many possible combinations there are for each combination of some variables."""
     if not shape:
         return np.ones((), dtype=np.int64)
-    ones = [Possible((a,), np.ones(n, dtype=bool)) for a, n in enumerate(shape)]
+    ones = [CombinationMask((a,), np.ones(n, dtype=bool)) for a, n in enumerate(shape)]
     factors = [part for m in [*ones, *masks] for part in (m.possible.astype(float), m.axes)]
     counts: Real = np.einsum(*factors, kept, optimize="greedy")
     return np.rint(counts).astype(np.int64)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Real, Whole
-from discreet.design.formula import Margin, resolve, shown, single_margins, term_of
+from discreet.design.formula import Margin, margin_name, resolve, single_margins, term_of
 from discreet.errors import ParameterError
 from discreet.noise.checks import positive
 from discreet.noise.pram import laplace_law
@@ -142,8 +142,8 @@ class Budget:
 
     def parameters(self) -> dict[str, Any]:
         """Split and known margins as plain public data."""
-        split = self.split and {shown(term_of(m)): p for m, p in self.split.items()}
-        return {"split": split, "known": list(map(shown, single_margins(self.known))) or None}
+        split = self.split and {margin_name(term_of(m)): p for m, p in self.split.items()}
+        return {"split": split, "known": list(map(margin_name, single_margins(self.known))) or None}
 
     def shares(self, cells: Cells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
         """The parts of the budget for the cells of a table.
@@ -217,7 +217,9 @@ def cells_of_margin(cells: Cells, margin: Margin) -> Whole:
     wanted = {block.levels for block in resolve(design.axes, [term_of(margin)])}
     found = [k for k, block in enumerate(design.blocks) if block.levels in wanted]
     if not found:
-        raise ParameterError(f"margin {shown(term_of(margin))!r} is not among the published ones.")
+        raise ParameterError(
+            f"margin {margin_name(term_of(margin))!r} is not among the published ones."
+        )
     return np.concatenate([np.arange(*design.slice_of(k).indices(2**62)) for k in found])
 
 

@@ -325,7 +325,7 @@ def effect(table: TrueTable, release: Protected, margins: Margins | None = None)
 def over_support(design: Design, support: Index, margins: Margins | None) -> tuple[Design, Whole]:
     """Cells of margins over some of the inner cells, and the number of variables of each."""
     if margins is not None:
-        design = design.structured("margins to choose").with_margins(margins)
+        design = design.require_variables("margins to choose").with_margins(margins)
     chosen = design
     if len(support) < design.n_inner or design.support == "all":
         chosen = design.restricted(support, occurring=True).design

@@ -361,7 +361,7 @@ class SmallCountRounding:
             _check_length("weights", self.weights, design.n_published, "published")
             return self.weights
         weights = self.weights
-        orders = design.structured("numbers of variables to weigh cells by").orders
+        orders = design.require_variables("numbers of variables to weigh cells by").orders
         return np.array([weights.get(int(order), 1.0) for order in orders])
 
     def _statement(self) -> Statement:

@@ -165,7 +165,7 @@ def contributions_of(reader: Reader, table: TrueTable, of: Magnitude) -> Contrib
       of: What is summed, and whose it is.
     """
     check_values(of, reader.engine.value_facts(reader.data, of))
-    design = table.design.structured("contributions to its cells")
+    design = table.design.require_variables("contributions to its cells")
     places = None if table.inner is None else design.inner_in_published()
     lacks_inner = places is not None and bool((places == OUTSIDE).any())
     asked = [*design.blocks, *([design.inner_block] if lacks_inner else [])]

@@ -104,7 +104,7 @@ class Cube:
         """The published cells of a release."""
         if not isinstance(release, PublicTable):
             raise ConfidentialError("only a release may be laid out; protect the table first.")
-        design = release.design.structured("codes to lay it out by")
+        design = release.design.require_variables("codes to lay it out by")
         coded = design.published_codes()
         axes = tuple(
             _axis_of(design, k, [codes[i] for i in np.unique(index)])

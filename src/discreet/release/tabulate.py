@@ -11,7 +11,7 @@ import numpy as np
 from discreet.arrays import Array, Index, Mask
 from discreet.design.base import Design
 from discreet.design.codes import canonical
-from discreet.design.formula import Margins, parse, shown
+from discreet.design.formula import Margins, margin_name, parse
 from discreet.errors import ConfidentialError, DesignError, ParameterError, UnknownNameError
 from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.unknowns import Unknowns, combination, unknowns
@@ -39,8 +39,8 @@ def tabulate(release: AnyPublic, margins: Margins) -> AnyPublic:
             "with a method that releases them (Safe, SmallCountRounding with force_inner=True), or "
             "fit the release first."
         )
-    design = release.design.structured("variables to tabulate by").with_margins(margins)
-    terms = [shown(term) for term in parse(margins)]
+    design = release.design.require_variables("variables to tabulate by").with_margins(margins)
+    terms = [margin_name(term) for term in parse(margins)]
     step = Step("tabulate", {"margins": terms})
     z = design.aggregate(np.asarray(release.y))
     if has_true_cells(release):

@@ -18,20 +18,20 @@ from typing import Any, Protocol
 import numpy as np
 
 from discreet.arrays import Real
-from discreet.design.fused.links import Link
+from discreet.design.fused.links import CellLink
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.fused.passes import Sums
+from discreet.design.fused.passes import MarginSums
 
 
 class TablePasses(Protocol):
     """What Newton's method asks of a table: margins, each in one pass."""
 
-    link: Link
+    link: CellLink
 
     def dot(self, a: Real, b: Real) -> float:
         """A scalar product."""
 
-    def table(self, nu: Real) -> Sums:
+    def table(self, nu: Real) -> MarginSums:
         """Margins and potential."""
 
     def slope(self, nu: Real) -> Real:
@@ -124,7 +124,7 @@ class DualNewton:
             size /= 2
         return False
 
-    def _objective(self, ridge: float, nu: Real, at: Sums) -> float:
+    def _objective(self, ridge: float, nu: Real, at: MarginSums) -> float:
         moved = nu - self.centre
         drawn = 0.5 * ridge * self.passes.dot(self.variances * moved, moved) if ridge else 0.0
         return drawn + at.potential - self.passes.dot(self.z, nu)
@@ -172,7 +172,7 @@ class DualNewton:
         """Exact, or nearly so, on what no table can answer, by the diagonal on the rest."""
         if self.null is None:
             return inverse * residual
-        return self._mask(self.null.preconditioned(residual, inverse, ridge))
+        return self._mask(self.null.precondition(residual, inverse, ridge))
 
     def _mask(self, values: Real) -> Real:
         return values if self.used is None else self.used * values

@@ -120,7 +120,7 @@ def with_doubted_cells(table: TrueTable, *, zeros_are_public: bool) -> TrueTable
 def _lift_to_doubted_cells(design: Design) -> Lift[Design]:
     """To the design with every inner cell that lies in no empty published cell."""
     whole = design.public()
-    is_empty = whole.publish(np.zeros(design.n_published, dtype=np.int64), outside=1)
+    is_empty = whole.to_public_cells(np.zeros(design.n_published, dtype=np.int64), outside=1)
     doubted = np.flatnonzero(whole.design.adjoint(is_empty) == 0)
     if len(doubted) == design.n_inner:
         return Lift(design, slice(None), slice(None))

@@ -321,7 +321,7 @@ def _columns(design: StructuredDesign, codes: list[Array], empty: Mask) -> tuple
     known = np.zeros(len(codes[0]), dtype=bool)
     rows, cells = [], []
     for k in range(len(design.blocks)):
-        flat, inside = (np.broadcast_to(v, len(known)) for v in design.placed(k, codes))
+        flat, inside = (np.broadcast_to(v, len(known)) for v in design.locate(k, codes))
         listed = np.append(design.block_cells(k), -1)
         place = np.searchsorted(listed[:-1], flat)
         present, cell = inside & (listed[place] == flat), design.offsets[k] + place

@@ -176,7 +176,7 @@ def inner_positions(coded: CodedCells, design: Design) -> Whole:
 
     Only rows without records may be outside.
     """
-    where = design.structured("codes").inner_at(_flat(coded))
+    where = design.require_variables("codes").inner_at(_flat(coded))
     outside = np.flatnonzero((where == design.n_inner) & (coded.values.count > 0))
     if len(outside):
         row = int(outside[0])

@@ -97,10 +97,10 @@ class Protected:
             return cls(design, z, statement, **parts)
         for name, outside in _OUTSIDE.items():
             if parts.get(name) is not None:
-                parts[name] = lift.publish(parts[name], outside)
+                parts[name] = lift.to_public_cells(parts[name], outside)
         if parts.get("y") is not None:
-            parts["y"] = lift.lift(parts["y"])
-        return cls(lift.design, lift.publish(z), statement, **parts)
+            parts["y"] = lift.to_public_support(parts["y"])
+        return cls(lift.design, lift.to_public_cells(z), statement, **parts)
 
     @classmethod
     def wrap(cls, protected: Protected) -> Self:

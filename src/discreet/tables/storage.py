@@ -297,7 +297,7 @@ def packed_support(design: Design) -> bytes | None:
     """The inner cells of a design with structural zeros, packed; `None` for other designs."""
     if design.support != "declared":
         return None
-    structured = design.structured("labels, so it cannot be stored")
+    structured = design.require_variables("labels, so it cannot be stored")
     possible = np.zeros(structured.shape, dtype=bool)
     possible[tuple(design.inner_codes())] = True
     return zlib.compress(np.packbits(possible).tobytes())
@@ -310,7 +310,7 @@ def _unpack_support(packed: bytes, n: int) -> Mask:
 
 def design_to_json(design: Design) -> dict[str, Any]:
     """Axes, margins and kind of support of a structured design."""
-    design = design.structured("labels, so it cannot be stored")
+    design = design.require_variables("labels, so it cannot be stored")
     return {
         "support": design.support,
         "terms": [list(t) for t in design.terms],

@@ -331,7 +331,7 @@ def releases(method: Method, table: Table, n: int, seed: int) -> Iterator[Protec
 
 def retabulated(table: Table, terms: Sequence[Term]) -> Table:
     """Another table of the same records: other margins, and the variables in reversed order."""
-    design = table.design.structured("variables to tabulate by")
+    design = table.design.require_variables("variables to tabulate by")
     other = SparseDesign(
         design.axes[::-1],
         [tuple(reversed(term)) for term in terms],

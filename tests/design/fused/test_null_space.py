@@ -27,13 +27,13 @@ DESIGNS = {
 }
 
 
-def preconditioned(design, ridge, weights):
+def precondition(design, ridge, weights):
     """Preconditioner and Hessian with all cells positive, as dense matrices."""
     X = design.matrix().toarray()
     variance = 1.0 / np.asarray(weights)[design.block_of_cell()]
     hessian = ridge * np.diag(variance) + X.T @ X
     null, inverse = NullSpace(design.crossing, tuple(weights)), 1.0 / np.diag(hessian)
-    columns = [null.preconditioned(e, inverse, ridge) for e in np.eye(design.n_published)]
+    columns = [null.precondition(e, inverse, ridge) for e in np.eye(design.n_published)]
     return np.array(columns).T, hessian
 
 
@@ -44,7 +44,7 @@ def test_it_is_symmetric_positive_and_makes_a_small_ridge_harmless(name, uneven)
     assert NullSpace.is_known(design)
     n = len(design.blocks)
     weights = np.linspace(0.5, 2.0, n) if uneven else np.ones(n)
-    M, hessian = preconditioned(design, 1e-6, weights)
+    M, hessian = precondition(design, 1e-6, weights)
     np.testing.assert_allclose(M, M.T, rtol=1e-8, atol=1e-8 * np.abs(M).max())
     root = np.linalg.cholesky(hessian)
     found = np.linalg.eigvalsh(root.T @ M @ root)

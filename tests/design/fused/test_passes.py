@@ -100,7 +100,7 @@ def test_the_text_of_a_pass_gives_the_margins_of_the_table(link, design, seed, r
     rng = np.random.default_rng(seed)
     nu, direction = rng.standard_normal((2, design.n_published))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes, "compiled", interpreted)
+        patch.setattr(passes, "compile_pass", interpreted)
         patch.setattr(passes, "SHORTEST_ROW", row)
         patch.setattr(passes, "LARGEST_ROWS", 0)
         patch.setattr(passes, "WORTH_A_THREAD", 4)
@@ -162,7 +162,7 @@ def test_the_masks_of_declared_zeros_are_found():
     assert {mask.axes for mask in design.masks} == {(0, 1), (2, 3)}
     assert int(design.masks[0].possible.sum()) == 10
     faces = Faces.of(design)
-    assert len(faces.summed) == 2
+    assert len(faces.summed_sets) == 2
     assert len(faces.sets) == 4
 
 
@@ -214,7 +214,7 @@ def test_the_change_of_a_table_is_the_derivative_of_its_margins(monkeypatch, lin
     """And its margins are that of the potential."""
     design = dc.Design.product({"a": 3, "b": 4, "c": 5}, "a*b + b*c")
     nu, by = np.random.default_rng(4).standard_normal((2, design.n_published))
-    monkeypatch.setattr(passes, "compiled", interpreted)
+    monkeypatch.setattr(passes, "compile_pass", interpreted)
     fused = design.fused(link, **tables(design, link, STORED[stored]))
     step = 1e-6
     below, above = fused.table(nu - step * by), fused.table(nu + step * by)
@@ -270,7 +270,7 @@ def test_sums_over_faces_are_the_adjoint_of_spreading(design, seed):
     faces = Faces.of(design)
     values, on_faces = rng.standard_normal(design.n_published), rng.standard_normal(faces.n)
     np.testing.assert_allclose(
-        faces.spread(values) @ on_faces, values @ faces.published(on_faces), atol=1e-9
+        faces.spread(values) @ on_faces, values @ faces.to_published(on_faces), atol=1e-9
     )
 
 

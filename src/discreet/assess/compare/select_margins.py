@@ -188,7 +188,7 @@ def select_margins(
 def _public_design(target: Design | Table) -> tuple[StructuredDesign, Real | None]:
     """The design on its public support, and the inner counts if they are known."""
     design = target.design if isinstance(target, Table) else target
-    design = design.structured("margins to choose from")
+    design = design.require_variables("margins to choose from")
     counts = None
     if isinstance(target, Table) and target.inner is not None:
         counts = target.y.astype(np.float64)
@@ -196,7 +196,7 @@ def _public_design(target: Design | Table) -> tuple[StructuredDesign, Real | Non
     if lift.design is design or counts is None:
         return lift.design, counts
     is_small = lift.inner is not None and lift.design.n_inner <= _LARGEST_BIAS
-    return lift.design, lift.lift(counts) if is_small else None
+    return lift.design, lift.to_public_support(counts) if is_small else None
 
 
 def _plans(

@@ -53,7 +53,7 @@ def _scatter(found: Preserved, j: int) -> Any:
     return _beside_diagonal(points, float(everything.min()), float(everything.max()), title)
 
 
-def _correlations(figures: list[Figure]) -> Any:
+def _correlations(figures: list[ComparedFigure]) -> Any:
     """Each correlation before and after."""
     alt = altair_module()
     pairs = [{"original": f.original, "synthetic": f.synthetic, "about": f.about} for f in figures]

@@ -20,7 +20,7 @@ from discreet.assess.cells import (
 from discreet.assess.measure import POSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.formula import Block
-from discreet.design.structured import StructuredDesign, ranked
+from discreet.design.structured import StructuredDesign, rank_positions
 from discreet.facade.table import Table
 from discreet.tables.protected import Protected
 
@@ -170,7 +170,7 @@ def _disagreement(
     """Differences of the sums of two tables over the cells of the target that both cover."""
     places = [_places(design, k, target, steps) for k in pair]
     inside = np.concatenate([place[place != OUTSIDE] for place in places])
-    cells = ranked(inside, target.size)[0]
+    cells = rank_positions(inside, target.size)[0]
     covered = np.ones(len(cells), dtype=bool)
     sums = []
     for k, place in zip(pair, places, strict=True):

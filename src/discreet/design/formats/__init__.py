@@ -1,1 +1,1 @@
-"""Ways a hierarchy is written down; each reader returns a `Tree`, checked by `Hierarchy`."""
+"""Ways a hierarchy is written down; each reader returns a `CodeTree`, checked by `Hierarchy`."""

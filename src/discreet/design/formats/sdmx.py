@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from discreet.design.formats.tree import Tree, plant
+from discreet.design.formats.tree import CodeTree, plant
 from discreet.errors import (
     CodeError,
     DataError,
@@ -28,34 +28,31 @@ _ID = re.compile(r"[A-Za-z0-9_@$-]+")
 _TOTAL = "_T"
 
 
-def read_sdmx(path: Path, name: str | None, root: str | None) -> Tree:
-    """The tree of a hierarchy or code list.
+def read_sdmx(path: Path, name: str | None, root: str | None) -> CodeTree:
+    """The tree of a hierarchy or code list; see `Hierarchy.from_sdmx`.
 
-    Args:
-        path: An SDMX-ML or SDMX-JSON structure message.
-        name: Its id, or ``AGENCY:ID(VERSION)`` where several share one id; may be left out when
-            the message holds one hierarchy, or no hierarchy and one code list.
-        root: Code of the total. By default the one code above all others; else ``_T`` if it is
-            among the codes at the top, else ``Total``.
+    The name may be left out when the message holds one hierarchy, or none and one code list.
     """
-    structures = _structures(path)
+    structures = _read_structures(path)
     chosen = _choose(structures, name, path)
-    labels = _labels(structures)
+    codelists = filter(_is_codelist, structures)
+    labels = {code.id: code.name for codelist in codelists for code in codelist if code.name}
     pairs = list(_hierarchy_pairs(chosen) if _is_hierarchy(chosen) else _code_pairs(path, chosen))
     tree = plant(pairs, root or _default_root(pairs))
     codes = {tree.root, *(code for code, _ in tree.pairs)}
     kept = {code: text for code, text in labels.items() if code in codes and text != code}
-    names = _level_names(chosen)
+    names: tuple[str, ...] = ()
+    level = getattr(chosen, "level", None)
+    while level is not None:
+        names, level = (*names, level.name or level.id), level.level
     if names and [code for code, parent in pairs if parent is None] != [tree.root]:
         names = (tree.root, *names)
     return tree._replace(labels=kept, level_names=names)
 
 
-def _structures(path: Path) -> Sequence[Any]:
-    """Hierarchies and code lists of the message."""
+def _read_structures(path: Path) -> Sequence[Any]:
     if not path.is_file():
-        message = f"file {str(path)!r} cannot be read: no such file"
-        raise DataError(message)
+        raise DataError(f"file {str(path)!r} cannot be read: no such file")
     try:
         from pysdmx.io import read_sdmx as read_message
 
@@ -63,8 +60,7 @@ def _structures(path: Path) -> Sequence[Any]:
     except ImportError as error:
         raise MissingDependencyError("reading SDMX code lists", "pysdmx", "sdmx") from error
     except Exception as error:  # a damaged message fails in pysdmx in many ways
-        text = f"file {str(path)!r} is not an SDMX structure message: {error}"
-        raise DataError(text) from error
+        raise DataError(f"file {str(path)!r} is not an SDMX structure message: {error}") from error
     return [s for s in structures if _is_hierarchy(s) or _is_codelist(s)]
 
 
@@ -86,8 +82,7 @@ def _choose(structures: Sequence[Any], name: str | None, path: Path) -> Any:
         fitting = [s for s in structures if is_of_kind(s) and name in (None, s.id, _full_name(s))]
         if len(fitting) > 1:
             found = ", ".join(_full_name(s) for s in fitting)
-            message = f"file {str(path)!r} holds {found}; choose one with codelist=..."
-            raise ParameterError(message)
+            raise ParameterError(f"file {str(path)!r} holds {found}; choose one with codelist=...")
         if fitting:
             return fitting[0]
     raise UnknownNameError("code list", name, [s.id for s in structures])
@@ -98,32 +93,14 @@ def _full_name(structure: Any) -> str:
     return f"{agency}:{structure.id}({structure.version})"
 
 
-def _labels(structures: Sequence[Any]) -> dict[str, str]:
-    codelists = filter(_is_codelist, structures)
-    return {code.id: code.name for codelist in codelists for code in codelist if code.name}
-
-
 def _hierarchy_pairs(hierarchy: Any) -> Iterator[tuple[str, str | None]]:
     waiting: list[tuple[Any, str | None]] = [(code, None) for code in reversed(hierarchy.codes)]
     while waiting:
         entry, parent = waiting.pop()
-        code = _code_of(entry)
+        # A place in the hierarchy may have an id of its own; its URN names the code.
+        code = str(entry.urn).rpartition(").")[2] if entry.urn else str(entry.id)
         yield code, parent
         waiting.extend((below, code) for below in reversed(entry.codes))
-
-
-def _code_of(entry: Any) -> str:
-    """The code a place in the hierarchy refers to; the place may have an id of its own."""
-    return str(entry.urn).rpartition(").")[2] if entry.urn else str(entry.id)
-
-
-def _level_names(structure: Any) -> tuple[str, ...]:
-    names = []
-    level = getattr(structure, "level", None)
-    while level is not None:
-        names.append(level.name or level.id)
-        level = level.level
-    return tuple(names)
 
 
 def _default_root(pairs: Sequence[tuple[str, str | None]]) -> str | None:
@@ -155,15 +132,12 @@ def _xml_parents(path: Path, full_name: str) -> dict[str, str]:
     parents: dict[str, str] = {}
     for _, element in ElementTree.iterparse(path):
         if _tag(element) == "Codelist" and _key(element.attrib) == full_name:
-            parents.update(_element_parents(element))
+            for code in element:
+                for part in code:
+                    if _tag(part) == "Parent":  # a <Ref id="…"/> in 2.1, plain text since 3.0
+                        ref = part[0].attrib["id"] if len(part) else part.text or ""
+                        parents[code.attrib["id"]] = ref
     return parents
-
-
-def _element_parents(codelist: ElementTree.Element) -> Iterator[tuple[str, str]]:
-    for code in codelist:
-        for part in code:
-            if _tag(part) == "Parent":
-                yield code.attrib["id"], part[0].attrib["id"] if len(part) else part.text or ""
 
 
 def _tag(element: ElementTree.Element) -> str:
@@ -175,7 +149,7 @@ def _key(attributes: Mapping[str, str]) -> str:
     return f"{agency}:{attributes.get('id')}({version})"
 
 
-def write_sdmx(path: Path, tree: Tree, codelist: str, agency: str, version: str) -> None:
+def write_sdmx(path: Path, tree: CodeTree, codelist: str, agency: str, version: str) -> None:
     """A code list and a hierarchy over it, both under one id; JSON by the suffix, else SDMX-ML 3.0.
 
     Raises:
@@ -183,11 +157,10 @@ def write_sdmx(path: Path, tree: Tree, codelist: str, agency: str, version: str)
     """
     for code in (codelist, tree.root, *(code for code, _ in tree.pairs)):
         if not _ID.fullmatch(code):
-            message = (
+            raise CodeError(
                 f"code {code!r} cannot stand in an SDMX code list: allowed are letters, digits "
                 "and _ @ $ -; recode it"
             )
-            raise CodeError(message)
     try:
         from pysdmx.io import write_sdmx as write_message
         from pysdmx.io.format import Format
@@ -198,8 +171,8 @@ def write_sdmx(path: Path, tree: Tree, codelist: str, agency: str, version: str)
         raise MissingDependencyError("writing SDMX code lists", "pysdmx", "sdmx") from error
 
 
-def _artefacts(tree: Tree, codelist: str, agency: str, version: str) -> list[Any]:
-    from pysdmx.model import Code, Codelist, HierarchicalCode, Hierarchy
+def _artefacts(tree: CodeTree, codelist: str, agency: str, version: str) -> list[Any]:
+    from pysdmx.model import Code, Codelist, HierarchicalCode, Hierarchy, LevelType
 
     prefix = f"urn:sdmx:org.sdmx.infomodel.codelist.Code={agency}:{codelist}({version})."
     codes = [tree.root, *(code for code, _ in tree.pairs)]
@@ -211,17 +184,9 @@ def _artefacts(tree: Tree, codelist: str, agency: str, version: str) -> list[Any
     listed = [Code(code, name=tree.labels.get(code, code)) for code in codes]
     common: dict[str, Any] = {"name": codelist, "agency": agency, "version": version}
     entry = HierarchicalCode(tree.root, urn=prefix + tree.root, codes=top)
-    level = _levels(tree.level_names)
-    hierarchy = Hierarchy(
-        codelist, codes=(entry,), level=level, has_formal_levels=level is not None, **common
-    )
-    return [Codelist(codelist, items=tuple(listed), **common), hierarchy]
-
-
-def _levels(names: Sequence[str]) -> Any:
-    from pysdmx.model import LevelType
-
-    level = None
+    level, names = None, tree.level_names  # a chain of levels, each holding the next finer one
     for depth in reversed(range(len(names))):
         level = LevelType(f"LEVEL_{depth}", name=names[depth], level=level)
-    return level
+    formal: dict[str, Any] = {"level": level, "has_formal_levels": level is not None}
+    hierarchy = Hierarchy(codelist, codes=(entry,), **formal, **common)
+    return [Codelist(codelist, items=tuple(listed), **common), hierarchy]

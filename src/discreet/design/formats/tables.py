@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from discreet.design.codes import MISSING, canonical, factorise
-from discreet.design.formats.tree import Tree, depths_of, plant, reading_order
+from discreet.design.formats.tree import CodeTree, depths_of, plant, reading_order
 from discreet.errors import CodeError, ParameterError, UnknownNameError
 from discreet.frames import open_frame
 
@@ -18,25 +18,30 @@ def read_parent_child(
     label: str | None,
     root: str | None,
     level: str | None = None,
-) -> Tree:
+) -> CodeTree:
     """A frame with a row per code, or pairs (code, parent); no parent means the top."""
+    import narwhals as nw
+
     if isinstance(table, (list, tuple, Iterator)):
         return plant([_pair(entry) for entry in table], root)
     names = [name for name in (child, parent, label, level) if name is not None]
-    columns = dict(zip(names, text_columns(all_rows(table, names)), strict=True))
-    codes = columns[child]
+    data = chosen_columns(table, names)
+    rows = data.collect(backend="pyarrow") if isinstance(data, nw.LazyFrame) else data
+    columns = dict(zip(names, _text_columns(rows), strict=True))
+    codes, nothing = columns[child], [None] * len(columns[child])
     tree = plant([(c or "", above) for c, above in zip(codes, columns[parent], strict=True)], root)
-    labels, levels = (_filled(codes, columns.get(name or "")) for name in (label, level))
+    labels, levels = (
+        {
+            c: text
+            for c, text in zip(codes, columns.get(name or "", nothing), strict=True)
+            if c and text
+        }
+        for name in (label, level)
+    )
     return tree._replace(labels=labels, level_names=_level_names(tree, levels) if levels else ())
 
 
-def _filled(codes: Sequence[str | None], texts: Sequence[str | None] | None) -> dict[str, str]:
-    """Code to text, where there is one."""
-    pairs = zip(codes, texts or [None] * len(codes), strict=True)
-    return {code: text for code, text in pairs if code and text}
-
-
-def _level_names(tree: Tree, levels: Mapping[str, str]) -> tuple[str, ...]:
+def _level_names(tree: CodeTree, levels: Mapping[str, str]) -> tuple[str, ...]:
     """The names of the depths, from the names beside the codes; each depth has one.
 
     The level of a root that has no row is called by its code.
@@ -46,12 +51,11 @@ def _level_names(tree: Tree, levels: Mapping[str, str]) -> tuple[str, ...]:
     for code, depth in sorted(depths.items(), key=lambda item: item[1]):
         name = levels.get(code, tree.root if code == tree.root else None)
         if name is not None and found.setdefault(depth, name) != name:
-            message = (
+            raise CodeError(
                 f"codes {depth} steps below the total belong to levels {found[depth]!r} and "
                 f"{name!r}, but each depth has one name; rename a column 'level' that means "
                 "something else"
             )
-            raise CodeError(message)
     is_complete = set(found) == set(depths.values())
     return tuple(found[depth] for depth in sorted(found)) if is_complete else ()
 
@@ -60,14 +64,13 @@ def _pair(entry: Sequence[object]) -> tuple[str, str | None]:
     try:
         code, parent = entry
     except (TypeError, ValueError):
-        message = f"expected pairs (code, parent), got {entry!r:.60}"
-        raise ParameterError(message) from None
+        raise ParameterError(f"expected pairs (code, parent), got {entry!r:.60}") from None
     above = canonical(parent)
     is_top = not above.strip() or (above == MISSING and parent != MISSING)
     return canonical(code), None if is_top else above
 
 
-def write_parent_child(tree: Tree) -> Any:
+def write_parent_child(tree: CodeTree) -> Any:
     """An Arrow table of child and parent, with labels and levels if there are any; root first."""
     import pyarrow as pa
 
@@ -84,16 +87,18 @@ def write_parent_child(tree: Tree) -> Any:
     return pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
 
 
-def read_columns(frame: object, columns: Sequence[str], root: str) -> Tree:
+def read_columns(frame: object, columns: Sequence[str], root: str) -> CodeTree:
     """Nested columns, coarsest first; a row ends at an empty cell or a repeated code."""
     if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
         message = f"columns must be a list of different names, coarsest first; got {columns!r}"
         raise ParameterError(message)
-    rows = zip(*text_columns(distinct_rows(frame, columns)), strict=True)
+    rows = zip(*_text_columns(distinct_rows(frame, columns)), strict=True)
     return tree_of_rows(rows, columns, root)
 
 
-def tree_of_rows(rows: Iterable[Sequence[str | None]], columns: Sequence[str], root: str) -> Tree:
+def tree_of_rows(
+    rows: Iterable[Sequence[str | None]], columns: Sequence[str], root: str
+) -> CodeTree:
     """The tree of rows that list a path from the coarsest code to the finest."""
     found: dict[str, tuple[str, int]] = {}
     for row in rows:
@@ -103,7 +108,7 @@ def tree_of_rows(rows: Iterable[Sequence[str | None]], columns: Sequence[str], r
                 raise CodeError(_conflict_message(code, parent, level, found[code], columns))
             parent = code
     pairs = [(code, parent) for code, (parent, _) in found.items()]
-    return Tree(root, pairs, level_names=(root, *columns))
+    return CodeTree(root, pairs, level_names=(root, *columns))
 
 
 def _path(row: Sequence[str | None], columns: Sequence[str], root: str) -> Sequence[str]:
@@ -116,12 +121,11 @@ def _path(row: Sequence[str | None], columns: Sequence[str], root: str) -> Seque
         last = code
     for position in range(len(path), len(row)):
         if row[position] not in (None, last):
-            message = (
+            raise CodeError(
                 f"code {row[position]!r} of column {columns[position]!r} stands below {last!r}, "
                 f"but column {columns[len(path)]!r} between them is empty or repeats {last!r}; "
                 "fill the gap with a code of its own"
             )
-            raise CodeError(message)
     return path
 
 
@@ -144,8 +148,7 @@ def write_columns(paths: Sequence[Sequence[str | None]], names: Sequence[str]) -
     """An Arrow table with a row per leaf and a column per level."""
     import pyarrow as pa
 
-    columns = {name: pa.array(texts, pa.string()) for name, texts in zip(names, paths, strict=True)}
-    return pa.table(columns)
+    return pa.table([pa.array(texts, pa.string()) for texts in paths], names=list(names))
 
 
 def distinct_rows(frame: object, columns: Sequence[str]) -> Any:
@@ -158,14 +161,6 @@ def distinct_rows(frame: object, columns: Sequence[str]) -> Any:
     row = nw.generate_temporary_column_name(8, data.columns)
     first = data.with_row_index(row).unique(subset=list(columns), keep="first")
     return first.sort(row).drop(row)
-
-
-def all_rows(frame: object, columns: Sequence[str]) -> Any:
-    """Every row of some columns, collected."""
-    import narwhals as nw
-
-    data = chosen_columns(frame, columns)
-    return data.collect(backend="pyarrow") if isinstance(data, nw.LazyFrame) else data
 
 
 def chosen_columns(frame: object, columns: Sequence[str]) -> Any:
@@ -182,15 +177,14 @@ def chosen_columns(frame: object, columns: Sequence[str]) -> Any:
     return data.select(*columns)
 
 
-def text_columns(rows: Any) -> list[list[str | None]]:
+def _text_columns(rows: Any) -> list[list[str | None]]:
     """The columns of a collected frame as codes; None where missing or blank."""
-    return [_texts(rows[name].to_native()) for name in rows.columns]
-
-
-def _texts(values: object) -> list[str | None]:
-    codes, positions = factorise(values)
-    texts = [code if code.strip() else None for code in codes]
-    return [texts[i] if i >= 0 else None for i in positions.tolist()]
+    columns: list[list[str | None]] = []
+    for name in rows.columns:
+        codes, positions = factorise(rows[name].to_native())
+        texts = [*(code if code.strip() else None for code in codes), None]  # -1 finds the last
+        columns.append([texts[i] for i in positions.tolist()])
+    return columns
 
 
 def declared_categories(frame: object) -> dict[str, list[str]]:

@@ -1,4 +1,8 @@
-"""What every reader returns, and the checks every tree passes."""
+"""What every reader of a hierarchy returns, the checks every tree passes, and nested dicts.
+
+Trees are walked with a list of what waits, not by recursion: a chain of ten thousand codes is a
+hierarchy too.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from discreet.design.codes import canonical
 from discreet.errors import CodeError
 
 
-class Tree(NamedTuple):
+class CodeTree(NamedTuple):
     """A tree as it was read: pairs (code, parent code) in the order given, not yet checked.
 
     `level_names` may name more levels than the tree turns out to have.
@@ -28,16 +32,27 @@ def reading_order(root: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]
         CodeError: An empty or repeated code, a code under two parents or equal to the root, a
             parent that is no code, or codes that lie under one another in a circle.
     """
-    parents = _single_parents(root, pairs)
+    if not root.strip():
+        raise CodeError("the root has an empty code; give the total a code such as 'Total'")
+    parents: dict[str, str] = {}
+    for code, parent in pairs:
+        if code in parents or code == root or not code.strip():
+            raise CodeError(_misplaced_message(root, code, parent, parents.get(code)))
+        parents[code] = parent
+    for code, parent in parents.items():
+        if parent not in parents and parent != root:
+            raise CodeError(
+                f"parent {parent!r} of code {code!r} is neither a code itself nor the root "
+                f"{root!r}; list {parent!r} with its own parent"
+            )
     children = children_of(parents)
-    _check_parents_exist(root, parents)
     ordered: dict[str, str] = {}
     waiting = list(reversed(children.get(root, ())))
     while waiting:
         code = waiting.pop()
         ordered[code] = parents[code]
         waiting.extend(reversed(children.get(code, ())))
-    if len(ordered) < len(parents):
+    if len(ordered) < len(parents):  # a circle hangs under no root, so the walk never entered it
         raise CodeError(_circle_message(parents, ordered))
     return ordered
 
@@ -58,7 +73,7 @@ def depths_of(root: str, parents: Mapping[str, str]) -> dict[str, int]:
     return depths
 
 
-def plant(pairs: Sequence[tuple[str, str | None]], root: str | None) -> Tree:
+def plant(pairs: Sequence[tuple[str, str | None]], root: str | None) -> CodeTree:
     """A tree from codes of which some name no parent.
 
     Args:
@@ -73,25 +88,13 @@ def plant(pairs: Sequence[tuple[str, str | None]], root: str | None) -> Tree:
     if root is None:
         root = _only_root(tops, pairs)
     below = [(code, parent) for code, parent in pairs if (code, parent) != (root, None)]
-    return Tree(root, [(code, root if parent is None else parent) for code, parent in below])
+    return CodeTree(root, [(code, root if parent is None else parent) for code, parent in below])
 
 
-def quoted(codes: Iterable[str], limit: int = 5) -> str:
+def quote_codes(codes: Iterable[str], limit: int = 5) -> str:
     """Codes for a message, the first few of many."""
     listed = [repr(code) for code in codes]
     return ", ".join(listed[:limit]) + (", …" if len(listed) > limit else "")
-
-
-def _single_parents(root: str, pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    if not root.strip():
-        message = "the root has an empty code; give the total a code such as 'Total'"
-        raise CodeError(message)
-    parents: dict[str, str] = {}
-    for code, parent in pairs:
-        if code in parents or code == root or not code.strip():
-            raise CodeError(_misplaced_message(root, code, parent, parents.get(code)))
-        parents[code] = parent
-    return parents
 
 
 def _misplaced_message(root: str, code: str, parent: str, earlier: str | None) -> str:
@@ -108,16 +111,6 @@ def _misplaced_message(root: str, code: str, parent: str, earlier: str | None) -
         f"code {code!r} stands under {earlier!r} and under {parent!r}; a hierarchy is a tree, "
         "so give groups that overlap a hierarchy each"
     )
-
-
-def _check_parents_exist(root: str, parents: Mapping[str, str]) -> None:
-    for code, parent in parents.items():
-        if parent not in parents and parent != root:
-            message = (
-                f"parent {parent!r} of code {code!r} is neither a code itself nor the root "
-                f"{root!r}; list {parent!r} with its own parent"
-            )
-            raise CodeError(message)
 
 
 def _circle_message(parents: Mapping[str, str], reached: Mapping[str, str]) -> str:
@@ -143,19 +136,15 @@ def _only_root(tops: Sequence[str], pairs: Sequence[tuple[str, str | None]]) -> 
         message = "there are no codes; give at least the root, or pass root=..."
     elif tops or unlisted:
         message = (
-            f"several codes stand at the top ({quoted(tops or unlisted)}) and none is above all; "
-            "list them without a parent and pass root=... to put them under one total"
+            f"several codes stand at the top ({quote_codes(tops or unlisted)}) and none is above "
+            "all; list them without a parent and pass root=... to put them under one total"
         )
     else:
-        message = _circle_message(dict(_with_parents(pairs)), {})
+        message = _circle_message({c: p for c, p in pairs if p is not None}, {})
     raise CodeError(message)
 
 
-def _with_parents(pairs: Iterable[tuple[str, str | None]]) -> list[tuple[str, str]]:
-    return [(code, parent) for code, parent in pairs if parent is not None]
-
-
-def read_nested(nested: Mapping[Any, Any], root: str | None) -> Tree:
+def read_nested(nested: Mapping[Any, Any], root: str | None) -> CodeTree:
     """Every key is a code over its value: a dict, a list of codes (or dicts), or nothing."""
     pairs: list[tuple[str, str | None]] = []
     waiting: list[tuple[str | None, Iterator[tuple[object, object]]]]
@@ -181,8 +170,7 @@ def _entries(owner: str, below: object) -> Iterator[tuple[object, object]]:
         for item in below:
             yield from item.items() if isinstance(item, Mapping) else [(item, None)]
     else:
-        message = f"{owner} holds {below!r:.60}; expected a dict or a list of codes"
-        raise CodeError(message)
+        raise CodeError(f"{owner} holds {below!r:.60}; expected a dict or a list of codes")
 
 
 def write_nested(root: str, children: Mapping[str, Sequence[str]]) -> dict[str, Any]:

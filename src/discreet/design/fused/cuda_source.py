@@ -13,6 +13,7 @@ axis outermost: threads that run side by side then read side by side in both ker
 from __future__ import annotations
 
 import ast
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ BLOCK = 256
 """Threads of a block."""
 _REGISTERS = 96  # sums that a thread keeps at most
 _SHARED = 40_000  # bytes of shared memory that a block takes at most
-_LONGEST_UNROLLED = 512
+_LONGEST_UNROLLED = 512  # cells that a nest of unrolled loops may have
 _MOST_ROWS = 16  # rows of V that a block of `over_inner` holds at once
 _ARGUMENTS = ", ".join(f"const double* {name}" for name in ("S", "V", "Sd", "Vd", "T", "Q"))
 
@@ -59,10 +60,7 @@ class CudaSource:
     @cached_property
     def columns(self) -> tuple[int, ...]:
         """Where each face starts in a row of `V`, and the length of a row at the end."""
-        ends = [0]
-        for face in self.faces:
-            ends.append(ends[-1] + self._width(face))
-        return tuple(ends)
+        return tuple(itertools.accumulate(map(self._width, self.faces), initial=0))
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -141,7 +139,15 @@ class CudaSource:
         yield from self._thread_of_inner()
         yield f"  for (int j = j0; j < j1; j += {self._tile}) {{"
         yield f"    int n = min({self._tile}, j1 - j);"
-        yield from self._load_rows()
+        width = self.columns[-1]
+        # All threads load, also those beyond the table: they must meet at both barriers.
+        yield "    __syncthreads();"
+        yield f"    for (int k = threadIdx.x; k < n * {width}; k += blockDim.x) {{"
+        yield f"      (&v[0][0])[k] = V[(long)j * {width} + k];"
+        if self.formula.reads_direction:
+            yield f"      (&w[0][0])[k] = Vd[(long)j * {width} + k];"
+        yield "    }"
+        yield "    __syncthreads();"
         yield "    if (on) for (int k = 0; k < n; k++) {"
         at = " + ".join(["s", *(f"v[k][a{f}]" for f in range(len(self.faces)))])
         by = " + ".join(["sd", *(f"w[k][a{f}]" for f in range(len(self.faces)))])
@@ -175,16 +181,6 @@ class CudaSource:
             yield "  double sd = on ? Sd[c] : 0.0;"
         yield "  int j0 = blockIdx.y * per, j1 = min(J, j0 + per);"
 
-    def _load_rows(self) -> Iterator[str]:
-        width = self.columns[-1]
-        yield "    __syncthreads();"
-        yield f"    for (int k = threadIdx.x; k < n * {width}; k += blockDim.x) {{"
-        yield f"      (&v[0][0])[k] = V[(long)j * {width} + k];"
-        if self.formula.reads_direction:
-            yield f"      (&w[0][0])[k] = Vd[(long)j * {width} + k];"
-        yield "    }"
-        yield "    __syncthreads();"
-
 
 @dataclass(frozen=True)
 class Group:
@@ -203,7 +199,7 @@ class Group:
     @property
     def registers(self) -> int:
         """Sums that one thread keeps."""
-        return sum(self._kept(f) for f in self.members)
+        return sum(self._n_sums(f) for f in self.members)
 
     @property
     def fits(self) -> bool:
@@ -224,18 +220,18 @@ class Group:
         return self.source.sizes[self.axis]
 
     @property
-    def _shared(self) -> list[int]:
+    def _shared_faces(self) -> list[int]:
         """Faces without the threads' axis: all threads have parts of their sums."""
         return [f for f in self.members if self.axis not in self.source.faces[f]]
 
     @property
     def _entries(self) -> int:
-        return sum(self._kept(f) for f in self._shared)
+        return sum(self._n_sums(f) for f in self._shared_faces)
 
-    def _kept(self, f: int) -> int:
-        return math.prod(self.source.sizes[p] for p in self._looped(f))
+    def _n_sums(self, f: int) -> int:
+        return math.prod(self.source.sizes[p] for p in self._loop_axes(f))
 
-    def _looped(self, f: int) -> AxisSet:
+    def _loop_axes(self, f: int) -> AxisSet:
         return tuple(p for p in self.source.faces[f] if p != self.axis)
 
     def kernel(self, g: int) -> Iterator[str]:
@@ -250,12 +246,12 @@ class Group:
         if self.source.formula.reads_direction:
             yield f"  const double* w = Vd + (long)j * {width};"
         for f in self.members:
-            yield f"  double x{f}[{self._kept(f)}] = {{0}};"
+            yield f"  double x{f}[{self._n_sums(f)}] = {{0}};"
         yield "  if (on) {"
         yield from self._nest()
         yield "  }"
         for f in self.members:
-            if f not in self._shared:
+            if f not in self._shared_faces:
                 yield from self._write(f)
         if self._entries:
             yield from self._write_shared()
@@ -266,24 +262,24 @@ class Group:
         used = {p for f in self.members for p in self.source.faces[f]}
         loops = [p for p in range(len(self.source.outer)) if p != self.axis]
         done = {self.axis}
-        yield from self._joined(0, done, None)
-        for depth, p in enumerate(sorted(loops, key=lambda p: (p in used, self._size(p))), 1):
+        yield from self._join_faces(0, done, None)
+        # Axes of no member first: their loops stay loops. Those of members are unrolled inside,
+        # since an array lies in registers only where its indices are constants.
+        sizes = self.source.sizes
+        for depth, p in enumerate(sorted(loops, key=lambda p: (p in used, sizes[p])), 1):
             if p in used:
                 yield "#pragma unroll"
-            yield f"for (int i{p} = 0; i{p} < {self._size(p)}; i{p}++) {{"
+            yield f"for (int i{p} = 0; i{p} < {sizes[p]}; i{p}++) {{"
             done = done | {p}
-            yield from self._joined(depth, done, p)
+            yield from self._join_faces(depth, done, p)
         last = len(loops)
         yield f"int c = {self.source.place(tuple(range(len(self.source.outer))))};"
         yield from self.source.cell(f"__ldg(S + c) + t{last}", f"__ldg(Sd + c) + d{last}", "j")
         for f in self.members:
-            yield f"x{f}[{self.source.place(self._looped(f))}] += y;"
+            yield f"x{f}[{self.source.place(self._loop_axes(f))}] += y;"
         yield "}" * last
 
-    def _size(self, p: int) -> int:
-        return self.source.sizes[p]
-
-    def _joined(self, depth: int, done: set[int], newest: int | None) -> Iterator[str]:
+    def _join_faces(self, depth: int, done: set[int], newest: int | None) -> Iterator[str]:
         """Faces whose axes all have a value now, and had not before."""
         own = [
             f
@@ -301,22 +297,22 @@ class Group:
     def _write(self, f: int) -> Iterator[str]:
         """Sums that a thread has alone."""
         yield "  if (on) {"
-        for p in self._looped(f):
+        for p in self._loop_axes(f):
             yield "#pragma unroll"
-            yield f"for (int i{p} = 0; i{p} < {self._size(p)}; i{p}++) {{"
+            yield f"for (int i{p} = 0; i{p} < {self.source.sizes[p]}; i{p}++) {{"
         row = f"(long)j * {self.source.columns[-1]}"
-        register = self.source.place(self._looped(f))
+        register = self.source.place(self._loop_axes(f))
         yield f"Out[{row} + {self._column(f)}] = x{f}[{register}];"
-        yield "}" * len(self._looped(f)) + "}"
+        yield "}" * len(self._loop_axes(f)) + "}"
 
     def _write_shared(self) -> Iterator[str]:
         """Sums that all threads have parts of, added up in the order of the threads."""
         start = 0
-        for f in self._shared:
+        for f in self._shared_faces:
             yield "#pragma unroll"
-            yield f"  for (int e = 0; e < {self._kept(f)}; e++)"
+            yield f"  for (int e = 0; e < {self._n_sums(f)}; e++)"
             yield f"    if (b < {self.beside}) part[b][{start} + e][i{self.axis}] = x{f}[e];"
-            start += self._kept(f)
+            start += self._n_sums(f)
         yield "  __syncthreads();"
         yield f"  for (int k = threadIdx.x; k < {self.beside * start}; k += blockDim.x) {{"
         yield f"    int e = k % {start}, q = k / {start}, jj = blockIdx.x * {self.beside} + q;"
@@ -324,8 +320,8 @@ class Group:
         yield "    double sum = 0.0;"
         yield f"    for (int i = 0; i < {self.along}; i++) sum += part[q][e][i];"
         start = 0
-        for f in self._shared:
-            end = start + self._kept(f)
+        for f in self._shared_faces:
+            end = start + self._n_sums(f)
             column = f"(long)jj * {self.source.columns[-1]} + {self.source.columns[f]}"
             yield f"    if (e >= {start} && e < {end}) Out[{column} + e - {start}] = sum;"
             start = end

@@ -21,13 +21,12 @@ from discreet.design.axis import Level
 from discreet.design.formula import Block
 from discreet.design.product import ProductDesign, sum_groups, take_groups
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import Lift, Possible
+from discreet.design.support import CombinationMask, Lift
 
 AxisSet = tuple[int, ...]
 Place = tuple[int, ...]
 
-IMPOSSIBLE = -1e300
-"""What a structural zero adds to the sum in a cell; several of them are still a number."""
+IMPOSSIBLE = -1e300  # what a structural zero adds to a sum: no infinity, so that sums stay numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +41,12 @@ class Faces:
 
     lift: Lift[ProductDesign]
     order: AxisSet
-    masks: tuple[Possible, ...] = ()
+    masks: tuple[CombinationMask, ...] = ()
 
     @classmethod
     def of(cls, design: StructuredDesign) -> Self:
         """The faces of a design whose structural zeros are masks."""
+        # The longest axis is innermost: rows are long, and what lies outside them is done seldom.
         order = tuple(int(a) for a in np.argsort(design.shape, kind="stable"))
         return cls(design.crossing, order, design.masks or ())
 
@@ -68,10 +68,13 @@ class Faces:
     @cached_property
     def sets(self) -> tuple[AxisSet, ...]:
         """The faces, sets of places in the order of the pass; those only read come last."""
-        return (*self.summed, *_largest({self._in_order(m.axes) for m in self.masks}, self.summed))
+        return (
+            *self.summed_sets,
+            *_largest({self._in_order(m.axes) for m in self.masks}, self.summed_sets),
+        )
 
     @cached_property
-    def summed(self) -> tuple[AxisSet, ...]:
+    def summed_sets(self) -> tuple[AxisSet, ...]:
         """The faces that margins are summed from, none inside another."""
         return _largest({self._places(block) for block in self.design.blocks})
 
@@ -87,13 +90,11 @@ class Faces:
             ordered = mask.possible.transpose([mask.axes.index(self.order[p]) for p in places])
             wide = [self.sizes[p] if p in places else 1 for p in self.sets[f]]
             self.view(faces, f)[...] += np.where(ordered, 0.0, IMPOSSIBLE).reshape(wide)
-        return self._moved(faces)
+        return self._to_device(faces)
 
-    def closed(self, faces: Any) -> Any:
+    def with_zeros(self, faces: Any) -> Any:
         """Values on the faces, with structural zeros."""
-        if self.zeros is not None:
-            faces = faces + self.zeros
-        return faces
+        return faces if self.zeros is None else faces + self.zeros
 
     @cached_property
     def offsets(self) -> Whole:
@@ -108,8 +109,8 @@ class Faces:
 
     def spread(self, values: Real) -> Real:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
-        values = self.lift.widened(values)
-        if self._order is not None:
+        values = self.lift.as_public_cells(values)
+        if self._order is not None:  # the common case, every block a face: one gather is enough
             laid: Real = values[self._order[0]]
             return laid
         faces = np.zeros_like(values, shape=self.n)
@@ -117,22 +118,22 @@ class Faces:
             wide = values[self.design.slice_of(k)].reshape(block.shape)
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
-                    wide = self._taken(wide, level, a)
+                    wide = self._spread_groups(wide, level, a)
             self.view(faces, self._home[k])[...] += self._laid(wide, self._home[k])
         return faces
 
-    def published(self, faces: Real) -> Real:
+    def to_published(self, faces: Real) -> Real:
         """Published values summed from the faces: the adjoint of `spread`."""
         if self._order is not None:
-            return self.lift.taken(faces[self._order[1]])
+            return self.lift.from_public_cells(faces[self._order[1]])
         values = np.empty_like(faces, shape=self.design.n_published)
         for k, block in enumerate(self.design.blocks):
-            summed = self._summed(faces, self._home[k], block)
+            summed = self._sum_face(faces, self._home[k], block)
             for a, level in enumerate(block.levels):
                 if level is not None and not level.is_identity:
-                    summed = self._summed_up(summed, level, a)
+                    summed = self._sum_groups(summed, level, a)
             values[self.design.slice_of(k)] = summed.ravel()
-        return self.lift.taken(values)
+        return self.lift.from_public_cells(values)
 
     @cached_property
     def _home(self) -> list[int]:
@@ -141,31 +142,31 @@ class Faces:
         found = []
         for block in self.design.blocks:
             inside = [
-                f for f, face in enumerate(self.summed) if set(self._places(block)) <= set(face)
+                f
+                for f, face in enumerate(self.summed_sets)
+                if set(self._places(block)) <= set(face)
             ]
             found.append(min(inside, key=lambda f: length[f]))
         return found
 
-    def _moved(self, values: Array) -> Any:
+    def _to_device(self, values: Array) -> Any:
         """An array where the passes compute."""
         return values
 
     @cached_property
     def _order(self) -> tuple[Any, Any] | None:
         """The published cells in the order of the faces, and back, where every block is a face."""
-        are_faces = all(map(self._is_face, self.design.blocks))
-        if self.n != self.design.n_published or not are_faces:
+        for block in self.design.blocks:
+            is_flat = all(level is None or level.is_identity for level in block.levels)
+            if not is_flat or self._places(block) not in self.summed_sets:
+                return None
+        if self.n != self.design.n_published:
             return None
         order = np.empty(self.n, dtype=np.int64)
         for k, block in enumerate(self.design.blocks):
             cells = int(self.design.offsets[k]) + np.arange(block.size).reshape(block.shape)
             order[self._slice(self._home[k])] = self._laid(cells, self._home[k]).ravel()
-        return self._moved(order), self._moved(np.argsort(order))
-
-    def _is_face(self, block: Block) -> bool:
-        """Whether a block is a face at the level of all categories."""
-        is_flat = all(level is None or level.is_identity for level in block.levels)
-        return is_flat and self._places(block) in self.summed
+        return self._to_device(order), self._to_device(np.argsort(order))
 
     def _places(self, block: Block) -> AxisSet:
         return self._in_order([a for a, level in enumerate(block.levels) if level is not None])
@@ -174,11 +175,11 @@ class Faces:
         """Where axes of the design come in the order of the pass."""
         return tuple(p for p, a in enumerate(self.order) if a in axes)
 
-    def _taken(self, wide: Real, level: Level, a: int) -> Real:
+    def _spread_groups(self, wide: Real, level: Level, a: int) -> Real:
         """Values of groups along an axis as values of its categories."""
         return take_groups(wide, level.group, a)
 
-    def _summed_up(self, values: Real, level: Level, a: int) -> Real:
+    def _sum_groups(self, values: Real, level: Level, a: int) -> Real:
         """Values of categories along an axis, summed into groups."""
         return sum_groups(values, level.group, a)
 
@@ -194,7 +195,7 @@ class Faces:
         ordered = wide.transpose(self.order)
         return ordered.reshape([ordered.shape[p] for p in self.sets[f]])
 
-    def _summed(self, faces: Real, f: int, block: Block) -> Real:
+    def _sum_face(self, faces: Real, f: int, block: Block) -> Real:
         """A face summed over the variables that a block leaves out, over the design's axes."""
         face, kept = self.sets[f], self._places(block)
         gone = tuple(i for i, p in enumerate(face) if p not in kept)

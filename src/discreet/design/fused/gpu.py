@@ -17,7 +17,7 @@ from discreet.design.fused.devices import check_device, cupy, has_gpu, require_g
 from discreet.design.fused.faces import Faces
 from discreet.design.fused.links import POSITIVE, CellFormula
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.fused.passes import FusedPass, Passes, Sums, walked
+from discreet.design.fused.passes import FusedPass, MarginSums, Passes, in_walking_order
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError
 
@@ -33,7 +33,7 @@ class GpuFaces(Faces):
         faces = super().of(design)
         return replace(faces, lift=faces.lift.on_gpu(cupy()))
 
-    def _moved(self, values: Any) -> Any:
+    def _to_device(self, values: Any) -> Any:
         return cupy().asarray(values)
 
     @cached_property
@@ -46,13 +46,13 @@ class GpuFaces(Faces):
             if not level.is_identity
         }
 
-    def _taken(self, wide: Any, level: Level, a: int) -> Any:
-        return self._multiplied(wide, self._groups[level].T, a)
+    def _spread_groups(self, wide: Any, level: Level, a: int) -> Any:
+        return self._multiply(wide, self._groups[level].T, a)
 
-    def _summed_up(self, values: Any, level: Level, a: int) -> Any:
-        return self._multiplied(values, self._groups[level], a)
+    def _sum_groups(self, values: Any, level: Level, a: int) -> Any:
+        return self._multiply(values, self._groups[level], a)
 
-    def _multiplied(self, values: Any, matrix: Any, a: int) -> Any:
+    def _multiply(self, values: Any, matrix: Any, a: int) -> Any:
         cp = cupy()
         return cp.moveaxis(cp.tensordot(values, matrix, axes=(a, 0)), -1, a)
 
@@ -76,7 +76,7 @@ class GpuPass(Passes):
 
     def _laid(self, *tables: Real | None) -> tuple[Any, ...]:
         *others, longest = self.faces.order
-        laid = walked(self.design, (longest, *others), tables)
+        laid = in_walking_order(self.design, (longest, *others), tables)
         on_card = {id(table): cupy().asarray(table) for table in laid}
         return tuple(on_card[id(table)] for table in laid)
 
@@ -99,7 +99,7 @@ class GpuPass(Passes):
         """A scalar product."""
         return float(a @ b)
 
-    def _sums(self, kind: str, nu: Any, direction: Any = None) -> Sums:
+    def _sums(self, kind: str, nu: Any, direction: Any = None) -> MarginSums:
         cp = cupy()
         source, module = self._source(kind), _module(self._source(kind).text)
         s, v = self._at(nu)
@@ -121,15 +121,15 @@ class GpuPass(Passes):
                 (group.beside * group.along,),
                 (*read, rows, np.int32(length)),
             )
-        margins = self._published(sums.sum(axis=0), rows)
-        return Sums(margins, float(potential.sum()) if kind == "table" else 0.0)
+        margins = self._margins(sums.sum(axis=0), rows)
+        return MarginSums(margins, float(potential.sum()) if kind == "table" else 0.0)
 
-    def _steepest(self, where: Any, largest: Any) -> Sums:
+    def _steepest(self, where: Any, largest: Any) -> MarginSums:
         """The largest gradient, from that of each thread's cells and its place on the long axis."""
         thread = int(largest.argmax())
         outer, length = thread % math.prod(self.faces.sizes[:-1]), self.faces.sizes[-1]
         place = outer * length + int(where[thread])
-        return Sums(where[:0], largest=float(largest[thread]), place=place)
+        return MarginSums(where[:0], largest=float(largest[thread]), place=place)
 
     def _on_faces(self, nu: Any) -> tuple[Any, Any]:
         return self._operands(nu, True)
@@ -142,7 +142,7 @@ class GpuPass(Passes):
         cp = cupy()
         faces, last = self.faces.spread(values), len(self.faces.sizes) - 1
         if closed:
-            faces = self.faces.closed(faces)
+            faces = self.faces.with_zeros(faces)
         s, columns = cp.zeros(self.faces.sizes[:-1]), []
         for f, face in enumerate(self.faces.sets):
             view = self.faces.view(faces, f)
@@ -154,12 +154,12 @@ class GpuPass(Passes):
             columns.append(cp.zeros((self.faces.sizes[-1], 0)))
         return s, cp.ascontiguousarray(cp.concatenate(columns, axis=1))
 
-    def _published(self, sums: Any, rows: Any) -> Any:
+    def _margins(self, sums: Any, rows: Any) -> Any:
         """Published values from the sums over the long axis and the rows of the others."""
         cp = cupy()
         table, last = sums.reshape(self.faces.sizes[:-1]), len(self.faces.sizes) - 1
         faces, start = cp.empty(self.faces.n), 0
-        for f, face in enumerate(self.faces.summed):
+        for f, face in enumerate(self.faces.summed_sets):
             view = self.faces.view(faces, f)
             if last in face:
                 width = view.size // self.faces.sizes[-1]
@@ -168,14 +168,14 @@ class GpuPass(Passes):
             else:
                 gone = tuple(p for p in range(last) if p not in face)
                 view[...] = table.sum(axis=gone)
-        return self.faces.published(faces)
+        return self.faces.to_published(faces)
 
 
 def cuda_source(faces: Faces, formula: CellFormula) -> CudaSource:
     """The kernels of one pass: for the faces that hold the longest axis, without it."""
     last = len(faces.sizes) - 1
     long = tuple(face[:-1] for face in faces.sets if last in face)
-    n_summed = sum(last in face for face in faces.summed)
+    n_summed = sum(last in face for face in faces.summed_sets)
     return CudaSource(faces.sizes, long, n_summed, formula)
 
 
@@ -184,8 +184,7 @@ def _module(text: str) -> Any:
     return cupy().RawModule(code=text, options=("-std=c++17",))
 
 
-WORTH_A_GPU = 20_000_000
-"""Inner cells from which a graphics processor saves more than its kernels take to compile."""
+WORTH_A_GPU = 20_000_000  # inner cells that make up for compiling kernels
 
 
 def passes_over(

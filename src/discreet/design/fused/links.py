@@ -19,7 +19,7 @@ class Stored(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Link:
+class CellLink:
     r"""How a cell of the table follows from the sum over its faces, :math:`y = \varphi(s + qt)`.
 
     Faces that hold factors have a starting table of factors, :math:`y = s\,e^t`. Formulas are
@@ -53,7 +53,7 @@ class Link:
         return np.maximum(moved, 0.0) if self.name == "positive" else np.asarray(moved)
 
 
-POSITIVE = Link(
+POSITIVE = CellLink(
     "positive",
     "+",
     "-1e200",
@@ -62,7 +62,7 @@ POSITIVE = Link(
     potential="0.5 * y * y",
     gradient="by if by > 0.0 else (-by if at > 0.0 else 0.0)",
 )
-EXPONENTIAL = Link(
+EXPONENTIAL = CellLink(
     "exponential",
     "*",
     "0.0",
@@ -71,7 +71,7 @@ EXPONENTIAL = Link(
     potential="y",
     gradient="(by if by > 0.0 else -by) if at > 0.0 else 0.0",
 )
-LINEAR = Link(
+LINEAR = CellLink(
     "linear",
     "+",
     "-1e200",
@@ -83,7 +83,7 @@ LINEAR = Link(
 LINKS = {link.name: link for link in (POSITIVE, EXPONENTIAL, LINEAR)}
 
 
-def checked_link(link: str, start: Real | None, variance: Real | None) -> Link:
+def checked_link(link: str, start: Real | None, variance: Real | None) -> CellLink:
     """A link by its name; tables that it has no use for are refused."""
     if link not in LINKS:
         raise ParameterError(f"link must be one of {', '.join(LINKS)}, got {link!r}.")
@@ -113,7 +113,7 @@ class CellFormula:
       stored: Tables that are read.
     """
 
-    link: Link
+    link: CellLink
     kind: str
     stored: Stored = Stored()
 

@@ -62,7 +62,7 @@ class NullSpace:
         whole = all(level is None or level.covers_all for levels in used for level in levels)
         return whole and all(k in flat for k in design.root_blocks)
 
-    def preconditioned(self, residual: Real, inverse: Real, ridge: float) -> Real:
+    def precondition(self, residual: Real, inverse: Real, ridge: float) -> Real:
         """An approximate solution.
 
         Unused cells are held on both sides: so it stays positive though their hold is not exact.
@@ -72,20 +72,23 @@ class NullSpace:
           inverse: One over the diagonal of the Hessian.
           ridge: Factor of the ridge.
         """
-        residual, inverse, diagonal = (*map(self.lift.widened, (residual, inverse)), inverse)
+        residual, inverse, diagonal = (
+            *map(self.lift.as_public_cells, (residual, inverse)),
+            inverse,
+        )
         if len(self.unused) == 0:
-            return self.lift.taken(self._answer(residual, inverse, ridge))
+            return self.lift.from_public_cells(self._answer(residual, inverse, ridge))
         among_unused = self._inverse_on_unused(diagonal, inverse, ridge)
         answer = self._answer(residual, inverse, ridge)
         residual = residual - self._on_unused(among_unused @ answer[self.unused])
         answer = self._answer(residual, inverse, ridge)
         held = self._on_unused(among_unused @ answer[self.unused])
-        return self.lift.taken(answer - self._answer(held, inverse, ridge))
+        return self.lift.from_public_cells(answer - self._answer(held, inverse, ridge))
 
     def _answer(self, residual: Real, inverse: Real, ridge: float) -> Real:
         """An approximate solution if all cells were used."""
-        rest = self._is_flat * inverse * (residual - self._plain.part(residual))
-        return rest - self._plain.part(rest) + self._on_null_space(residual) / ridge
+        rest = self._is_flat * inverse * (residual - self._plain_projection.part(residual))
+        return rest - self._plain_projection.part(rest) + self._on_null_space(residual) / ridge
 
     def _on_unused(self, values: Real) -> Real:
         found = np.zeros_like(values, shape=self.design.n_published)
@@ -113,30 +116,26 @@ class NullSpace:
         for row in identity:
             one = self._on_unused(row)
             null.append(self._on_null_space(one)[self.unused])
-            rest.append((one - self._plain.part(one))[self.unused])
+            rest.append((one - self._plain_projection.part(one))[self.unused])
         return np.array(null), np.array(rest), identity
 
     def _on_null_space(self, residual: Real) -> Real:
         """The answer of the ridge alone: both kinds of values in turn, the same back as forth."""
         if self._coarse is None:
             return self._answer_to_contradictions(residual)
-        answer = self._answer_to_differences(residual)
+        differences, sums, scale = self._coarse
+        # Begun and ended with differences, so that the sweeps are a symmetric operator, as
+        # conjugate gradients need of a preconditioner.
+        answer: Real = sums @ (scale * (differences @ residual))
         for _ in range(_SWEEPS):
             left = residual - answer / self._weight_of_cell
             answer = answer + self._answer_to_contradictions(left)
             left = residual - answer / self._weight_of_cell
-            answer = answer + self._answer_to_differences(left)
+            answer = answer + sums @ (scale * (differences @ left))
         return answer
 
     def _answer_to_contradictions(self, residual: Real) -> Real:
-        return self._weight_of_cell * self._weighted.part(residual)
-
-    def _answer_to_differences(self, residual: Real) -> Real:
-        if self._coarse is None:
-            return np.zeros_like(residual)
-        differences, sums, scale = self._coarse
-        answer: Real = sums @ (scale * (differences @ residual))
-        return answer
+        return self._weight_of_cell * self._weighted_projection.part(residual)
 
     def on_gpu(self) -> NullSpace:
         """The same for vectors that lie on a graphics processor."""
@@ -146,26 +145,24 @@ class NullSpace:
         moved = NullSpace(self.lift.on_gpu(cupy), self.weights, cupy.asarray(self.unused))
         if len(self.unused):
             moved.__dict__["_of_unused"] = tuple(map(cupy.asarray, self._of_unused))
-        moved.__dict__["_plain"] = self._plain.on_gpu()
-        moved.__dict__["_weighted"] = self._weighted.on_gpu()
+        for name in ("_plain_projection", "_weighted_projection"):
+            moved.__dict__[name] = getattr(self, name).on_gpu()
         for name in ("_weight_of_cell", "_is_flat"):
             moved.__dict__[name] = cupy.asarray(getattr(self, name))
+        moved.__dict__["_coarse"] = self._coarse
         if self._coarse is not None:
-            differences, sums, scale = self._coarse
-            matrices = csr_matrix(differences), csr_matrix(sums)
-            moved.__dict__["_coarse"] = *matrices, cupy.asarray(scale)
-        else:
-            moved.__dict__["_coarse"] = None
+            *matrices, scale = self._coarse
+            moved.__dict__["_coarse"] = *map(csr_matrix, matrices), cupy.asarray(scale)
         return moved
 
     @cached_property
-    def _plain(self) -> Contradictions:
+    def _plain_projection(self) -> Contradictions:
         return Contradictions(self.design, tuple(float(weight > 0) for weight in self.weights))
 
     @cached_property
-    def _weighted(self) -> Contradictions:
+    def _weighted_projection(self) -> Contradictions:
         is_even = len({weight for weight in self.weights if weight}) == 1
-        return self._plain if is_even else Contradictions(self.design, self.weights)
+        return self._plain_projection if is_even else Contradictions(self.design, self.weights)
 
     @cached_property
     def _weight_of_cell(self) -> Real:
@@ -190,7 +187,7 @@ class NullSpace:
         rows, columns, entries, start = [], [], [], 0
         for k, source in pairs:
             size = self.design.blocks[k].size
-            parts, above = self.design.coarsened(source, k)
+            parts, above = self.design.block_coarsening(source, k)
             rows += [start + np.arange(size), start + above - self.design.offsets[k]]
             columns += [int(self.design.offsets[k]) + np.arange(size), parts]
             entries += [np.ones(size), -np.ones(len(parts))]

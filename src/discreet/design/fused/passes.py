@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet import __version__
-from discreet.arrays import Real, Unsigned64
+from discreet.arrays import Real
 from discreet.design.base import dot
 from discreet.design.fused.devices import processors
 from discreet.design.fused.faces import Faces, Place
@@ -36,7 +36,7 @@ from discreet.design.support import spread
 Piece = tuple[int, int, int, int]
 
 
-class Sums(NamedTuple):
+class MarginSums(NamedTuple):
     """What a pass over the table leaves behind.
 
     Attributes:
@@ -52,11 +52,9 @@ class Sums(NamedTuple):
     place: int = 0
 
 
-LARGEST_ROWS = 128 * 1024
-"""Bytes of rows that the innermost loops go through again and again: what a core keeps near."""
-SHORTEST_ROW = 64
-WORTH_A_THREAD = 500_000
-"""Cells that make a second piece of work worth its thread."""
+LARGEST_ROWS = 128 * 1024  # bytes that the innermost loops go through again: what a core keeps near
+SHORTEST_ROW = 64  # categories; shorter rows would spend their time on the loops around them
+WORTH_A_THREAD = 500_000  # cells that make a second piece of work worth its thread
 MOST_PIECES = 16
 
 
@@ -120,10 +118,10 @@ class Passes(ABC):
         """A scalar product."""
 
     @abstractmethod
-    def _sums(self, kind: str, nu: Any, direction: Any = None) -> Sums:
+    def _sums(self, kind: str, nu: Any, direction: Any = None) -> MarginSums:
         """One pass; see `CellFormula` for its kinds."""
 
-    def table(self, nu: Any) -> Sums:
+    def table(self, nu: Any) -> MarginSums:
         r"""Margins of :math:`y = \varphi(s + qX\nu)`, and its potential."""
         return self._run("table", nu)
 
@@ -158,7 +156,7 @@ class Passes(ABC):
             self._point = nu, self._on_faces(nu)
         return self._point[1]
 
-    def _run(self, kind: str, nu: Any, direction: Any = None) -> Sums:
+    def _run(self, kind: str, nu: Any, direction: Any = None) -> MarginSums:
         self.n_passes += 1
         return self._sums(kind, nu, direction)
 
@@ -178,7 +176,7 @@ class FusedPass(Passes):
         return Faces.of(design)
 
     def _laid(self, *tables: Real | None) -> tuple[Real, ...]:
-        return walked(self.design, self.faces.order, tables)
+        return in_walking_order(self.design, self.faces.order, tables)
 
     def to_device(self, values: Any) -> Any:
         """The values as they are."""
@@ -192,10 +190,12 @@ class FusedPass(Passes):
         """A scalar product on one core."""
         return dot(a, b)
 
-    def _sums(self, kind: str, nu: Real, direction: Real | None = None) -> Sums:
+    def _sums(self, kind: str, nu: Real, direction: Real | None = None) -> MarginSums:
         at = self._at(nu)
-        by = at[:0] if direction is None else self._by(kind, direction)
-        run = compiled(self._source(kind))
+        by = at[:0] if direction is None else self.faces.spread(direction)
+        if kind == "gradient":  # no gradient moves structural zeros
+            by = self.faces.with_zeros(by)
+        run = compile_pass(self._source(kind))
         done = self._map(lambda piece: self._piece(run, at, by, piece))
         total = next(done)
         for more in done:
@@ -203,22 +203,17 @@ class FusedPass(Passes):
             margins += more.margins
             potential = total.potential + more.potential
             top = max(total, more, key=lambda sums: sums.largest)
-            total = Sums(margins, potential, top.largest, top.place)
-        return total._replace(margins=self.faces.published(total.margins))
+            total = MarginSums(margins, potential, top.largest, top.place)
+        return total._replace(margins=self.faces.to_published(total.margins))
 
     def _on_faces(self, nu: Real) -> Real:
-        at: Real = self.faces.closed(self.faces.spread(nu))
+        at: Real = self.faces.with_zeros(self.faces.spread(nu))
         if self.link.joins == "*":
             with np.errstate(over="ignore"):  # a step too far, which its potential tells
                 at = np.exp(at)
         return at
 
-    def _by(self, kind: str, direction: Real) -> Real:
-        """The direction on the faces; no gradient moves structural zeros."""
-        faces = self.faces.spread(direction)
-        return self.faces.closed(faces) if kind == "gradient" else faces
-
-    def _map(self, work: Callable[[Piece], Sums]) -> Iterator[Sums]:
+    def _map(self, work: Callable[[Piece], MarginSums]) -> Iterator[MarginSums]:
         """The pieces of a pass, in order, on as many threads as there are."""
         if len(self._pieces) == 1 or self.threads == 1:
             yield from map(work, self._pieces)
@@ -226,11 +221,13 @@ class FusedPass(Passes):
         with ThreadPoolExecutor(self.threads) as pool:
             yield from pool.map(work, self._pieces)
 
-    def _piece(self, run: Run, at: Real, by: Real, piece: Piece) -> Sums:
-        """Sums of all faces over one part of the table."""
+    def _piece(self, run: Run, at: Real, by: Real, piece: Piece) -> MarginSums:
+        """MarginSums of all faces over one part of the table."""
         sums, potential, largest, place = np.zeros(self.faces.n), 0.0, 0.0, 0
         rows = [np.empty((len(self.faces.sizes), self._row)) for _ in range(3)]
-        known = (at, by, *self._tables, sums, self._offsets, self._sizes)
+        # Unsigned sizes: positions are never negative, and a loop need not look for that.
+        sizes = np.array(self.faces.sizes, dtype=np.uint64)
+        known = (at, by, *self._tables, sums, self.faces.offsets.astype(np.uint64), sizes)
         first, last, *beside = piece
         for start in range(first, last, self._row):
             ends = np.array([start, min(start + self._row, last), *beside], dtype=np.uint64)
@@ -238,27 +235,16 @@ class FusedPass(Passes):
             potential += added
             if top > largest:
                 largest, place = top, int(there)
-        return Sums(sums, potential, largest, place)
-
-    @cached_property
-    def _sizes(self) -> Unsigned64:
-        return np.array(self.faces.sizes, dtype=np.uint64)
-
-    @cached_property
-    def _offsets(self) -> Unsigned64:
-        return self.faces.offsets.astype(np.uint64)
+        return MarginSums(sums, potential, largest, place)
 
     @cached_property
     def _row(self) -> int:
         """Length of the rows: what is read and written inside the last outer loop stays near."""
         last = len(self.faces.sizes) - 1
-        near = sum(
-            math.prod(self.faces.sizes[p] for p in face[:-1])
-            if face[-2:] == (last - 1, last)
-            else 1
-            for face in self.faces.sets
-            if last in face
-        )
+        near = 0  # rows of faces: one, or one for each turn of the last outer loop
+        for face in (face for face in self.faces.sets if last in face):
+            outer = face[:-1] if face[-2:] == (last - 1, last) else ()
+            near += math.prod(self.faces.sizes[p] for p in outer)
         longest = LARGEST_ROWS // (16 * max(near, 1))
         return min(max(longest, SHORTEST_ROW), self.faces.sizes[-1])
 
@@ -269,17 +255,15 @@ class FusedPass(Passes):
         beside, length = (1, *self.faces.sizes)[-2:]
         along = max(min(wanted, length // SHORTEST_ROW), 1)
         across = max(min(wanted // along, beside), 1)
-        return [
-            (*part, *other) for other in _parts(beside, across) for part in _parts(length, along)
-        ]
+        parts = itertools.product(_parts(beside, across), _parts(length, along))
+        return [(*part, *other) for other, part in parts]
 
     def _source(self, kind: str) -> PassSource:
-        faces = self.faces
-        n_axes, n_summed = len(faces.sizes), len(faces.summed)
-        return PassSource(n_axes, faces.sets, n_summed, self.formula(kind))
+        n_axes, n_summed = len(self.faces.sizes), len(self.faces.summed_sets)
+        return PassSource(n_axes, self.faces.sets, n_summed, self.formula(kind))
 
 
-def walked(
+def in_walking_order(
     design: StructuredDesign, order: tuple[int, ...], tables: tuple[Real | None, ...]
 ) -> tuple[Real, ...]:
     """Tables of inner cells in the order in which a pass walks the crossing, zero where none is.
@@ -312,7 +296,7 @@ import numba
 @numba.njit(cache=True, nogil=True, boundscheck=False, fastmath={fast})
 '''
 _FAST = '{"reassoc", "contract", "nsz", "nnan"}'
-"""Sums may be taken in another order, the same one every time; zeros have no sign."""
+"""MarginSums may be taken in another order, the same one every time; zeros have no sign."""
 
 
 def folder() -> Path:
@@ -324,17 +308,23 @@ def folder() -> Path:
 
 
 @functools.cache
-def compiled(source: PassSource) -> Run:
+def compile_pass(source: PassSource) -> Run:
     """The pass as machine code; its text lies in `folder()` for whoever wants to read it."""
     text = _HEAD.format(version=__version__, fast=_FAST) + source.text + "\n"
     name = "pass_" + hashlib.sha256(text.encode()).hexdigest()[:16]
+    path = folder() / f"{name}.py"
     try:
-        path = _written(folder(), name, text)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text() != text:
+            # Written beside and moved into place: other processes may read it at any time.
+            part = path.with_suffix(f".{os.getpid()}.part")
+            part.write_text(text)
+            part.replace(path)
     except OSError:  # no folder that can be written: compile without keeping
-        return _compiled_here(text)
+        return _compile_here(text)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        return _compiled_here(text)
+        return _compile_here(text)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # compiled code on disk asks for its module by name
     spec.loader.exec_module(module)
@@ -342,17 +332,7 @@ def compiled(source: PassSource) -> Run:
     return run
 
 
-def _written(home: Path, name: str, text: str) -> Path:
-    home.mkdir(parents=True, exist_ok=True)
-    path = home / f"{name}.py"
-    if not path.exists() or path.read_text() != text:
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(text)
-        part.replace(path)
-    return path
-
-
-def _compiled_here(text: str) -> Run:
+def _compile_here(text: str) -> Run:
     space: dict[str, Any] = {}
     exec(text.replace("cache=True, ", ""), space)
     run: Run = space["run"]

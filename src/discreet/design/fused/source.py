@@ -78,8 +78,8 @@ class PassSource:
             ends = "j0, j1" if level == self.levels - 1 else f"n{level}"
             yield pad + f"for i{level} in range({ends}):"
             yield from self._level(level + 1, indent + 1)
-            if self._collects(level):
-                yield from (pad + line for line in self._hand_out(level))
+            if self._collects(level):  # faces complete here take what was collected below
+                yield from (pad + line for line in self._give(level, f"a[{level}, k]"))
 
     def _gather(self, level: int) -> Iterator[str]:
         """What joins the sum at this level: scalars, and rows unless the row itself comes next."""
@@ -88,12 +88,11 @@ class PassSource:
             terms = [f"{stream}[{self._index(f)}]" for f in own]
             before = [f"{scalar}{level - 1}"] if level else ["1.0" if joins == "*" else "0.0"]
             yield f"{scalar}{level} = " + f" {joins} ".join([*before, *terms])
-            if stream == "nu" and level and own:
+            if stream == "nu" and level and own:  # a structural zero: no cell below it counts
                 yield f"if {scalar}{level} <= {self.formula.link.nothing}: continue"
-            if level < self.levels:
+            if level < self.levels and self._complete(level, inner=True, stream=stream):
                 rows = self._row_terms(level, stream, row)
-                if self._has_own_row(level, stream):
-                    yield f"for k in range(m): {row}[{level}, k] = " + f" {joins} ".join(rows)
+                yield f"for k in range(m): {row}[{level}, k] = " + f" {joins} ".join(rows)
 
     def _row(self) -> Iterator[str]:
         """The innermost loop: a row of the table, and where it goes."""
@@ -111,7 +110,7 @@ class PassSource:
         if not self.formula.is_summed:
             yield from self._find_largest()
             return
-        if self.formula.kind == "table":
+        if self.formula.kind == "table":  # in a loop of its own: the one above has no running sum
             yield "for k in range(m):"
             yield from ("    " + line for line in self._read())
             yield "    y = t[k]"
@@ -127,6 +126,7 @@ class PassSource:
 
     def _find_largest(self) -> Iterator[str]:
         """The largest of a row, and where it lies when it is the largest so far."""
+        # The place is looked for only then: the loop over every cell keeps a maximum and no branch.
         yield "top = largest"
         yield "for k in range(m): top = t[k] if t[k] > top else top"
         yield "if top > largest:"
@@ -134,16 +134,12 @@ class PassSource:
         yield "    for k in range(m):"
         yield "        if t[k] == top: place = row + k"
 
-    def _hand_out(self, level: int) -> Iterator[str]:
-        """Sums of the faces that are complete at this level, from what was collected below it."""
-        yield from self._give(level, f"a[{level}, k]")
-
     def _give(self, level: int, source: str) -> Iterator[str]:
         """Hand a row to the sums of faces that are complete here, and to the collector above."""
-        rows = [
-            f"out[{self._index(f)} + k]" for f in self._complete(level, inner=True, stream="out")
-        ]
-        above = self._collector(level - 1)
+        own = self._complete(level, inner=True, stream="out")
+        rows = [f"out[{self._index(f)} + k]" for f in own]
+        # The nearest loop outside that collects; loops between hand nothing out themselves.
+        above = next((j for j in range(level - 1, -1, -1) if self._collects(j)), None)
         if above is not None:
             rows.append(f"a[{above}, k]")
         scalars = self._complete(level, inner=False, stream="out")
@@ -164,26 +160,14 @@ class PassSource:
 
     def _row_terms(self, level: int, stream: str, row: str) -> list[str]:
         """What makes up the row at a level: the row so far, and the faces complete here."""
-        own = [
-            f"{stream}[{self._index(f)} + k]"
-            for f in self._complete(level, inner=True, stream=stream)
-        ]
-        above = next((j for j in range(level - 1, -1, -1) if self._has_own_row(j, stream)), None)
+        complete = [self._complete(j, inner=True, stream=stream) for j in range(level + 1)]
+        own = [f"{stream}[{self._index(f)} + k]" for f in complete[level]]
+        above = next((j for j in range(level - 1, -1, -1) if complete[j]), None)
         return own if above is None else [f"{row}[{above}, k]", *own]
-
-    def _has_own_row(self, level: int, stream: str) -> bool:
-        return bool(self._complete(level, inner=True, stream=stream))
 
     def _collects(self, level: int) -> bool:
         """Whether faces complete at this level wait for what lies below it."""
-        return bool(
-            self._complete(level, inner=True, stream="out")
-            or self._complete(level, inner=False, stream="out")
-        )
-
-    def _collector(self, level: int) -> int | None:
-        """The nearest level, from here outwards, that collects."""
-        return next((j for j in range(level, -1, -1) if self._collects(j)), None)
+        return any(self._complete(level, inner=inner, stream="out") for inner in (True, False))
 
     def _complete(self, level: int, *, inner: bool, stream: str) -> list[int]:
         """Faces whose outer axes all run at this level and not before it."""
@@ -193,11 +177,9 @@ class PassSource:
         return [
             f
             for f, face in enumerate(faces)
-            if (self.levels in face) == inner and self._depth(face) == level
+            if (self.levels in face) == inner
+            and max((p + 1 for p in face if p < self.levels), default=0) == level
         ]
-
-    def _depth(self, face: AxisSet) -> int:
-        return max((p + 1 for p in face if p < self.levels), default=0)
 
     def _index(self, f: int) -> str:
         """Position of a face's cell, or of the first cell of its row."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.arrays import Array
 from discreet.design.axis import Level
-from discreet.design.formula import Block, Margins, parse, resolve, shown
+from discreet.design.formula import Block, Margins, margin_name, parse, resolve
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
 from discreet.noise.entropy import perturbation_table
@@ -167,7 +167,7 @@ class Cells:
           table: Its name: `"region*sex"`, `"region:sex"` or `[("region", "sex")]`.
         """
         design = protected.design
-        design = design.structured("tables to choose")
+        design = design.require_variables("tables to choose")
         block, number = _place(design, table)
         found = cls(protected, number, tuple(lev for lev in block.levels if lev is not None))
         if protected.hidden[found.where].any():
@@ -207,7 +207,7 @@ class Cells:
     @property
     def _design(self) -> StructuredDesign:
         design = self.protected.design
-        return design.structured("tables")
+        return design.require_variables("tables")
 
 
 def block_array(design: StructuredDesign, k: int, values: Array) -> Array:
@@ -225,11 +225,11 @@ def _place(design: StructuredDesign, table: Margins) -> tuple[Block, int]:
     if len(blocks) > 1:
         names = ", ".join(block.name for block in blocks)
         raise ParameterError(
-            f"{shown(term)} stands for several tables ({names}). Name the level of each variable, "
-            "as in 'region[county]*sex'."
+            f"{margin_name(term)} stands for several tables ({names}). Name the level of each "
+            "variable, as in 'region[county]*sex'."
         )
     published = [block.levels for block in design.blocks]
     if blocks[0].levels not in published:
         names = ", ".join(block.name for block in design.blocks)
-        raise DesignError(f"{shown(term)} is not published. Published tables are: {names}.")
+        raise DesignError(f"{margin_name(term)} is not published. Published tables are: {names}.")
     return blocks[0], published.index(blocks[0].levels)

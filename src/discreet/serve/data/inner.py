@@ -82,7 +82,7 @@ class InnerTable:
                 "with a method that releases them (safe, small-count-rounding with "
                 "force_inner = true), or fit it: [fit] in the recipe."
             )
-        design = release.design.structured("variables to make tables of")
+        design = release.design.require_variables("variables to make tables of")
         kept = np.flatnonzero(release.y)
         codes = tuple(
             leaves.astype(np.min_scalar_type(len(axis)))

@@ -182,7 +182,7 @@ def names_of(recipe: Recipe) -> list[str]:
 def axis_named(recipe: Recipe, name: str, data: Microdata) -> Axis:
     """A variable, from a table that is thrown away; it costs no budget."""
     design = recipe.of([(name,)]).tabulate(data).design
-    return design.structured("variables to offer").axes[0]
+    return design.require_variables("variables to offer").axes[0]
 
 
 def require_keyed(recipe: Recipe) -> None:

@@ -415,7 +415,7 @@ class _RidgeSearch:
     def _by_pieces(self, cells: Whole, of: Callable[[Incidence], Real]) -> Real:
         """A value for each of some inner cells, from lists of the published cells of a few."""
         pieces = np.array_split(cells, len(cells) // _PIECE + 1)
-        return np.concatenate([of(self._path.members.restricted(piece)) for piece in pieces])
+        return np.concatenate([of(self._path.members.restrict(piece)) for piece in pieces])
 
     def _gap(self, loss: float) -> float:
         return (loss - self._bound) / max(loss, self._floor)

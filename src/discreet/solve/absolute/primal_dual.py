@@ -282,7 +282,7 @@ class PrimalDual:
     def _take(self, cells: Whole | slice) -> None:
         """Work on some of the inner cells, and on the published cells that they can change."""
         self._tail = np.empty((0, 0), dtype=np.uint32)  # the last list goes before the next comes
-        members = self.members if isinstance(cells, slice) else self.members.restricted(cells)
+        members = self.members if isinstance(cells, slice) else self.members.restrict(cells)
         self.cells, self._rows = cells, np.array([self._row_sum])
         if not self._row_sum:  # the numbers of published cells of inner cells differ
             self._rows = np.maximum(members.adjoint(np.sign(self.weights[:-1])), 1.0)

@@ -19,7 +19,7 @@ from numba import njit
 
 from discreet.arrays import Real, Whole
 from discreet.design.base import dot
-from discreet.design.incidence import Incidence, Sums, hand_down, sum_up
+from discreet.design.incidence import Incidence, SumArrays, hand_down, sum_up
 from discreet.solve.least_squares.basis import Operator
 from discreet.solve.least_squares.problem import LeastSquaresProblem
 
@@ -161,7 +161,7 @@ def solve_on_cells(
 
 
 @njit(cache=True)
-def _beside(sums: Sums, deviation: Real, image: Real) -> Real:
+def _beside(sums: SumArrays, deviation: Real, image: Real) -> Real:
     """The vector of cells that an image stands for, and the image."""
     n = len(deviation)
     x = np.empty(n + len(image))
@@ -173,7 +173,7 @@ def _beside(sums: Sums, deviation: Real, image: Real) -> Real:
 
 
 @njit(cache=True)
-def _multiply(sums: Sums, deviation: Real, weights: Real, ridge: float, p: Real) -> Real:
+def _multiply(sums: SumArrays, deviation: Real, weights: Real, ridge: float, p: Real) -> Real:
     """The matrix of the ridge problem times a vector of cells with its image."""
     n, image = len(deviation), np.empty_like(weights)
     sum_up(sums, deviation * p[:n], image)

@@ -249,7 +249,7 @@ class UnstoredFit:
     def _in_counts(self, gradient: float, leaves: tuple[int, ...]) -> tuple[float, int | None]:
         """The gradient of an inner cell as the deviation of a published cell, and which one."""
         design, weights = self.design, self.targets.weights
-        found = (design.placed(k, leaves) for k in range(len(design.blocks)))
+        found = (design.locate(k, leaves) for k in range(len(design.blocks)))
         members = [int(design.published_at(k, flat)) for k, (flat, _) in enumerate(found)]
         counting = [k for k in members if weights[k] > 0]
         cells = [k for k in counting if k not in self.targets.held] or counting

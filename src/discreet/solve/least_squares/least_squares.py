@@ -203,7 +203,7 @@ def _inverse_on_chosen_cells(problem: LeastSquaresProblem, structure: Structure)
     if not publishes_every_cell(problem.design, problem.weights):
         return None
     inverse = basis.function(pseudo_inverse)
-    return lambda r: inverse(lift.lift(r))[lift.inner]
+    return lambda r: inverse(lift.to_public_support(r))[lift.inner]
 
 
 class Kind(enum.Enum):
@@ -267,7 +267,7 @@ class Structure:
         n = math.prod(design.shape)
         if n > LARGEST_DENSE or design.n_inner < _CHOSEN * n:
             return None
-        lift = design.completed()
+        lift = design.crossing_with_inner()
         return lift, analyse(lift.design)
 
 

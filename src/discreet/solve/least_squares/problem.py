@@ -254,7 +254,7 @@ class LeastSquaresProblem(Targets):
         means = block_means(self.design, self.weights)
         weights = np.repeat(means, np.diff(lift.design.offsets))
         weights[lift.published] = self.weights
-        z, held = lift.publish(self.z), lift.published[self.held]
+        z, held = lift.to_public_cells(self.z), lift.published[self.held]
         limits = CertificateLimits.of(lift.design, z, weights, held, self.limits.accuracy)
         return replace(self, design=lift.design, z=z, weights=weights, limits=limits)
 
@@ -278,7 +278,7 @@ class LeastSquaresProblem(Targets):
 
 def block_means(design: Design, weights: Real) -> Real:
     """Mean weight of each block; one for a block without cells."""
-    design = design.structured("blocks")
+    design = design.require_variables("blocks")
     n, block = len(design.blocks), design.block_of_cell()
     size = np.bincount(block, minlength=n)
     sums = np.bincount(block, weights=weights, minlength=n)
@@ -300,7 +300,7 @@ def positions_of(design: Design, margins: Exact) -> Whole:
 
 
 def _positions_by_name(design: Design, margins: str | Sequence[str | Sequence[str]]) -> Whole:
-    design = design.structured("margins by name; give published positions")
+    design = design.require_variables("margins by name; give published positions")
     of_levels = {block.levels: k for k, block in enumerate(design.blocks)}
     wanted = resolve(design.axes, parse(margins))
     missing = [block for block in wanted if block.levels not in of_levels]

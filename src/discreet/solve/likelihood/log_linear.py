@@ -190,7 +190,7 @@ def fit_stored(
     needed = _needed_cells(members, z, used, goal)
     groups = members.using(needed, np.zeros(len(members.nested), dtype=bool))
     reduced = reduce_table(groups, z, np.flatnonzero(start > 0), goal)
-    open_members = groups.restricted(reduced.left).compact(reduced.held, reduced.held)
+    open_members = groups.restrict(reduced.left).compact(reduced.held, reduced.held)
     passes = StoredPass(open_members, start[reduced.left])
     newton = passes.newton(reduced.rest[reduced.held], options.max_steps)
 
@@ -340,8 +340,8 @@ def independence(design: StructuredDesign, z: Real, before: Real, used: Mask) ->
         return np.where(used & (z == 0), _CLOSED, 0.0)
     nu = np.zeros(full.n_published)
     for values, sign in ((z, 1.0), (before, -1.0)):
-        nu += sign * _logarithms(full, lift.widened(values), whole, share)
-    return np.where(used, np.where(z > 0, lift.taken(nu), _CLOSED), 0.0)
+        nu += sign * _logarithms(full, lift.as_public_cells(values), whole, share)
+    return np.where(used, np.where(z > 0, lift.from_public_cells(nu), _CLOSED), 0.0)
 
 
 def _logarithms(

@@ -195,7 +195,7 @@ class _PoissonSearch:
         self._cells, used, groups = np.flatnonzero(given.start > 0), loss.weights > 0, given.members
         if not used.all():
             groups = groups.using(used, np.zeros(len(groups.nested), dtype=bool))
-        self._state = PrimalDual(groups.restricted(self._cells), loss.z, loss.weights, POISSON)
+        self._state = PrimalDual(groups.restrict(self._cells), loss.z, loss.weights, POISSON)
         self._bound, self.dual = 0.0, np.zeros(len(loss.z))
         self._slopes = np.zeros(len(self._cells))
         self.steps, self.status = 0, Status.stalled

@@ -17,7 +17,7 @@ from numba import njit
 from discreet.arrays import Mask, Real, Whole, Whole32
 from discreet.design.base import Design, dot
 from discreet.design.fused.links import EXPONENTIAL
-from discreet.design.fused.passes import Sums
+from discreet.design.fused.passes import MarginSums
 from discreet.design.incidence import Incidence
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.least_squares.least_squares import LeastSquares
@@ -65,11 +65,11 @@ class StoredPass:
         """A scalar product."""
         return dot(a, b)
 
-    def table(self, nu: Real) -> Sums:
+    def table(self, nu: Real) -> MarginSums:
         """Margins and sum of the table at a point; `y` holds the table."""
         sums, self._at = np.zeros_like(nu), nu
         total = _table(self._members.index, nu, self._log_start, self.y, sums)
-        return Sums(sums, total)
+        return MarginSums(sums, total)
 
     def change(self, nu: Real, direction: Real) -> Real:
         """Margins of the change along a direction."""
@@ -197,9 +197,9 @@ def reduce_table(members: Incidence, z: Real, open_cells: Whole, slack: float) -
     `members` lists published cells in use only; a deviation within `slack` is no contradiction.
     """
     rest, left, stages = np.append(z, 0.0), open_cells, []
-    current = members.restricted(left)
+    current = members.restrict(left)
     used = np.zeros(len(z), dtype=bool)
-    used[members.ordered] = True
+    used[members.group_cells] = True
     while len(left):
         zero = used & (rest[:-1] <= _REMAINDER * np.abs(z))
         # Zeros first: they settle many cells at once and leave others alone in their margins.
@@ -214,7 +214,7 @@ def reduce_table(members: Incidence, z: Real, open_cells: Whole, slack: float) -
         stages.append(stage)
         keep = np.ones(len(left), dtype=bool)
         keep[place] = False
-        left, current = left[keep], current.restricted(np.flatnonzero(keep))
+        left, current = left[keep], current.restrict(np.flatnonzero(keep))
     held = current.sizes() > 0
     wrong = used & ((rest[:-1] < -slack) | (~held & (rest[:-1] > slack)))
     return Reduction(left, rest[:-1], held, stages, not wrong.any())
@@ -278,9 +278,9 @@ def _drift(groups: Incidence, z: Real, open_cells: Mask) -> Real:
 
     A published cell that no open cell counts in is a proof by itself.
     """
-    members = groups.restricted(np.flatnonzero(open_cells))
+    members = groups.restrict(np.flatnonzero(open_cells))
     empty = np.zeros(len(z), dtype=bool)
-    empty[groups.ordered] = members.sizes()[groups.ordered] == 0
+    empty[groups.group_cells] = members.sizes()[groups.group_cells] == 0
     if (empty & (z > 0)).any():
         return (empty & (z > 0)).astype(np.float64)
     y, drift = np.ones(members.n_inner), np.zeros_like(z)

@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from discreet.arrays import Real
-from discreet.design.incidence import Incidence, Sums, hand_down, sum_up
+from discreet.design.incidence import Incidence, SumArrays, hand_down, sum_up
 from discreet.progress import report
 from discreet.solve.non_negative.held import HeldMargins
 
@@ -43,7 +43,7 @@ _HEAVIEST = 20.0
 # Runs without a gain before the method gives up, and the factor that counts as a gain.
 _PATIENCE = 40
 _GAIN = 0.9
-# Sums of compiled loops may be reordered, which lets processors add several terms at a time.
+# SumArrays of compiled loops may be reordered, which lets processors add several terms at a time.
 _REORDER = {"reassoc", "contract", "nsz"}
 
 
@@ -140,7 +140,7 @@ class BoundedFit:
 
 @njit(cache=True)
 def _write_gradient(
-    sums: Sums, weights: Real, targets: Real, ridge: float, x: Real, g: Real
+    sums: SumArrays, weights: Real, targets: Real, ridge: float, x: Real, g: Real
 ) -> None:
     """Write the gradient at a point; what is left of the targets is rounded as they are."""
     nodes = np.empty_like(weights)
@@ -168,7 +168,7 @@ def _projected_gradient(
 
 @njit(cache=True, fastmath=_REORDER)
 def _multiply_hessian(
-    sums: Sums, weights: Real, ridge: float, g: Real, p: Real, q: Real, nodes: Real
+    sums: SumArrays, weights: Real, ridge: float, g: Real, p: Real, q: Real, nodes: Real
 ) -> tuple[float, float]:
     """Write the Hessian times a direction; returns slope and curvature along the direction."""
     sum_up(sums, p, nodes)
@@ -206,7 +206,7 @@ def _advance(x: Real, g: Real, p: Real, q: Real, size: float, curvature: float) 
 
 @njit(cache=True)
 def bounded_steps(
-    sums: Sums,
+    sums: SumArrays,
     weights: Real,
     targets: Real,
     ridge: float,

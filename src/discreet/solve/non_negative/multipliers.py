@@ -177,7 +177,7 @@ class MarginSums:
         rank[at] = np.arange(len(at))
         codes = design.leaf_positions(np.arange(n)) if len(at) else []
         for k in np.unique(design.block_of_cell()[at]):
-            flat, inside = (np.broadcast_to(v, n) for v in design.placed(int(k), codes))
+            flat, inside = (np.broadcast_to(v, n) for v in design.locate(int(k), codes))
             self._index.append(np.where(inside, rank[design.offsets[k] + flat], len(at)))
 
     def up(self, y: Real) -> Real:

@@ -248,7 +248,7 @@ def write_table(
     Returns:
       The files that were written, by what they hold.
     """
-    target, design = Path(path), table.design.structured("codes, so it cannot be written")
+    target, design = Path(path), table.design.require_variables("codes, so it cannot be written")
     wanted = math.prod(len(axis.levels) + 1 for axis in design.axes)
     if len(design.blocks) != wanted:
         raise DesignError(
