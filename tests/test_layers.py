@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"arrays", "errors", "randomness", "progress", "files", "frames", "registry"}
+    {"arrays", "errors", "parameters", "randomness", "progress", "files", "frames", "registry"}
     | {"accounting", "digests", "moved", "processes"},
     {"design"},
     {"solve", "tables"},

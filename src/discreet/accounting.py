@@ -12,7 +12,6 @@ rounded upwards.
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -20,6 +19,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from discreet.errors import ParameterError
+from discreet.parameters import is_number
 
 
 @dataclass(frozen=True)
@@ -86,29 +86,32 @@ class Total:
     @property
     def epsilon(self) -> float:
         """Sum of ε over the costs that are stated in ε."""
-        return _rounded_up(self._sum(lambda cost: _exact(cost.epsilon)))
+        return _round_up(self._sum(lambda cost: _exact(cost.epsilon)))
 
     @property
     def delta(self) -> float:
         """Sum of δ."""
-        return _rounded_up(self._delta())
+        return _round_up(self._delta())
 
     @property
     def rho(self) -> float:
         """Sum of ρ over the costs that are stated in ρ."""
-        return _rounded_up(self._sum(lambda cost: _exact(cost.rho)))
+        return _round_up(self._sum(lambda cost: _exact(cost.rho)))
 
     def epsilon_at(self, delta: float) -> float:
         """The smallest ε that is proved for everything together at this δ; may be infinite."""
         left = _exact(delta) - self._delta()
         if left < 0:
             return math.inf
-        rest = _rounded_down(left)
+        rest = float(left)
+        if _exact(rest) > left:  # a larger δ would prove a smaller ε than there is
+            rest = math.nextafter(rest, -math.inf)
         converted = rho_to_epsilon(self.rho, rest)
         if math.isinf(converted):
             return converted
         added = _exact(converted) + self._sum(lambda cost: _exact(cost.epsilon))
-        return min(_rounded_up(added), rho_to_epsilon(self._rho_of_all(), rest))
+        rho = self._sum(lambda cost: _exact(cost.rho) + _exact(cost.epsilon) ** 2 / 2)
+        return min(_round_up(added), rho_to_epsilon(_round_up(rho), rest))
 
     def is_within(self, budget: Cost) -> bool:
         """Whether everything together is proved to stay within ε and δ of a budget."""
@@ -116,9 +119,6 @@ class Total:
 
     def _delta(self) -> Fraction:
         return self._sum(lambda cost: _exact(cost.delta))
-
-    def _rho_of_all(self) -> float:
-        return _rounded_up(self._sum(lambda cost: _exact(cost.rho) + _exact(cost.epsilon) ** 2 / 2))
 
     def _sum(self, amount: Callable[[Cost], Fraction]) -> Fraction:
         return sum((number * amount(cost) for cost, number in self.costs), Fraction(0))
@@ -160,8 +160,7 @@ def _gaussians() -> tuple[Any, Any]:
 
 
 def _check(name: str, value: object, above: float) -> None:
-    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < above:  # type: ignore[operator]
+    if not is_number(value) or not 0 <= value < above:  # type: ignore[operator]
         least = "zero or more" if math.isinf(above) else f"zero or more and below {above:g}"
         raise ParameterError(f"{name} must be a finite number, {least}; got {value!r}.")
 
@@ -171,11 +170,6 @@ def _exact(value: float | None) -> Fraction:
     return Fraction(0 if value is None else repr(float(value)))
 
 
-def _rounded_up(value: Fraction) -> float:
+def _round_up(value: Fraction) -> float:
     nearest = float(value)
     return nearest if _exact(nearest) >= value else math.nextafter(nearest, math.inf)
-
-
-def _rounded_down(value: Fraction) -> float:
-    nearest = float(value)
-    return nearest if _exact(nearest) <= value else math.nextafter(nearest, -math.inf)

@@ -27,8 +27,8 @@ def digest(*things: Any) -> bytes:
 
 
 def _pieces(thing: Any) -> Iterator[bytes]:
-    """The contents, part by part, each with its kind in front."""
-    yield _kind(thing)
+    """The contents, part by part, each with its kind in front; numbers are of one kind."""
+    yield b"number:" if _is_number(thing) else type(thing).__qualname__.encode() + b":"
     if isinstance(thing, np.ndarray):
         yield f"{thing.dtype.str}{thing.shape}".encode() + np.ascontiguousarray(thing).tobytes()
     elif isinstance(thing, Mapping):
@@ -45,11 +45,6 @@ def _pieces(thing: Any) -> Iterator[bytes]:
     else:
         yield _single(thing)
     yield b";"
-
-
-def _kind(thing: Any) -> bytes:
-    """What a thing is; numbers are numbers, however they are held."""
-    return b"number:" if _is_number(thing) else type(thing).__qualname__.encode() + b":"
 
 
 def _is_number(thing: Any) -> bool:

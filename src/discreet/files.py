@@ -18,10 +18,7 @@ PARQUET = (".parquet", ".pq")
 def ending_of(path: str | Path, known: Sequence[str], why: str = "") -> str:
     """The ending of a file's name, which says in what format it is written.
 
-    Args:
-      path: The file.
-      known: The endings that can be written.
-      why: Said in the error before the endings.
+    One that is not known is refused; `why` is said before the endings that are.
     """
     name = Path(path).name
     for ending in known:

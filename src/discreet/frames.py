@@ -69,9 +69,8 @@ def is_numeric(kind: pa.DataType) -> bool:
     """Whether an Arrow type holds numbers."""
     import pyarrow as pa
 
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-    )
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
 
 
 def numbers(frame: pa.Table, column: str) -> Array:

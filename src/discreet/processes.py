@@ -7,7 +7,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from types import ModuleType
 from typing import TypeVar
 
@@ -33,21 +32,15 @@ class _Process(multiprocessing.context.SpawnProcess):
     """A process that does not run the main script again, so scripts need no guard."""
 
     def start(self) -> None:
-        with _without_main():
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
             super().start()
+        finally:
+            sys.modules["__main__"] = main
 
 
 class Spawn(multiprocessing.context.SpawnContext):
     """Starts processes that do not run the main script again."""
 
     Process = _Process
-
-
-@contextmanager
-def _without_main() -> Iterator[None]:
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main

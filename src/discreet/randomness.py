@@ -12,6 +12,7 @@ import secrets
 import numpy as np
 
 from discreet.errors import ParameterError
+from discreet.parameters import whole
 
 
 def stream(root: int, step: str) -> np.random.Generator:
@@ -22,10 +23,9 @@ def stream(root: int, step: str) -> np.random.Generator:
     >>> int(stream(1, "protect").integers(100)) == int(stream(1, "protect").integers(100))
     True
     """
-    if isinstance(root, bool) or not isinstance(root, (int, np.integer)) or root < 0:
-        raise ParameterError(f"seed must be a whole number of at least 0, got {root!r}.")
+    seed = whole("seed", root, 0)
     word = int.from_bytes(hashlib.sha256(step.encode()).digest()[:8], "big")
-    return np.random.default_rng(np.random.SeedSequence(int(root), spawn_key=(word,)))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(word,)))
 
 
 def system_integers(n: int, bits: int = 32) -> np.ndarray:

@@ -38,9 +38,8 @@ class Choice:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "parameters", _frozen(self.parameters, f"parameters of {self.name!r}")
-        )
+        parameters = _read_only(self.parameters, f"parameters of {self.name!r}")
+        object.__setattr__(self, "parameters", parameters)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Choice, (self.name, dict(self.parameters))
@@ -86,13 +85,15 @@ class Recipe:
             raise ParameterError("only fitted inner cells can be rounded: name a fitter.")
         if self.zeros != "all" and self.fitter is None:
             raise ParameterError("zeros says what a fit may fill: name a fitter.")
-        _check_fit(self.rounding, self.zeros)
+        check_zeros(self.zeros)
+        if self.rounding is not None and self.rounding not in METHODS:
+            raise UnknownNameError("rounding", self.rounding, METHODS)
         if (self.seed is None) != (self.rounding is None):
             raise ParameterError(
                 "a recipe has a seed exactly when it rounds: give [fit] round and seed, or neither."
             )
-        object.__setattr__(self, "hierarchies", _frozen(self.hierarchies, "hierarchies"))
-        object.__setattr__(self, "magnitude", _frozen(self.magnitude, "magnitude"))
+        for name in ("hierarchies", "magnitude"):
+            object.__setattr__(self, name, _read_only(getattr(self, name), name))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Recipe.from_dict, (self.to_dict(),)
@@ -128,9 +129,9 @@ class Recipe:
             data = data.with_secret(secret)
         table = data if isinstance(data, Table) else self.tabulate(data)
         method = registry.build("method", self.method.name, self.method.parameters)
-        return self.fitted(table.protect(method, unit=self.unit, ledger=ledger, again=again))
+        return self.fit(table.protect(method, unit=self.unit, ledger=ledger, again=again))
 
-    def fitted(self, release: P) -> P:
+    def fit(self, release: P) -> P:
         """A release, or a trial, with the recipe's fit and rounding, if it has any."""
         if self.fitter is None:
             return release
@@ -173,19 +174,21 @@ class Recipe:
         _only(spec, ("tabulate", "protect", "fit"), "section")
         known = ("margins", "support", "hierarchies", *_MAGNITUDE)
         tabulate = _section(spec, "tabulate", known)
-        _refuse_seed(spec.get("protect"))
+        if isinstance(spec.get("protect"), Mapping) and "seed" in spec["protect"]:
+            raise ParameterError(_SEED)
         protect = _section(spec, "protect", ("method", "unit", "parameters"))
         entries = ("fitter", "parameters", "zeros", "round", "seed")
-        fit = None if spec.get("fit") is None else _section(spec, "fit", entries)
+        fit = {} if spec.get("fit") is None else _section(spec, "fit", entries)
+        is_fitted = spec.get("fit") is not None
         return cls(
-            margins=_required(tabulate, "margins", "tabulate"),
-            method=Choice(_required(protect, "method", "protect"), protect.get("parameters", {})),
-            fitter=None
-            if fit is None
-            else Choice(_required(fit, "fitter", "fit"), fit.get("parameters", {})),
-            zeros="all" if fit is None else fit.get("zeros", "all"),
-            rounding=None if fit is None else fit.get("round"),
-            seed=None if fit is None else fit.get("seed"),
+            margins=_entry(tabulate, "margins", "tabulate"),
+            method=Choice(_entry(protect, "method", "protect"), protect.get("parameters", {})),
+            fitter=Choice(_entry(fit, "fitter", "fit"), fit.get("parameters", {}))
+            if is_fitted
+            else None,
+            zeros=fit.get("zeros", "all"),
+            rounding=fit.get("round"),
+            seed=fit.get("seed"),
             unit=protect.get("unit"),
             hierarchies=tabulate.get("hierarchies", {}),
             support=tabulate.get("support", "all"),
@@ -213,24 +216,14 @@ class Recipe:
         return Path(path)
 
 
-def _refuse_seed(protect: Any) -> None:
-    """A seed in a readable file would undo the protection of whatever was drawn from it."""
-    if isinstance(protect, Mapping) and "seed" in protect:
-        raise ParameterError(
-            "[protect] has a seed, but publication draws from a secret: whoever reads a seed can "
-            "undo the noise. Remove it and run the recipe with a secret (`recipe.run(data, "
-            "secret=...)`, `discreet run --secret keys.secret`); a seed for the rounding goes to "
-            "[fit]."
-        )
+_SEED = (
+    "[protect] has a seed, but publication draws from a secret: whoever reads a seed can undo the "
+    "noise. Remove it and run the recipe with a secret (`recipe.run(data, secret=...)`, `discreet "
+    "run --secret keys.secret`); a seed for the rounding goes to [fit]."
+)
 
 
-def _check_fit(rounding: str | None, zeros: str) -> None:
-    check_zeros(zeros)
-    if rounding is not None and rounding not in METHODS:
-        raise UnknownNameError("rounding", rounding, METHODS)
-
-
-def _frozen(entries: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+def _read_only(entries: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     if not isinstance(entries, Mapping):
         raise ParameterError(f"{kind} must be a table of names and values, got {entries!r}.")
     return MappingProxyType(deepcopy(dict(entries)))
@@ -250,7 +243,7 @@ def _section(spec: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapp
     return section
 
 
-def _required(section: Mapping[str, Any], entry: str, name: str) -> Any:
+def _entry(section: Mapping[str, Any], entry: str, name: str) -> Any:
     if entry not in section:
         raise ParameterError(f"section [{name}] of the recipe needs {entry!r}.")
     return section[entry]

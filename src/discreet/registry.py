@@ -311,7 +311,7 @@ def make(target: Callable[..., Any], parameters: Mapping[str, Any], what: str) -
         below = _names_below(part, own.get(part)) if flat else []
         _check_names(what, flat, [*known, *below])
         if flat or own.get(part) is not None or known[part].default is inspect.Parameter.empty:
-            own[part] = _built(part, own.get(part), flat)
+            own[part] = _build_part(part, own.get(part), flat)
         flat = {}
     _check_names(what, flat, [*known])
     if missing := [p.name for p in known.values() if p.default is p.empty and p.name not in own]:
@@ -341,10 +341,10 @@ def _names_below(part: str, given: Any) -> list[str]:
     return [*known, *(name for p in known if p in PARTS for name in _names_below(p, None))]
 
 
-def _built(part: str, given: Any, flat: Mapping[str, Any]) -> Any:
+def _build_part(part: str, given: Any, flat: Mapping[str, Any]) -> Any:
     """A part from its name or plain data, each of several; what is an object already stays."""
     if isinstance(given, list | tuple):
-        return [_built(part, each, {}) for each in given]
+        return [_build_part(part, each, {}) for each in given]
     kind, usual = PARTS[part]
     chosen = usual if given is None else given
     if _is_name(chosen) or isinstance(chosen, Mapping):

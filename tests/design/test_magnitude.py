@@ -135,7 +135,7 @@ def test_contributions_to_other_cells_are_refused():
         dc.Table(
             table().design,
             table().published,
-            contributions=Contributions("value", given.published.taken(np.arange(4))),
+            contributions=Contributions("value", given.published.take(np.arange(4))),
         )
     with pytest.raises(DesignError, match="different cells"):
         CellContributions(np.zeros(2), np.zeros(3), np.zeros(2), np.zeros((2, 1)), np.zeros((2, 1)))

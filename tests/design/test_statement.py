@@ -42,7 +42,7 @@ def test_what_several_steps_say_is_said_once():
 
 
 def test_a_step_can_come_first():
-    before = FIRST.preceded(Step("data", {"name": "census"}))
+    before = FIRST.with_first_step(Step("data", {"name": "census"}))
     assert [step.name for step in before.steps] == ["data", "protect:x"]
     assert before.version == "1"
 

@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError
-from discreet.tables.truth import CellValues, summed, whole_counts
+from discreet.tables.truth import CellValues, sum_counts, whole_counts
 
 
 def test_a_total_that_64_bits_do_not_hold_is_refused():
@@ -35,4 +35,4 @@ def test_large_counts_that_fit_are_summed_exactly():
 
 def test_large_counts_in_cells_apart_are_kept():
     counts = CellValues(np.array([2**62, 2**62, 2**62])).count
-    np.testing.assert_array_equal(summed(counts, lambda values: values), counts)
+    np.testing.assert_array_equal(sum_counts(counts, lambda values: values), counts)

@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet import Release
 from discreet.errors import DesignError, UnknownNameError
-from discreet.release.cube import ABSENT, Cube, CubeAxis, Entry, worded
+from discreet.release.cube import ABSENT, Cube, CubeAxis, CubeEntry, heading_of
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 
@@ -31,7 +31,7 @@ def test_every_cell_stands_at_its_codes():
     cube = Cube.of(release)
     for row in release.to_arrow().to_pylist():
         assert value(cube, row["age"], row["sex"]) == row["count"]
-    assert cube.shown.sum() == release.design.n_published
+    assert cube.is_shown.sum() == release.design.n_published
 
 
 def test_entries_stand_in_reading_order_under_their_groups():
@@ -41,7 +41,7 @@ def test_entries_stand_in_reading_order_under_their_groups():
 
 
 def test_thousands_of_codes_are_found_at_once():
-    entries = tuple(Entry(f"c{k}", f"c{k}", 1, is_sum=False) for k in range(20_000))
+    entries = tuple(CubeEntry(f"c{k}", f"c{k}", 1, is_sum=False) for k in range(20_000))
     axis = CubeAxis("place", "Place", entries)
     start = time.perf_counter()
     assert [axis.place(entry.code) for entry in entries] == list(range(20_000))
@@ -49,14 +49,14 @@ def test_thousands_of_codes_are_found_at_once():
 
 
 def test_a_code_that_two_entries_have_is_the_first_of_them():
-    entries = tuple(Entry(code, code, 1, is_sum=False) for code in ("a", "b", "a"))
+    entries = tuple(CubeEntry(code, code, 1, is_sum=False) for code in ("a", "b", "a"))
     assert CubeAxis("place", "Place", entries).place("a") == 0
 
 
 def test_one_level_shows_its_codes_alone():
     cube = Cube.of(release_of("age[1]*sex"))
     assert cube.axis("age").codes == ("all", "young", "old")
-    assert cube.shown.all()
+    assert cube.is_shown.all()
 
 
 def test_margins_that_were_not_asked_for_are_absent():
@@ -67,13 +67,13 @@ def test_margins_that_were_not_asked_for_are_absent():
 
 def test_a_sum_of_codes_is_the_sum_of_their_values():
     cube = Cube.of(release_of("age*sex"))
-    by_sex = cube.summed("age", ["a", "old"])
+    by_sex = cube.sum_over("age", ["a", "old"])
     assert by_sex.names == ("sex",)
     assert by_sex.values.tolist() == [3 + 11, 1 + 5, 2 + 6]
 
 
 def test_groups_keep_the_total():
-    cube = Cube.of(release_of("age*sex")).grouped("age", {"ends": ["a", "c"]})
+    cube = Cube.of(release_of("age*sex")).group("age", {"ends": ["a", "c"]})
     assert cube.axis("age").codes == ("all", "ends")
     assert value(cube, "all", "Total") == 21
     assert value(cube, "ends", "f") == 1 + 5
@@ -85,8 +85,8 @@ def test_a_sum_with_a_hidden_part_is_hidden():
     rows = release_of("age*sex").to_arrow().to_pylist()
     place = next(k for k, r in enumerate(rows) if (r["age"], r["sex"]) == ("a", "f"))
     status[place] = CellStatus.suppressed
-    cube = Cube.of(release_of("age*sex", status=status)).summed("age", ["a", "b"])
-    assert plain.summed("age", ["a", "b"]).shown.all()
+    cube = Cube.of(release_of("age*sex", status=status)).sum_over("age", ["a", "b"])
+    assert plain.sum_over("age", ["a", "b"]).is_shown.all()
     assert cube.status.tolist() == [0, CellStatus.suppressed, 0]
 
 
@@ -94,8 +94,8 @@ def test_impossible_cells_add_nothing_and_stay_impossible_among_themselves():
     status = np.array([0, 2, 2], dtype=np.int8)
     axis = Cube.of(release_of("sex", status=None))
     cube = Cube(axis.axes[1:], np.array([5, 9, 9]), status, "count", axis.statement)
-    both = cube.summed("sex", ["f", "m"])
-    mixed = cube.summed("sex", ["Total", "m"])
+    both = cube.sum_over("sex", ["f", "m"])
+    mixed = cube.sum_over("sex", ["Total", "m"])
     assert both.status == CellStatus.structural_zero
     assert (int(mixed.values), int(mixed.status)) == (5, CellStatus.published)
 
@@ -104,7 +104,7 @@ def test_a_hidden_part_beside_an_impossible_one_hides_the_sum():
     whole = Cube.of(release_of("sex", status=None))
     status = np.array([0, CellStatus.suppressed, CellStatus.structural_zero], dtype=np.int8)
     cube = Cube(whole.axes[1:], np.array([5, 9, 0]), status, "count", whole.statement)
-    assert cube.summed("sex", ["f", "m"]).status == CellStatus.suppressed
+    assert cube.sum_over("sex", ["f", "m"]).status == CellStatus.suppressed
 
 
 def test_shares_are_per_cent_of_the_released_total():
@@ -120,20 +120,20 @@ def test_shares_of_nothing_are_not_numbers():
 
 
 def test_shares_need_the_total():
-    cube = Cube.of(release_of("age*sex")).picked("sex", ["f"])
+    cube = Cube.of(release_of("age*sex")).select("sex", ["f"])
     with pytest.raises(DesignError, match="need its total"):
         cube.shares(["sex"])
 
 
 def test_picking_keeps_the_order_of_the_cube():
-    cube = Cube.of(release_of("age*sex")).picked("age", ["c", "a", "c"])
+    cube = Cube.of(release_of("age*sex")).select("age", ["c", "a", "c"])
     assert cube.axis("age").codes == ("a", "c")
     assert value(cube, "c", "m") == 6
 
 
 def test_arranging_and_slicing_move_values_with_their_codes():
     cube = Cube.of(release_of("age*sex"))
-    turned = cube.arranged(["sex", "age"])
+    turned = cube.reorder(["sex", "age"])
     assert value(turned, "f", "b") == value(cube, "b", "f") == 3
     assert turned.at("sex", "f").values.tolist() == cube.at("sex", "f").values.tolist()
 
@@ -153,5 +153,5 @@ def test_a_release_without_variables_has_no_codes():
 
 
 def test_names_become_words():
-    assert worded("major_group") == "Major group"
-    assert worded("INDP_CAT") == "INDP CAT"
+    assert heading_of("major_group") == "Major group"
+    assert heading_of("INDP_CAT") == "INDP CAT"

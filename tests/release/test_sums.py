@@ -52,8 +52,13 @@ def test_a_table_tabulated_again_is_the_same_table():
     again = release.tabulate("row*col")
     np.testing.assert_array_equal(again.z, release.z)
     np.testing.assert_array_equal(again.status, release.status)
-    assert again.publish({"row": 1, "col": 1}) is None
-    assert again.publish({"row": 1, "col": ["1", "2"]}) == 14
+    assert again.exact_sum({"row": 1, "col": 1}) is None
+    assert again.exact_sum({"row": 1, "col": ["1", "2"]}) == 14
+
+
+def test_the_old_name_of_exact_sum_answers_with_a_warning():
+    with pytest.warns(DeprecationWarning, match="exact_sum"):
+        assert with_decimals(table()).publish({"row": 1, "col": ["1", "2"]}) == 14
 
 
 def test_inner_cells_that_no_margin_gives_are_decimals_although_nothing_was_suppressed():
@@ -102,20 +107,20 @@ def test_further_tables_of_sums_keep_their_fractions():
 def test_a_release_with_changed_values_gives_no_true_sum(name):
     changed = table().with_secret(dc.Secret.demo()).protect(name, base=5)
     with pytest.raises(DesignError, match="changed"):
-        changed.publish({"row": 1, "col": 1})
+        changed.exact_sum({"row": 1, "col": 1})
 
 
 def test_a_fitted_release_gives_no_true_sum():
     fitted = table().protect(dc.Suppress(dc.Threshold(3))).fit("non-negative")
     with pytest.raises(DesignError, match="changed"):
-        fitted.publish({"row": 1, "col": 1})
+        fitted.exact_sum({"row": 1, "col": 1})
 
 
 @pytest.mark.parametrize("given", ["row", 5, None, [5], ["row"]])
 def test_sums_are_given_by_codes(given):
     release = table().protect(dc.Suppress(dc.Threshold(3)))
     with pytest.raises(ParameterError, match="codes of its cells"):
-        release.publish(given)
+        release.exact_sum(given)
 
 
 def test_a_statement_of_decimals_does_not_call_them_exact():

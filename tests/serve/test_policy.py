@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.release.cube import Cube, CubeAxis, Entry
+from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.serve.policy.policy import Policy, public_statement
 from discreet.serve.policy.rules import JudgedTable, finest_cells, total_people
 from discreet.serve.query import Query
@@ -41,8 +41,8 @@ def cube_of(values):
         CubeAxis(
             name,
             name,
-            (Entry("T", "T", 0, is_sum=True),)
-            + tuple(Entry(str(k), str(k), 1, is_sum=False) for k in range(n)),
+            (CubeEntry("T", "T", 0, is_sum=True),)
+            + tuple(CubeEntry(str(k), str(k), 1, is_sum=False) for k in range(n)),
         )
         for name, n in zip("ab", inner.shape, strict=True)
     ]

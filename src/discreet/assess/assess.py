@@ -256,7 +256,7 @@ def _guard_plugin(kind: str, name: str, measure: Measure, *, is_asked: bool) -> 
 
 def align_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Columns under each other, indented; some of them to the right."""
-    return [f"  {line}" for line in show.aligned(rows, right)]
+    return [f"  {line}" for line in show.align_columns(rows, right)]
 
 
 def group_by_key(pairs: Iterable[tuple[Key, Thing]]) -> dict[Key, list[Thing]]:

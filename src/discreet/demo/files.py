@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 
 from discreet.demo.classifications import code_lists
 from discreet.demo.people import HOUSEHOLDS_PER_BLOCK, Block, block, with_weights
-from discreet.errors import ParameterError
 from discreet.files import written_whole
+from discreet.parameters import whole
 from discreet.randomness import stream
 
 CHUNK = 1_000_000
@@ -66,16 +66,10 @@ def _stream(
 ) -> Iterator[pa.Table]:
     """Checks at once, then works block by block."""
     for name, value in (("persons", persons), ("chunk", chunk)):
-        check_positive(name, value)
+        whole(name, value, 1)
     stream(seed, "demo")
     batches = (to_batch(select(b, k), schema) for k, b in enumerate(_blocks(persons, seed)))
     return _in_chunks(batches, chunk)
-
-
-def check_positive(name: str, value: object) -> None:
-    """Refuses anything but a whole number of at least 1."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ParameterError(f"{name} must be a whole number of at least 1, got {value!r}.")
 
 
 def _blocks(persons: int, seed: int) -> Iterator[Block]:
@@ -187,7 +181,7 @@ def write_parquet(
       sample: Write `survey(persons, seed)`, with weights, instead of the census.
       progress: Called with the number of rows after each row group is written.
     """
-    check_positive("rows_per_group", rows_per_group)
+    whole("rows_per_group", rows_per_group, 1)
     source, schema = (survey, SURVEY_SCHEMA) if sample else (generate, SCHEMA)
     tables = source(persons, seed, rows_per_group)
     with written_whole(Path(path)) as part, _writer(part, schema) as writer:

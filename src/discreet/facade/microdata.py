@@ -69,10 +69,10 @@ class Microdata(UnitRecords):
         """
         data = self
         for variable, change in {**(changes or {}), **by_name}.items():
-            data = data._recoded(variable, change, default)
+            data = data._recode_variable(variable, change, default)
         return data
 
-    def _recoded(self, variable: str, change: object, default: object) -> Self:
+    def _recode_variable(self, variable: str, change: object, default: object) -> Self:
         if variable not in self.dimensions:
             raise UnknownNameError("variable", variable, self.dimensions)
         before = self.hierarchies.get(variable, ())
@@ -416,14 +416,9 @@ def open(
     elif random_keys is not None and id is not None:
         data = data.with_random_keys(random_keys, convention=key_convention(convention))
     if secret is not None:
-        data = _with_secret(data, secret, editions)
-    return data if ledger is None else data.with_ledger(_ledger(ledger))
-
-
-def _with_secret(data: Microdata, secret: str | Path | Secret, editions: Editions) -> Microdata:
-    found = secret if isinstance(secret, Secret) else Secret.from_file(secret, create=True)
-    return data.with_secret(found, editions=editions)
-
-
-def _ledger(ledger: Any) -> Any:
-    return Ledger(ledger) if isinstance(ledger, (str, Path)) else ledger
+        if not isinstance(secret, Secret):
+            secret = Secret.from_file(secret, create=True)
+        data = data.with_secret(secret, editions=editions)
+    if isinstance(ledger, (str, Path)):
+        ledger = Ledger(ledger)
+    return data if ledger is None else data.with_ledger(ledger)

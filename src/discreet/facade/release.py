@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
@@ -37,9 +38,9 @@ class Result(Protected):
             lie in a published cell with released value zero; the others are zero.
           require: Whether a fit that did not converge is an error.
         """
-        from discreet.release.fitting import fitted  # start-up time: solvers need Numba
+        from discreet.release.fitting import fit_cells  # start-up time: solvers need Numba
 
-        return fitted(self, fitter, zeros=zeros, require=require)
+        return fit_cells(self, fitter, zeros=zeros, require=require)
 
     def round(self, method: str = "margins", *, seed: int) -> Self:
         """Round the inner cells down or up to whole numbers; published cells are their sums.
@@ -52,9 +53,9 @@ class Result(Protected):
             possible).
           seed: Seed of the random choices.
         """
-        from discreet.release.fitting import rounded_by_seed  # start-up time, as for `fit`
+        from discreet.release.fitting import round_cells  # start-up time, as for `fit`
 
-        return rounded_by_seed(self, method, seed)
+        return round_cells(self, method, seed)
 
     def standard_errors(self) -> Real:
         """The standard deviation of each published cell's noise; zero where there is none.
@@ -103,7 +104,7 @@ class Release(Result, PublicTable):
 
         return tabulate(self, margins)
 
-    def publish(self, cells: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> float | None:
+    def exact_sum(self, cells: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> float | None:
         """The true value of a sum of cells, or `None` where published cells do not give it.
 
         A release with suppressed cells, or with decimals in their place, gives a sum exactly when
@@ -116,9 +117,18 @@ class Release(Result, PublicTable):
         Raises:
           DesignError: The release changes values, so that none of its sums is known to be true.
         """
-        from discreet.release.tabulate import published_sum  # start-up time, as for `fit`
+        from discreet.release.tabulate import exact_sum  # start-up time, as for `fit`
 
-        return published_sum(self, cells)
+        return exact_sum(self, cells)
+
+    def publish(self, cells: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> float | None:
+        """The old name of `exact_sum`."""
+        warnings.warn(
+            "Release.publish is called exact_sum now; the old name ends with version 0.4.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return self.exact_sum(cells)
 
     def to_microdata(self) -> pa.Table:
         """Released inner cells as records: a row for each person, with a code for each variable."""

@@ -13,8 +13,12 @@ from discreet.facade.release import Release, Trial
 from discreet.protect.publish import publish, simulate
 from discreet.release.files import CSV, read_csv
 from discreet.tables import storage
-from discreet.tables.assembly import HierarchiesLike, cells_to_table
-from discreet.tables.from_frames import contributions_to_table, published_to_table
+from discreet.tables.assembly import HierarchiesLike
+from discreet.tables.from_frames import (
+    cells_to_table,
+    contributions_to_table,
+    published_to_table,
+)
 from discreet.tables.keys import KeyConvention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
 from discreet.tables.protected import Method, PublicTable

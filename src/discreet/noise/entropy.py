@@ -23,15 +23,14 @@ from discreet.noise.checks import (
     Tails,
     admissible,
     free,
-    positive,
     rising_both,
     rising_left,
     table_rows,
-    whole,
 )
 from discreet.noise.dual import MaximumEntropy, maximise_entropy
 from discreet.noise.linear import RowPolytope, common_range, describe_range
 from discreet.noise.matrix import TransitionMatrix
+from discreet.parameters import positive, whole
 
 Variant = Literal["discreet", "ptable"]
 

@@ -17,9 +17,9 @@ import numpy.typing as npt
 
 from discreet.arrays import Real
 from discreet.errors import DataError, DesignError, InfeasibleError, ParameterError
-from discreet.noise.checks import within
 from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
+from discreet.parameters import within
 
 _MAX_STATES = 1_000
 _SINGULAR = 1e12

@@ -21,15 +21,12 @@ from discreet.noise.checks import (
     Tails,
     admissible,
     free,
-    is_number,
-    positive,
     rising_tails,
     table_rows,
-    whole,
-    within,
 )
 from discreet.noise.dual import maximise_entropy
 from discreet.noise.matrix import TransitionMatrix
+from discreet.parameters import is_number, positive, whole, within
 
 if TYPE_CHECKING:
     import pyarrow

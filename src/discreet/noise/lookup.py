@@ -10,7 +10,7 @@ from numba import njit
 
 from discreet.arrays import Real, Whole
 from discreet.errors import DataError, KeysError, ParameterError
-from discreet.noise.checks import within
+from discreet.parameters import within
 from discreet.randomness import stream
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from discreet.arrays import Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.support import spread
 from discreet.errors import ConfidentialError, DesignError, ParameterError
-from discreet.noise.checks import positive, whole
+from discreet.parameters import positive, whole
 from discreet.protect.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
 from discreet.solve.integer.problem import (

@@ -111,13 +111,13 @@ def lifted(table: TrueTable, lift: Lift[Design], *, with_inner: bool) -> TrueTab
     """The table on another design, with nothing in the cells that this one adds."""
     if lift.design is table.design:
         return table
-    inner = table.require_inner().moved(lift.to_public_support) if with_inner else None
+    inner = table.require_inner().rearrange(lift.to_public_support) if with_inner else None
     given = table.contributions
     if given is not None:
         places = lift.inner if with_inner else None
         sizes = lift.design.n_published, lift.design.n_inner
         given = given.spread(lift.published, sizes[0], places, sizes[1])
-    published = table.published.moved(lift.to_public_cells)
+    published = table.published.rearrange(lift.to_public_cells)
     return replace(table, design=lift.design, published=published, inner=inner, contributions=given)
 
 

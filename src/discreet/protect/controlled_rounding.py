@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.noise.checks import whole
+from discreet.parameters import whole
 from discreet.protect.sentences import (
     claimed,
     groups_not_hidden,

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.noise.checks import whole
+from discreet.parameters import whole
 from discreet.protect.budget import LaplaceShare, Unit
 from discreet.protect.draws import scale_for
 from discreet.protect.privacy import check_delta, laplace_privacy, largest_delta, smallest_cap

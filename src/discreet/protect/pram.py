@@ -11,10 +11,10 @@ import numpy as np
 from discreet.arrays import Real, Whole
 from discreet.errors import ParameterError
 from discreet.noise.allocate import allocate, controlled_flows
-from discreet.noise.checks import positive, whole, within
 from discreet.noise.invariant import invariant_matrix, two_stage
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
+from discreet.parameters import positive, whole, within
 from discreet.protect.cells import Cells
 from discreet.protect.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
 from discreet.protect.sentences import limit, process

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from discreet.accounting import rho_to_epsilon
 from discreet.errors import ParameterError
-from discreet.noise.checks import positive, whole
+from discreet.parameters import positive, whole
 from discreet.protect.budget import Budget, GaussianShare, LaplaceShare, Share, Unit
 from discreet.protect.sentences import limit, process
 from discreet.tables.statement import PrivacyStatement, Sentence

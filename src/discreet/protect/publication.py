@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Real, Whole
 from discreet.errors import ParameterError
-from discreet.noise.checks import positive, whole
+from discreet.parameters import positive, whole
 from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.sentences import none_below, process
 from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Protected

@@ -64,7 +64,7 @@ def publish(
         cost = Cost(rho=privacy.rho) if privacy.rho else Cost(privacy.epsilon, privacy.delta)
         book.spend(table.data_set, cost, _entry(chosen))
     first = data_step(table, chosen, is_counted=book is not None, number=number)
-    statement = replace(protected.statement.preceded(first), version=__version__)
+    statement = replace(protected.statement.with_first_step(first), version=__version__)
     return PublicTable.wrap(replace(protected, statement=statement))
 
 

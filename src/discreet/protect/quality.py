@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.arrays import Index, Real, Whole
 from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
-from discreet.noise.checks import is_number, whole
+from discreet.parameters import is_number, whole
 from discreet.protect.cells import Cells, keys_of, keys_with_zeros, on_public_support
 from discreet.protect.draws import MIXED_KEYS
 from discreet.protect.sentences import limit, process

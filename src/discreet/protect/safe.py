@@ -14,7 +14,7 @@ from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError
-from discreet.noise.checks import is_number, positive, whole
+from discreet.parameters import is_number, positive, whole
 from discreet.protect.options import at_least, by_order
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process, statement_of
 from discreet.solve.integer.problem import (

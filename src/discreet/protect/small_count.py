@@ -13,7 +13,7 @@ from scipy import sparse
 from discreet.arrays import Index, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.noise.checks import whole
+from discreet.parameters import whole
 from discreet.protect.options import at_least, by_order, numbers, whole_numbers
 from discreet.protect.sentences import claimed, groups_not_hidden, limit, process, statement_of
 from discreet.solve.integer.problem import Domain, LatticeProblem

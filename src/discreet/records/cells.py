@@ -176,7 +176,7 @@ def contributions_of(reader: Reader, table: TrueTable, of: Magnitude) -> Contrib
     report("contributions", 1.0)
     owners, codes = _owners([one.answer for one in found])
     published = _filled(found[: len(design.blocks)], codes, design.n_published, of.largest)
-    inner = None if places is None else published.taken(places)
+    inner = None if places is None else published.take(places)
     if lacks_inner:
         inner = _filled(found[-1:], codes[-1:], design.n_inner, of.largest)
     return Contributions(

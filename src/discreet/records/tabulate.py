@@ -235,7 +235,7 @@ def margins_table(
         for part in ("weight", "weight_squared", "key")
     ]
     values = CellValues(_filled(design, placed, "count"), *optional)
-    return TrueTable(design, values.mapped(lambda array: array, rule), None, rule)
+    return TrueTable(design, values.apply_linear(lambda array: array, rule), None, rule)
 
 
 def _placed(design: ProductDesign, k: int, groupings: Sequence[CodedCells]) -> Placed:

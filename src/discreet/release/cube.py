@@ -25,7 +25,7 @@ ABSENT = -1
 
 
 @dataclass(frozen=True)
-class Entry:
+class CubeEntry:
     """A code, its label, how deep it stands, and whether others stand under it.
 
     The total has depth 0.
@@ -53,7 +53,7 @@ class CubeAxis:
 
     name: str
     label: str
-    entries: tuple[Entry, ...]
+    entries: tuple[CubeEntry, ...]
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -107,7 +107,7 @@ class Cube:
         design = release.design.require_variables("codes to lay it out by")
         coded = design.published_codes()
         axes = tuple(
-            _axis_of(design, k, [codes[i] for i in np.unique(index)])
+            _axis_of(design, k, {codes[i] for i in np.unique(index)})
             for k, (index, codes) in enumerate(coded)
         )
         where = tuple(
@@ -117,7 +117,7 @@ class Cube:
         status = np.full(values.shape, ABSENT, dtype=np.int8)
         values[where] = np.where(release.hidden, 0, release.z)
         for block in design.blocks:  # what a published margin leaves out cannot occur
-            status[np.ix_(*_margin(axes, block.levels))] = CellStatus.structural_zero
+            status[np.ix_(*_margin_places(axes, block.levels))] = CellStatus.structural_zero
         status[where] = 0 if release.status is None else release.status
         return cls(axes, values, status, release.unit, release.statement)
 
@@ -127,7 +127,7 @@ class Cube:
         return tuple(axis.name for axis in self.axes)
 
     @property
-    def shown(self) -> Mask:
+    def is_shown(self) -> Mask:
         """Which cells show a value."""
         return np.asarray((self.status != ABSENT) & ~np.isin(self.status, HIDDEN))
 
@@ -135,7 +135,7 @@ class Cube:
         """The variable of this name."""
         return self.axes[self._dimension(name)]
 
-    def arranged(self, names: Sequence[str]) -> Cube:
+    def reorder(self, names: Sequence[str]) -> Cube:
         """The same cube with its variables in another order."""
         order = [self._dimension(name) for name in names]
         return replace(
@@ -145,7 +145,7 @@ class Cube:
             status=self.status.transpose(order),
         )
 
-    def picked(self, name: str, codes: Sequence[str]) -> Cube:
+    def select(self, name: str, codes: Sequence[str]) -> Cube:
         """Only the entries of one variable that have these codes, in the order of the cube."""
         axis = self.axis(name)
         places = sorted(axis.place(code) for code in dict.fromkeys(codes))
@@ -156,7 +156,7 @@ class Cube:
             status=self.status.take(places, dimension),
         )
 
-    def with_entries(self, name: str, entries: Iterable[Entry]) -> Cube:
+    def with_entries(self, name: str, entries: Iterable[CubeEntry]) -> Cube:
         """The same values with other entries of a variable."""
         changed = replace(self.axis(name), entries=tuple(entries))
         return replace(self, axes=tuple(changed if a.name == name else a for a in self.axes))
@@ -166,7 +166,7 @@ class Cube:
         pairs = zip(self.axes, labels, strict=True)
         return replace(self, axes=tuple(replace(axis, label=label) for axis, label in pairs))
 
-    def with_slice(self, name: str, place: int, entry: Entry, cells: Cube) -> Cube:
+    def with_slice(self, name: str, place: int, entry: CubeEntry, cells: Cube) -> Cube:
         """The cube with one more entry of a variable, whose cells another cube has."""
         dimension, entries = self._dimension(name), self.axis(name).entries
         return replace(
@@ -176,7 +176,7 @@ class Cube:
         )
 
     @classmethod
-    def stacked(cls, axis: CubeAxis, cubes: Sequence[Cube]) -> Cube:
+    def stack(cls, axis: CubeAxis, cubes: Sequence[Cube]) -> Cube:
         """Cubes of the same variables as one, with a further variable that tells them apart."""
         return replace(
             cubes[0],
@@ -195,17 +195,17 @@ class Cube:
             status=np.asarray(self.status.take(place, dimension)),
         )
 
-    def summed(self, name: str, codes: Sequence[str]) -> Cube:
+    def sum_over(self, name: str, codes: Sequence[str]) -> Cube:
         """The sum over the cells with these codes of a variable, which then is gone."""
         values, status = self._sum(name, codes)
         axes = tuple(axis for axis in self.axes if axis.name != name)
         return replace(self, axes=axes, values=values, status=status)
 
-    def grouped(self, name: str, groups: Mapping[str, Sequence[str]]) -> Cube:
+    def group(self, name: str, groups: Mapping[str, Sequence[str]]) -> Cube:
         """The total of a variable and groups of its codes, by the groups' labels."""
         axis, dimension = self.axis(name), self._dimension(name)
         start = () if axis.total is None else (axis.entries[axis.total],)
-        made = tuple(Entry(label, label, 1, is_sum=False) for label in groups)
+        made = tuple(CubeEntry(label, label, 1, is_sum=False) for label in groups)
         parts = [(e.code,) for e in start] + [tuple(codes) for codes in groups.values()]
         sums = [self._sum(name, codes) for codes in parts]
         return replace(
@@ -219,7 +219,7 @@ class Cube:
 
         Not a number where that one is zero or not shown.
         """
-        base, base_shown = self.values.astype(np.float64), self.shown
+        base, base_shown = self.values.astype(np.float64), self.is_shown
         for name in over:
             dimension, total = self._dimension(name), self.axis(name).total
             if total is None:
@@ -250,10 +250,9 @@ class Cube:
         return self.names.index(name)
 
 
-def worded(name: str) -> str:
+def heading_of(name: str) -> str:
     """A name for readers: `major_group` becomes `Major group`."""
-    text = words(name)
-    return text[:1].upper() + text[1:]
+    return words(name)[:1].upper() + words(name)[1:]
 
 
 def words(name: str) -> str:
@@ -261,18 +260,17 @@ def words(name: str) -> str:
     return " ".join(name.replace("_", " ").split())
 
 
-def _axis_of(design: StructuredDesign, k: int, occurring: Sequence[str]) -> CubeAxis:
+def _axis_of(design: StructuredDesign, k: int, occurring: set[str]) -> CubeAxis:
     axis = design.axes[k]
     published = {id(block.levels[k]) for block in design.blocks}
     levels = [level for level in axis.levels if id(level) in published]
     if id(axis.finest) in published and axis.finest not in levels:
         levels.append(axis.finest)
-    entries = outline(axis, levels or [axis.finest])
-    kept = set(occurring)
-    return CubeAxis(axis.name, worded(axis.name), tuple(e for e in entries if e.code in kept))
+    entries = [e for e in outline(axis, levels or [axis.finest]) if e.code in occurring]
+    return CubeAxis(axis.name, heading_of(axis.name), tuple(entries))
 
 
-def _margin(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[Index]:
+def _margin_places(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[Index]:
     """The places of a margin's codes along every axis."""
     shown = [
         [axis.total or 0] if level is None else np.flatnonzero(np.isin(axis.codes, level.codes))
@@ -286,12 +284,10 @@ def _places(axis: CubeAxis, codes: Sequence[str]) -> Index:
     return np.array([place.get(code, 0) for code in codes], dtype=np.intp)
 
 
-def parents(entries: Sequence[Entry], *, of_total: bool = False) -> list[int | None]:
-    """For each entry the place of the one it stands under.
+def parents(entries: Sequence[CubeEntry], *, of_total: bool = False) -> list[int | None]:
+    """For each entry, in reading order, the place of the one it stands under.
 
-    Args:
-      entries: Entries in reading order.
-      of_total: Whether others stand under the total, too.
+    Nothing stands under the total unless `of_total`.
     """
     found: list[int | None] = []
     above: list[int] = []
@@ -304,10 +300,13 @@ def parents(entries: Sequence[Entry], *, of_total: bool = False) -> list[int | N
     return found
 
 
-def outline(axis: Axis, levels: Sequence[Level]) -> list[Entry]:
+def outline(axis: Axis, levels: Sequence[Level]) -> list[CubeEntry]:
     """The total and the codes of the levels; groups that cross the main hierarchy come last."""
     chain = _chain(levels)
-    first = [_first_leaves(level) for level in chain]
+    first: list[Index] = []  # of each level the first leaf of every group
+    for level in chain:
+        groups, leaves = np.unique(level.group, return_index=True)
+        first.append(leaves[groups != OUTSIDE])
     nodes = [
         (_path(chain, first, depth, k), depth + 1, code)
         for depth, level in enumerate(chain)
@@ -316,13 +315,10 @@ def outline(axis: Axis, levels: Sequence[Level]) -> list[Entry]:
     nested = [(depth, code) for _, depth, code in sorted(nodes)]
     others = [level for level in levels if level not in chain]
     crossing = [(1, code) for level in others for code in level.codes]
-    return _entries(axis, [(0, axis.total), *nested, *crossing])
-
-
-def _entries(axis: Axis, placed: Sequence[tuple[int, str]]) -> list[Entry]:
+    placed = [(0, axis.total), *nested, *crossing]
     following = [depth for depth, _ in placed[1:]] + [0]
     return [
-        Entry(code, axis.labels.get(code) or code, depth, is_sum=below > depth)
+        CubeEntry(code, axis.labels.get(code) or code, depth, is_sum=below > depth)
         for (depth, code), below in zip(placed, following, strict=True)
     ]
 
@@ -330,24 +326,14 @@ def _entries(axis: Axis, placed: Sequence[tuple[int, str]]) -> list[Entry]:
 def _chain(levels: Sequence[Level]) -> list[Level]:
     """The levels, coarse to fine, of which each lies wholly within the one before."""
     chain = [levels[-1]]
-    for level in reversed(levels[:-1]):
-        if _lies_within(chain[0], level):
-            chain.insert(0, level)
+    for coarse in reversed(levels[:-1]):
+        fine = chain[0]
+        inside = fine.group != OUTSIDE
+        pairs = np.unique(np.stack([fine.group[inside], coarse.group[inside]]), axis=1)
+        # As many pairs as groups: each group of the finer level lies in one of the coarser.
+        if pairs.shape[1] == len(fine) and (pairs[1] != OUTSIDE).all():
+            chain.insert(0, coarse)
     return chain
-
-
-def _lies_within(fine: Level, coarse: Level) -> bool:
-    """Whether every group of `fine` is part of one group of `coarse`."""
-    inside = fine.group != OUTSIDE
-    pairs = np.unique(np.stack([fine.group[inside], coarse.group[inside]]), axis=1)
-    return pairs.shape[1] == len(fine) and bool((pairs[1] != OUTSIDE).all())
-
-
-def _first_leaves(level: Level) -> Index:
-    """The first leaf of every group."""
-    groups, first = np.unique(level.group, return_index=True)
-    found: Index = first[groups != OUTSIDE]
-    return found
 
 
 def _path(chain: Sequence[Level], first: Sequence[Index], depth: int, k: int) -> tuple[int, ...]:

@@ -20,7 +20,7 @@ from discreet.files import PARQUET, ending_of, written_whole
 from discreet.frames import value_names
 from discreet.release.formats.columns import inert, inert_text
 from discreet.release.formats.csv import csv_bytes
-from discreet.tables.protected import CellStatus, PublicTable
+from discreet.tables.protected import STATUS_NAMES, PublicTable
 from discreet.tables.show import NO_QUALITY
 from discreet.tables.statement import Statement
 from discreet.tables.storage import (
@@ -60,7 +60,9 @@ def write_csv(release: PublicTable, path: str | Path) -> Path:
     if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release may be exported; protect the table first.")
     target = Path(path)
-    write_inner(release, target)
+    if release.y is not None:
+        with written_whole(_inner_file(target)) as temporary:
+            temporary.write_bytes(csv_bytes(release.inner_to_arrow()))
     write_with_statement(target, release.to_arrow(), release.statement, _header(release))
     return target
 
@@ -89,9 +91,9 @@ def read_csv(path: str | Path) -> PublicTable:
     design = design_from_json(header["design"], support)
     unit, status, quality = _value_columns(design, header["unit"])
     cells = _in_order(_read_cells(target, design, header), _labels(design), target)
-    parts: dict[str, Any] = {"precision": _unrolled(header["precision"])}
+    parts: dict[str, Any] = {"precision": _from_run_lengths(header["precision"])}
     if status in cells.column_names:
-        code = {s.name.replace("_", " "): s for s in CellStatus}
+        code = {name: k for k, name in enumerate(STATUS_NAMES)}
         texts = cells.column(status).to_pylist()
         parts["status"] = np.array([code[text] for text in texts], dtype=np.int8)
     if quality in cells.column_names:
@@ -99,7 +101,7 @@ def read_csv(path: str | Path) -> PublicTable:
         parts["quality"] = given.astype(header["quality"])
     if header.get("inner_file"):
         kind = np.dtype(header["types"][1])
-        parts["y"] = read_inner(target, design, header["unit"], kind)
+        parts["y"] = _read_inner(target, design, header["unit"], kind)
     z = cells.column(unit).fill_null(0).to_numpy().astype(header["types"][0])
     return PublicTable(design, z, Statement.from_json(header["statement"]), header["unit"], **parts)
 
@@ -114,7 +116,7 @@ def _header(release: PublicTable) -> dict[str, Any]:
         "design": design_to_json(release.design),
         "support": support and base64.b64encode(support).decode(),
         "quality": None if release.quality is None else str(release.quality.dtype),
-        "precision": _rolled(release.precision),
+        "precision": _run_lengths(release.precision),
     }
 
 
@@ -152,17 +154,12 @@ def _labels(design: StructuredDesign) -> pa.Table:
 
 def _read_cells(target: Path, design: StructuredDesign, header: dict[str, Any]) -> pa.Table:
     import pyarrow as pa
-    import pyarrow.csv
 
     unit, status, quality = _value_columns(design, header["unit"])
     types = dict.fromkeys([*_labels(design).column_names, status], pa.string())
     types |= {unit: pa.from_numpy_dtype(np.dtype(header["types"][0])), quality: pa.int64()}
     try:
-        cells = pyarrow.csv.read_csv(
-            target,
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(column_types=types, null_values=[""]),
-        )
+        cells = _read_columns(target, column_types=types, null_values=[""])
     except pa.ArrowException as error:
         raise DataError(f"{target} could not be read as the CSV of a release: {error}") from error
     missing = [name for name in types if name not in cells.column_names]
@@ -178,7 +175,7 @@ def _in_order(cells: pa.Table, labels: pa.Table, target: Path) -> pa.Table:
         return cells
     if len(cells) != (len(labels) if names else 1):
         raise _other_cells(target)
-    both = [_numbered(cells.column(name), labels.column(name)) for name in names]
+    both = [_shared_numbers(cells.column(name), labels.column(name)) for name in names]
     here, there = (np.lexsort([ids[k] for ids in both]) for k in (0, 1)) if names else ([0], [0])
     if any((found[here] != asked[there]).any() for found, asked in both):
         raise _other_cells(target)
@@ -187,7 +184,7 @@ def _in_order(cells: pa.Table, labels: pa.Table, target: Path) -> pa.Table:
     return cells.take(places)
 
 
-def _numbered(found: pa.ChunkedArray, asked: pa.ChunkedArray) -> tuple[Whole32, Whole32]:
+def _shared_numbers(found: pa.ChunkedArray, asked: pa.ChunkedArray) -> tuple[Whole32, Whole32]:
     """The texts of two columns as numbers, equal for equal texts."""
     import pyarrow as pa
 
@@ -203,7 +200,7 @@ def _other_cells(target: Path) -> DataError:
     )
 
 
-def _rolled(precision: Real | None) -> list[tuple[float | None, int]] | None:
+def _run_lengths(precision: Real | None) -> list[tuple[float | None, int]] | None:
     """Runs of equal precision, each with its length; infinite precision is null."""
     if precision is None:
         return None
@@ -213,64 +210,50 @@ def _rolled(precision: Real | None) -> list[tuple[float | None, int]] | None:
     return list(zip(values, lengths.tolist(), strict=True))
 
 
-def _unrolled(runs: Sequence[tuple[float | None, int]] | None) -> Real | None:
+def _from_run_lengths(runs: Sequence[tuple[float | None, int]] | None) -> Real | None:
     if runs is None:
         return None
     values = np.array([math.inf if value is None else value for value, _ in runs])
     return np.repeat(values, [length for _, length in runs])
 
 
-def inner_file(target: Path) -> Path:
+def _inner_file(target: Path) -> Path:
     """Where the inner cells of a CSV file are: `release.inner.csv` beside `release.csv`."""
     return target.with_suffix(".inner.csv")
 
 
-def write_inner(release: PublicTable, target: Path) -> None:
-    """Write the inner cells, where they are part of the release."""
-    if release.y is None:
-        return
-    content = csv_bytes(release.inner_to_arrow())
-    with written_whole(inner_file(target)) as temporary:
-        temporary.write_bytes(content)
+def _read_inner(target: Path, design: StructuredDesign, unit: str, kind: np.dtype[Any]) -> Array:
+    """The inner cells beside a CSV file, in the design's order."""
+    import pyarrow as pa
 
-
-def read_inner(target: Path, design: StructuredDesign, unit: str, kind: np.dtype[Any]) -> Array:
-    """The inner cells beside a CSV file, in the design's order.
-
-    Args:
-      target: The CSV file.
-      design: The design of the release.
-      unit: What the values are.
-      kind: Their type.
-    """
-    path = inner_file(target)
+    path = _inner_file(target)
     if not path.is_file():
         raise DataError(
             f"{target} has no inner cells beside it: {path.name} was expected. Keep the files of a "
             "release together."
         )
-    values = value_names([axis.name for axis in design.axes], (unit,))[unit]
-    cells = _cells(path, design, values, kind)
-    leaves = [_leaves(cells, axis, path) for axis in design.axes]
-    places = _places(leaves, design, path) if leaves else np.zeros(len(cells), dtype=np.int64)
-    y = cells.column(inert_text(values)).to_numpy().astype(kind)
-    return spread(y, places, design.n_inner)
-
-
-def _cells(path: Path, design: StructuredDesign, values: str, kind: np.dtype[Any]) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.csv
-
+    values = inert_text(value_names([axis.name for axis in design.axes], (unit,))[unit])
     types = {inert_text(axis.name): pa.string() for axis in design.axes}
-    types[inert_text(values)] = pa.from_numpy_dtype(kind)
+    types[values] = pa.from_numpy_dtype(kind)
     try:
-        return pyarrow.csv.read_csv(
-            path,
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
-            convert_options=pyarrow.csv.ConvertOptions(column_types=types, include_columns=types),
-        )
+        cells = _read_columns(path, column_types=types, include_columns=types)
     except (pa.ArrowException, KeyError) as error:
         raise _unlisted_cells(path) from error
+    places = np.zeros(len(cells), dtype=np.int64)
+    if design.axes:
+        leaves = [_leaves(cells, axis, path) for axis in design.axes]
+        places = design.inner_at(np.ravel_multi_index(leaves, design.shape))
+        if len(np.unique(places)) < len(places) or (places == design.n_inner).any():
+            raise _unlisted_cells(path)
+    return spread(cells.column(values).to_numpy().astype(kind), places, design.n_inner)
+
+
+def _read_columns(path: Path, **options: Any) -> pa.Table:
+    import pyarrow.csv
+
+    parsing = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    conversion = pyarrow.csv.ConvertOptions(**options)
+    return pyarrow.csv.read_csv(path, parse_options=parsing, convert_options=conversion)
 
 
 def _leaves(cells: pa.Table, axis: Axis, path: Path) -> Whole:
@@ -282,18 +265,6 @@ def _leaves(cells: pa.Table, axis: Axis, path: Path) -> Whole:
         raise _unlisted_cells(path)
     leaves: Whole = np.array(found, dtype=np.int64)[texts.indices.to_numpy()]
     return leaves
-
-
-def _places(leaves: list[Whole], design: StructuredDesign, path: Path) -> Whole:
-    """Positions of the rows among the inner cells."""
-    known = np.ravel_multi_index(tuple(design.inner_codes()), design.shape)
-    asked = np.ravel_multi_index(tuple(leaves), design.shape)
-    order = np.argsort(known, kind="stable")
-    found = np.searchsorted(known, asked, sorter=order)
-    places = order[np.minimum(found, len(known) - 1)] if len(known) else found
-    if len(np.unique(asked)) < len(asked) or (known[places] != asked).any():
-        raise _unlisted_cells(path)
-    return places.astype(np.int64)
 
 
 def _unlisted_cells(path: Path) -> DataError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal, TypeVar, cast, get_args
 
@@ -25,14 +25,14 @@ from discreet.solve.integer.rounding import (
     whole_and_fraction,
 )
 from discreet.tables.protected import Protected
-from discreet.tables.statement import Sentence, step_of
+from discreet.tables.statement import step_of
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 ALL, MARGINS = "all", "margins"
 """Which inner cells a fit may fill: all, or those in no published cell that is zero."""
 
 
-def fitted(
+def fit_cells(
     protected: AnyProtected, fitter: Fitter | str, *, zeros: str = ALL, require: bool = True
 ) -> AnyProtected:
     """Protected values with inner cells from a fit; see `Release.fit`."""
@@ -43,14 +43,23 @@ def fitted(
     check_zeros(zeros)
     closed = zeros == MARGINS
     if closed:
-        fit = fit_without_zeros(protected, fitter)
+        fit = _fit_without_zeros(protected, fitter)
     else:
         fit = fitter(protected.design, protected.z, weights=protected.fit_weights())
     if require:
         fit.require()
     most = getattr(fitter, "max_nonzero", None)
     given = {"zeros": MARGINS if closed else None, "max_nonzero": most}
-    said = _sentences(fitter, closed=closed)
+    said = [] if not closed else [_ZEROS_KEPT]
+    said += [
+        process(
+            "fitted",
+            f"Inner cells were then fitted to the changed values ({fitter.name}), and published "
+            "cells are their sums.",
+            "Figures were then adjusted to each other.",
+        ),
+        adds_up(),
+    ]
     if fit.cells.dtype.kind == "i":
         said += [whole_numbers(), not_negative()]
     step = step_of(f"fit:{fitter.name}", given, said)
@@ -63,25 +72,10 @@ def fitted(
     )
 
 
-def _sentences(fitter: Fitter, *, closed: bool) -> list[Sentence]:
-    kept = process(
-        "zeros-kept",
-        "Inner cells in a published cell whose changed value was zero were taken to be empty.",
-    )
-    return [
-        *([kept] if closed else []),
-        process(
-            "fitted",
-            f"Inner cells were then fitted to the changed values ({fitter.name}), and published "
-            "cells are their sums.",
-            "Figures were then adjusted to each other.",
-        ),
-        adds_up(),
-    ]
-
-
-_OF_INNER_CELLS = ("start", "variance")
-"""Options of fitters with a value for each inner cell."""
+_ZEROS_KEPT = process(
+    "zeros-kept",
+    "Inner cells in a published cell whose changed value was zero were taken to be empty.",
+)
 
 
 def check_zeros(zeros: str) -> None:
@@ -90,12 +84,19 @@ def check_zeros(zeros: str) -> None:
         raise ParameterError(f"zeros must be {ALL!r} or {MARGINS!r}, got {zeros!r}.")
 
 
-def fit_without_zeros(protected: Protected, fitter: Fitter) -> Any:
+def _fit_without_zeros(protected: Protected, fitter: Any) -> Any:
     """The fit on the inner cells that lie in no published zero; all others are zero.
 
-    Published cells that are not shown, or have no weight, say nothing about zeros.
+    Published cells that are not shown, or have no weight, say nothing about zeros. Options with a
+    value for each inner cell are refused: the fit does not see them all.
     """
-    _check_fitter(fitter)
+    for part in (fitter, *getattr(fitter, "fitters", ())):
+        for name in ("start", "variance"):
+            if getattr(part, name, None) is not None:
+                raise ParameterError(
+                    f"{name}= has a value for each inner cell, but zeros='margins' leaves "
+                    "some out. Use zeros='all', with a variance of 0 where cells are to stay zero."
+                )
     design, weights = protected.design, protected.fit_weights()
     zero = np.asarray(protected.z) == 0
     if weights is not None:
@@ -112,22 +113,6 @@ def fit_without_zeros(protected: Protected, fitter: Fitter) -> Any:
     return replace(fit, cells=y, z=design.aggregate(y), notes=fit.notes | notes, design=design)
 
 
-def _check_fitter(fitter: Any) -> None:
-    """Refuse options with a value for each inner cell: the fit does not see them all."""
-    for part in _parts(fitter):
-        given = [name for name in _OF_INNER_CELLS if getattr(part, name, None) is not None]
-        if given:
-            raise ParameterError(
-                f"{given[0]}= has a value for each inner cell, but zeros='margins' leaves "
-                "some out. Use zeros='all', with a variance of 0 where cells are to stay zero."
-            )
-
-
-def _parts(fitter: Any) -> Iterable[Any]:
-    yield fitter
-    yield from getattr(fitter, "fitters", ())
-
-
 Rounding = Literal["margins", "unbiased", "total", "cube"]
 METHODS: tuple[str, ...] = get_args(Rounding)
 _TEXT: dict[str, str] = {
@@ -140,10 +125,8 @@ _TEXT: dict[str, str] = {
 }
 
 
-def rounded(
-    protected: AnyProtected, method: str = "margins", *, rng: np.random.Generator
-) -> AnyProtected:
-    """Protected values with inner cells rounded down or up to whole numbers.
+def round_cells(protected: AnyProtected, method: str, seed: int) -> AnyProtected:
+    """Inner cells rounded down or up to whole numbers; see `Release.round`.
 
     Promise: inner cells move by less than one and published cells add up. ``"unbiased"``,
     ``"total"`` and ``"cube"`` keep every expected value; ``"total"`` also keeps the total to less
@@ -153,20 +136,16 @@ def rounded(
     Args:
       protected: Protected values with inner cells, none negative.
       method: ``"margins"``, ``"unbiased"``, ``"total"`` or ``"cube"``.
-      rng: Source of randomness; it need not be secret.
+      seed: Seed of the random choices; it need not be secret, for only public values are rounded.
     """
     if method not in METHODS:
         known = ", ".join(repr(m) for m in METHODS)
         raise ParameterError(f"method must be one of {known}, got {method!r}.")
     if protected.y is None:
         raise DesignError("inner cells are not part of this release; fit them before rounding.")
-    y = _ROUND[method](protected.design, protected.y, rng)
-    said = [
-        process("rounded", _TEXT[method], "Figures were rounded to whole numbers."),
-        adds_up(),
-        whole_numbers(),
-        not_negative(),
-    ]
+    y = _ROUND[method](protected.design, protected.y, stream(seed, f"round:{method}"))
+    done = process("rounded", _TEXT[method], "Figures were rounded to whole numbers.")
+    said = [done, adds_up(), whole_numbers(), not_negative()]
     return protected.with_parts(
         z=protected.design.aggregate(y),
         y=y,
@@ -176,19 +155,14 @@ def rounded(
     )
 
 
-def rounded_by_seed(protected: AnyProtected, method: str, seed: int) -> AnyProtected:
-    """The same with random choices from a seed, which need not be secret; see `Release.round`."""
-    return rounded(protected, method, rng=stream(seed, f"round:{method}"))
-
-
-def _drawn(y: Array, draw: Callable[..., Mask], rng: np.random.Generator) -> Whole:
+def _round_by(draw: Callable[..., Mask], y: Array, rng: np.random.Generator) -> Whole:
     base, fraction = whole_and_fraction(y)
     return base + draw(fraction, rng)
 
 
 _ROUND: dict[str, Callable[[Design, Array, np.random.Generator], Whole]] = {
     "margins": lambda design, y, rng: round_controlled(design, y, rng=rng).y,
-    "unbiased": lambda _, y, rng: _drawn(y, choose_independently, rng),
-    "total": lambda _, y, rng: _drawn(y, choose_systematically, rng),
+    "unbiased": lambda _, y, rng: _round_by(choose_independently, y, rng),
+    "total": lambda _, y, rng: _round_by(choose_systematically, y, rng),
     "cube": lambda design, y, rng: round_balanced(design, y, rng=rng),
 }

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index, Mask
 from discreet.errors import UnknownNameError
-from discreet.release.cube import ABSENT, Cube, CubeAxis, Entry
+from discreet.release.cube import ABSENT, Cube, CubeAxis, CubeEntry
 from discreet.release.formats.columns import symbols
 from discreet.release.formats.write import Labels, Options
 from discreet.tables.protected import HIDDEN
 
-Combination = tuple[Entry, ...]
+Combination = tuple[CubeEntry, ...]
 Cell = int | float | str
 
 
@@ -82,7 +82,7 @@ class TableLayout:
             if name not in cube.names:
                 raise UnknownNameError("variable", name, cube.names)
         rows = tuple(name for name in cube.names if name not in columns)
-        return cls.of(cube.arranged((*rows, *columns)), len(rows))
+        return cls.of(cube.reorder((*rows, *columns)), len(rows))
 
     @property
     def is_shown(self) -> Mask:
@@ -107,14 +107,12 @@ class TableLayout:
 
 
 def _crossed_texts(axes: Sequence[CubeAxis], labels: Labels | None) -> list[tuple[str, ...]]:
-    texts = [[_heading_text(entry, labels) for entry in axis.entries] for axis in axes]
-    return list(itertools.product(*texts))
+    def text(entry: CubeEntry) -> str:
+        if labels == "both" and entry.shows_code:
+            return f"{entry.code} {entry.label}"
+        return entry.label if labels in ("labels", "both") else entry.code
 
-
-def _heading_text(entry: Entry, labels: Labels | None) -> str:
-    if labels == "both" and entry.shows_code:
-        return f"{entry.code} {entry.label}"
-    return entry.label if labels in ("labels", "both") else entry.code
+    return list(itertools.product(*([text(entry) for entry in axis.entries] for axis in axes)))
 
 
 def _flat_places(rows: Sequence[tuple[int, ...]], axes: Sequence[CubeAxis]) -> Index:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from discreet.arrays import Array, Index, Mask
+from discreet.arrays import Index, Mask
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, margin_name, parse
@@ -40,25 +40,13 @@ def tabulate(release: AnyPublic, margins: Margins) -> AnyPublic:
             "fit the release first."
         )
     design = release.design.require_variables("variables to tabulate by").with_margins(margins)
-    terms = [margin_name(term) for term in parse(margins)]
-    step = Step("tabulate", {"margins": terms})
+    step = Step("tabulate", {"margins": [margin_name(term) for term in parse(margins)]})
     z = design.aggregate(np.asarray(release.y))
-    if has_true_cells(release):
-        return _with_decimals(release, design, z, step)
-    return release.with_parts(
-        design=design,
-        z=z,
-        precision=None,
-        statement=release.statement.then(step, changes_values=False),
-    )
-
-
-def _with_decimals(release: AnyPublic, design: Design, z: Array, step: Step) -> AnyPublic:
-    """A further table in which cells are true where shown cells give them, else decimals.
-
-    What was said of intervals and small counts was said of the cells of the first table.
-    """
-    is_true = follow_from_shown(release, design.matrix())
+    if not has_true_cells(release):
+        statement = release.statement.then(step, changes_values=False)
+        return release.with_parts(design=design, z=z, precision=None, statement=statement)
+    system = _system(release)
+    is_true = find_spanned(system.equations, system.restrict(design.matrix()))
     status = np.where(is_true, CellStatus.published, CellStatus.decimal).astype(np.int8)
     said = replace(step, sentences=(shown_is_true(has_decimals=True),))
     return release.with_parts(
@@ -66,15 +54,16 @@ def _with_decimals(release: AnyPublic, design: Design, z: Array, step: Step) -> 
         z=np.where(is_true, np.rint(z), z) if shows_whole_numbers(release) else z,
         precision=None,
         status=status,
+        # Intervals and small counts were spoken of for the cells of the first table.
         statement=release.statement.then(said, changes_values=True),
     )
 
 
-Cells = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+CellsLike = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
-def published_sum(release: Protected, cells: Cells) -> float | None:
-    """The value of a sum where published cells give it; see `Release.publish`."""
+def exact_sum(release: Protected, cells: CellsLike) -> float | None:
+    """The value of a sum where published cells give it; see `Release.exact_sum`."""
     from scipy.sparse import csc_array
 
     target = csc_array(_members(release.design, cells).astype(np.int64)[:, None])
@@ -87,7 +76,10 @@ def published_sum(release: Protected, cells: Cells) -> float | None:
     open_part = system.restrict(target)
     if not find_spanned(system.equations, open_part)[0]:
         return None
-    value = float(system.constant(target)[0]) + _open_value(system, open_part)
+    value = float(system.constant(target)[0])
+    if open_part.nnz:  # equations with several unknown cells give the rest
+        wanted = open_part.toarray().ravel().astype(np.float64)
+        value += float(combination(system.equations, wanted) @ system.right)
     return float(round(value)) if shows_whole_numbers(release) else value
 
 
@@ -96,38 +88,24 @@ def has_true_cells(release: Protected) -> bool:
     return release.statement.says(SHOWN_IS_TRUE)
 
 
-def follow_from_shown(release: Protected, sums: Any) -> Mask:
-    """Which sums of inner cells, given as sparse columns, are combinations of shown cells."""
-    system = _system(release)
-    return find_spanned(system.equations, system.restrict(sums))
-
-
 def shows_whole_numbers(release: Protected) -> bool:
     """Whether all cells that are shown are whole numbers, as counts are."""
-    values = release.z[_shown(release)]
+    values = release.z[_shown_cells(release)]
     return bool((values == np.rint(values)).all())
 
 
-def _shown(release: Protected) -> Index:
+def _shown_cells(release: Protected) -> Index:
     return np.flatnonzero(~(release.hidden | release.replaced))
 
 
 def _system(release: Protected) -> Unknowns:
     """What shown cells leave open of the inner cells."""
-    shown = _shown(release)
+    shown = _shown_cells(release)
     columns = release.design.matrix().tocsc()[:, shown]
     return unknowns(columns, release.z[shown].astype(np.float64))
 
 
-def _open_value(system: Unknowns, open_part: Any) -> float:
-    """The part of the sum that equations with several unknown cells give."""
-    if not open_part.nnz:
-        return 0.0
-    target = open_part.toarray().ravel().astype(np.float64)
-    return float(combination(system.equations, target) @ system.right)
-
-
-def _members(design: Design, cells: Cells) -> Mask:
+def _members(design: Design, cells: CellsLike) -> Mask:
     """The inner cells of a sum."""
     listed = [cells] if isinstance(cells, Mapping) else cells
     if not isinstance(listed, Sequence) or not all(isinstance(c, Mapping) for c in listed):

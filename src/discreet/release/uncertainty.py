@@ -12,8 +12,8 @@ from scipy import optimize, stats
 
 from discreet.arrays import Mask, Real
 from discreet.errors import DesignError, ParameterError
-from discreet.noise.checks import is_number
 from discreet.noise.pram import laplace_law
+from discreet.parameters import is_number
 from discreet.solve.fit import Fitter
 from discreet.solve.least_squares.basis import fitted_variances
 from discreet.solve.least_squares.least_squares import LeastSquares
@@ -52,22 +52,19 @@ def intervals(protected: Protected, level: float = 0.95) -> tuple[Real, Real]:
 def fitted_precision(protected: Protected, fitter: Fitter) -> Real | None:
     """Precision of published cells after a fit; `None` where the fit is not linear in the noise."""
     precision, weights = protected.precision, protected.fit_weights()
-    if precision is None or weights is None or not _is_linear(fitter, protected):
+    says = protected.statement.says
+    is_plain = isinstance(fitter, LeastSquares) and fitter.start is None and fitter.variance is None
+    if precision is None or weights is None or not is_plain:
         return None
-    if protected.statement.says("adds-up"):
+    if says("clipped") or says("known-rounded"):  # this noise has another mean than zero
+        return None
+    if says("adds-up"):
         return precision  # values that add up are met exactly
     variances = fitted_variances(protected.design, weights, 1 / precision)
     if variances is None:
         return None
     some = variances > _ZERO * variances.max(initial=0.0)
     return np.where(some, 1 / np.where(some, variances, 1.0), np.inf)
-
-
-def _is_linear(fitter: Fitter, protected: Protected) -> bool:
-    """Whether fitted values are a linear function of noise with mean zero."""
-    is_plain = isinstance(fitter, LeastSquares) and fitter.start is None and fitter.variance is None
-    said = protected.statement.says
-    return is_plain and not (said("clipped") or said("known-rounded"))
 
 
 def _why_unknown(protected: Protected) -> str:

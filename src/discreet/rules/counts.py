@@ -16,7 +16,7 @@ from discreet.design.axis import OUTSIDE, Level
 from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, DiscreetError, ParameterError, UnknownNameError
-from discreet.noise.checks import is_number, truth_value, whole
+from discreet.parameters import is_number, truth_value, whole
 from discreet.tables.truth import TrueTable
 
 Needs = tuple[Real, Real]

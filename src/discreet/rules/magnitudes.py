@@ -12,7 +12,7 @@ import numpy as np
 from discreet.arrays import Mask, Real
 from discreet.design.codes import canonical
 from discreet.errors import ParameterError
-from discreet.noise.checks import is_number, positive, whole
+from discreet.parameters import is_number, positive, whole
 from discreet.rules.counts import Needs
 from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
 from discreet.tables.truth import TrueTable

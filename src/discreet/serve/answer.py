@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from discreet.errors import suggest
-from discreet.release.cube import Cube, Entry
+from discreet.release.cube import Cube, CubeEntry
 from discreet.serve.data.source import (
     DetailedVariable,
     OfferedVariable,
@@ -152,18 +152,18 @@ def arrange(cube: Cube, question: Question) -> Cube:
     """The crossing filtered, grouped, picked and put in order: sums and choices of its cells."""
     query = question.query
     for asked in question.filters:
-        cube = cube.summed(asked.name, query.where[asked.name])
+        cube = cube.sum_over(asked.name, query.where[asked.name])
     for asked in question.shown:
         if asked.name in query.where:
             cube = _restrict(cube, asked, query.where[asked.name])
         if asked.name in query.groups:
-            cube = cube.grouped(asked.name, query.groups[asked.name])
+            cube = cube.group(asked.name, query.groups[asked.name])
         if asked.name in query.picked:
             axis = cube.axis(asked.name)
             total = axis.codes[axis.total : axis.total + 1] if axis.total is not None else ()
             known = [code for code in query.picked[asked.name] if code in axis.codes]
-            cube = cube.picked(asked.name, [*total, *known])  # shares need the total
-    shown = cube.arranged([asked.name for asked in question.shown])
+            cube = cube.select(asked.name, [*total, *known])  # shares need the total
+    shown = cube.reorder([asked.name for asked in question.shown])
     return shown.with_labels([asked.label for asked in question.shown])
 
 
@@ -276,6 +276,6 @@ def _restrict(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube
     """A variable with the codes within a population; its total is their sum."""
     entries, within = cube.axis(asked.name).entries, asked.leaves(codes)
     kept = [e.code for e in entries if not e.is_total and within >= asked.leaves([e.code])]
-    first = next((e for e in entries if e.is_total), Entry("total", "Total", 0, is_sum=True))
-    inside, total = cube.picked(asked.name, kept), cube.summed(asked.name, codes)
+    first = next((e for e in entries if e.is_total), CubeEntry("total", "Total", 0, is_sum=True))
+    inside, total = cube.select(asked.name, kept), cube.sum_over(asked.name, codes)
     return inside.with_slice(asked.name, 0, first, total)

@@ -21,7 +21,7 @@ import numpy as np
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.noise.checks import positive
+from discreet.parameters import positive
 from discreet.protect.sentences import limit, process
 from discreet.solve.linear.elimination import find_spanned, rank
 from discreet.solve.linear.unknowns import Unknowns, combination, free_part, unknowns

@@ -238,7 +238,7 @@ def of_table(table: TrueTable) -> dict[str, Any]:
         return {"y": y, "lone": y == 1}
     inner = given.inner
     if inner is None and places is not None:
-        inner = given.published.taken(places)
+        inner = given.published.take(places)
     if inner is None:
         return {}
     counts = inner.count

@@ -9,7 +9,7 @@ import numpy as np
 from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
-from discreet.release.fitting import rounded_by_seed
+from discreet.release.fitting import round_cells
 from discreet.release.tabulate import to_microdata
 from discreet.synthesize.result import Synthetic
 from discreet.tables.protected import COUNT, PublicTable
@@ -48,7 +48,7 @@ def records_from(
     if draw == "multinomial":
         drawn = _multinomial(release, n, stream(seed, "records:multinomial"))
     else:
-        drawn = rounded_by_seed(release, draw, seed)
+        drawn = round_cells(release, draw, seed)
     names = tuple(axis.name for axis in release.design.axes)
     said = process(
         "records",

@@ -16,7 +16,7 @@ from discreet.records.records import UnitRecords
 from discreet.records.secret import Secret
 from discreet.records.sources import records_of_frame
 from discreet.records.tabulate import tabulate
-from discreet.release.fitting import fitted, rounded_by_seed
+from discreet.release.fitting import fit_cells, round_cells
 from discreet.synthesize.decompose import Synthesis, fit, loadings, random_scores, with_scores
 from discreet.synthesize.model import Column, Factor, ModelMatrices, Rows, build
 from discreet.synthesize.orthonormal import as_matrix
@@ -113,9 +113,9 @@ def mixed_records(
     rng = draw.generator()
     counts = _protect_counts(data, draw, tuple(rows.columns))
     if counts.y is None or (np.asarray(counts.y) < 0).any():
-        counts = fitted(counts, "auto")
+        counts = fit_cells(counts, "auto")
     if (np.asarray(counts.y) != np.rint(np.asarray(counts.y))).any():
-        counts = rounded_by_seed(counts, "total", int(rng.integers(2**31)))
+        counts = round_cells(counts, "total", int(rng.integers(2**31)))
     result, labels = _draw_amounts(request, model, rows.columns, counts, rng)
     names = request.formula.confidential
     values = dict(zip(names, result.Y.T, strict=True))

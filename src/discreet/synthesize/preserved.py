@@ -108,7 +108,7 @@ class Preserved(show.Frames):
         return pa.table({c: [getattr(figure, c) for figure in self.figures] for c in columns})
 
     def __repr__(self) -> str:
-        lines = show.aligned(self._rows(), right=range(2, len(_HEADER)))
+        lines = show.align_columns(self._rows(), right=range(2, len(_HEADER)))
         return "\n".join([self.summary, *lines])
 
     def _repr_html_(self) -> str:

@@ -78,7 +78,7 @@ class Synthetic(show.Frames, Synthesized):
     def __repr__(self) -> str:
         said = textwrap.fill(self.statement.text, _WIDTH)
         title, rows = self._title_and_head()
-        return "\n".join([title, *show.aligned(rows, right=range(len(rows[0]))), said])
+        return "\n".join([title, *show.align_columns(rows, right=range(len(rows[0]))), said])
 
     def _repr_html_(self) -> str:
         return show.html_table(*self._title_and_head(), self.statement.text)

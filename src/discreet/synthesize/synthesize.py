@@ -171,7 +171,7 @@ def _draw_records(
     # Entered before anybody gets it: a program that dies here has counted too much, not too little.
     number, counted = draw.register(), records.ledger is not None
     first = data_step(records, request, is_counted=counted, number=number)
-    return Synthetic(frame, statement.preceded(first), *about)
+    return Synthetic(frame, statement.with_first_step(first), *about)
 
 
 def _prepare(request: SynthesisRequest, rows: Rows) -> tuple[ModelMatrices, Rows]:

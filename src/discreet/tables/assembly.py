@@ -1,4 +1,4 @@
-"""From cells in a frame to a table: axes, support, and values in their places."""
+"""From coded cells to a table: axes, support, and values in their places."""
 
 from __future__ import annotations
 
@@ -6,36 +6,29 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Design
-from discreet.design.codes import canonical_array, natural_order
+from discreet.design.codes import natural_order
 from discreet.design.formats.tables import declared_categories
-from discreet.design.formula import Margins, Term, parse, unknown_name
+from discreet.design.formula import Margins, Term, unknown_name
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.sparse import SparseDesign, complete_design
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import Support, check_support
-from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
-from discreet.frames import numbers, to_arrow
-from discreet.tables.keys import KeyConvention, check_keys
-from discreet.tables.keys import convention as key_convention
-from discreet.tables.truth import CellValues, TrueTable, summed
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from discreet.errors import CodeError, DataError, ParameterError
+from discreet.tables.keys import KeyConvention
+from discreet.tables.truth import CellValues, TrueTable
 
 HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path]
 HierarchiesLike = Mapping[str, HierarchyLike]
 Hierarchies = dict[str, tuple[Hierarchy, ...]]
 TOTALS = ("Total", "_T", "(all)", "(grand total)")
 """Codes of the total, the usual one first."""
-Declared = bool | Sequence[str]
-"""Whether the codes of a frame were declared beforehand: of all variables, or of those named."""
 
 
 def as_hierarchies(given: HierarchiesLike | None) -> Hierarchies:
@@ -96,39 +89,14 @@ class CodedCells:
     values: CellValues
 
     @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of categories of each variable."""
+        return tuple(len(axis) for axis in self.axes)
+
+    @property
     def crossing(self) -> int:
         """Number of combinations of categories."""
-        return math.prod(len(axis) for axis in self.axes)
-
-
-def code_cells(
-    frame: pa.Table,
-    variables: Sequence[str],
-    hierarchies: Hierarchies,
-    values: CellValues,
-    declared: frozenset[str] = frozenset(),
-) -> CodedCells:
-    """Codes of the frame's rows as leaf positions on axes."""
-    pairs = [
-        code_column(frame.column(v), v, hierarchies.get(v), declared=v in declared)
-        for v in variables
-    ]
-    return CodedCells(tuple(a for a, _ in pairs), tuple(p for _, p in pairs), values)
-
-
-def code_column(
-    column: Any, variable: str, trees: Sequence[Hierarchy] | None, *, declared: bool = False
-) -> tuple[Axis, Whole]:
-    """The axis of a variable and the leaf position of each row."""
-    codes, index = canonical_array(column)
-    axis = (
-        Axis.from_hierarchies(variable, trees)
-        if trees
-        else axis_of_codes(variable, codes, declared=declared)
-    )
-    axis.check_codes(codes)
-    position = np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)
-    return axis, position[index] if len(codes) else np.empty(0, dtype=np.int64)
+        return math.prod(self.shape)
 
 
 def axis_of_codes(variable: str, codes: Sequence[str], *, declared: bool = False) -> Axis:
@@ -141,34 +109,36 @@ def axis_of_codes(variable: str, codes: Sequence[str], *, declared: bool = False
     return Axis.flat(variable, natural_order(codes), free_total(codes), declared=declared)
 
 
-def declared_among(variables: Sequence[str], declared: Declared) -> frozenset[str]:
-    """The variables whose codes in a frame are said to be declared."""
-    if isinstance(declared, bool):
-        return frozenset(variables if declared else ())
-    named = frozenset([declared] if isinstance(declared, str) else declared)
-    for name in named.difference(variables):
-        raise UnknownNameError("variable", name, variables)
-    return named
-
-
 def free_total(codes: Iterable[str]) -> str:
     """A code for the total that is not a category."""
     taken = set(codes)
     return next(c for c in TOTALS if c not in taken)
 
 
-def merge_cells(coded: CodedCells, design: StructuredDesign) -> CellValues:
-    """Values in the design's inner order; rows of the same cell are summed."""
+def build_table(
+    coded: CodedCells,
+    margins: Margins,
+    rule: KeyConvention,
+    support: Support = "all",
+    structural_zeros: Sequence[Mapping[str, Any]] = (),
+) -> TrueTable:
+    """A table with inner cells from coded cells; rows of the same cell are summed."""
+    check_support(support)
+    if support == "all":
+        design: StructuredDesign = complete_design(coded.axes, margins, structural_zeros)
+    else:
+        chosen = coded.values.count > 0 if support == "occurring" else slice(None)
+        leaves = np.unravel_index(np.unique(_flat_places(coded)[chosen]), coded.shape)
+        design = SparseDesign(coded.axes, margins, leaves, occurring=True)
+    design.require_dense()
     where, n = inner_positions(coded, design), design.n_inner
 
     def scatter(values: Array) -> Array:
-        out = np.zeros(n + 1, dtype=values.dtype)
+        out = np.zeros(n + 1, dtype=values.dtype)  # rows outside the design fall behind the end
         np.add.at(out, where, values)
         return out[:n]
 
-    v = coded.values
-    optional = [None if a is None else scatter(a) for a in (v.weight, v.weight_squared, v.key)]
-    return CellValues(summed(v.count, scatter), *optional)
+    return TrueTable.from_inner(design, coded.values.apply_linear(scatter, rule), rule)
 
 
 def inner_positions(coded: CodedCells, design: Design) -> Whole:
@@ -176,7 +146,7 @@ def inner_positions(coded: CodedCells, design: Design) -> Whole:
 
     Only rows without records may be outside.
     """
-    where = design.require_variables("codes").inner_at(_flat(coded))
+    where = design.require_variables("codes").inner_at(_flat_places(coded))
     outside = np.flatnonzero((where == design.n_inner) & (coded.values.count > 0))
     if len(outside):
         row = int(outside[0])
@@ -188,74 +158,8 @@ def inner_positions(coded: CodedCells, design: Design) -> Whole:
     return where
 
 
-def _flat(coded: CodedCells) -> Whole:
+def _flat_places(coded: CodedCells) -> Whole:
     """Position of each row in the full crossing."""
     if not coded.axes:
         return np.zeros(len(coded.values.count), dtype=np.int64)
-    return np.ravel_multi_index(coded.leaves, [len(axis) for axis in coded.axes])
-
-
-def design_for(
-    coded: CodedCells,
-    margins: Margins,
-    support: Support = "all",
-    structural_zeros: Sequence[Mapping[str, Any]] = (),
-) -> StructuredDesign:
-    """The design for coded cells."""
-    check_support(support)
-    if support != "all":
-        chosen = coded.values.count > 0 if support == "occurring" else slice(None)
-        flat = np.unique(_flat(coded)[chosen])
-        leaves = np.unravel_index(flat, [len(axis) for axis in coded.axes])
-        return SparseDesign(coded.axes, margins, leaves, occurring=True)
-    return complete_design(coded.axes, margins, structural_zeros)
-
-
-def cells_to_table(
-    frame: Any,
-    margins: Margins,
-    *,
-    count: str,
-    key: str | None,
-    weight: str | None,
-    hierarchies: HierarchiesLike | None,
-    support: Support,
-    structural_zeros: Sequence[Mapping[str, Any]],
-    convention: str | KeyConvention,
-    declared: Declared = False,
-) -> TrueTable:
-    """A table from a frame of inner cells; see `Table.from_counts`."""
-    cells = to_arrow(frame)
-    rule = key_convention(convention)
-    categories = frame_hierarchies(frame).items()
-    complete = {v: trees for v, trees in categories if not cells.column(v).null_count}
-    trees = {**complete, **as_hierarchies(hierarchies)}
-    values = CellValues(
-        numbers(cells, count),
-        weight=None if weight is None else numbers(cells, weight).astype(np.float64),
-        key=None if key is None else read_keys(numbers(cells, key), rule),
-    )
-    if values.key is not None:
-        check_keys(values.key[values.count > 0], rule)
-    names = variables_of(parse(margins), cells.column_names, trees)
-    coded = code_cells(cells, names, trees, values, declared_among(names, declared))
-    return build_table(coded, margins, rule, support, structural_zeros)
-
-
-def build_table(
-    coded: CodedCells,
-    margins: Margins,
-    rule: KeyConvention,
-    support: Support = "all",
-    structural_zeros: Sequence[Mapping[str, Any]] = (),
-) -> TrueTable:
-    """A table with inner cells from coded cells."""
-    design = design_for(coded, margins, support, structural_zeros)
-    design.require_dense()
-    inner = merge_cells(coded, design).mapped(lambda values: values, rule)
-    return TrueTable.from_inner(design, inner, rule)
-
-
-def read_keys(keys: Array, rule: KeyConvention) -> Whole:
-    """Keys of a convention from a column of whole numbers or of fractions."""
-    return rule.scale(keys) if keys.dtype.kind == "f" else rule.check(keys)
+    return np.ravel_multi_index(coded.leaves, coded.shape)

@@ -7,6 +7,7 @@ give the same release.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -21,7 +22,6 @@ from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.frames import fresh_name
-from discreet.tables.magnitude import Contributions
 from discreet.tables.protected import Protected
 from discreet.tables.truth import TrueTable
 
@@ -49,32 +49,21 @@ def canonical_order(design: Design) -> Arrangement | None:
     if structured is None:
         return None
     axes = [_canonical_axis(axis) for axis in sorted(design.axes, key=lambda axis: axis.name)]
-    return arranged(structured, axes, _canonical_terms(structured, axes))
+    return arrange(structured, axes, _canonical_terms(structured, axes))
 
 
 def canonical_table(table: TrueTable, order: Arrangement | None = None) -> TrueTable:
-    """The table in canonical order.
-
-    Args:
-      table: Any table.
-      order: The order, where it is known already.
-    """
-    new = canonical_order(table.design) if order is None else order
+    """The table in canonical order, which is found where it is not given."""
+    new, given = order or canonical_order(table.design), table.contributions
     if new is None:
         return table
     return replace(
         table,
         design=new.design,
-        published=table.published.moved(lambda values: values[new.published]),
-        inner=table.inner and table.inner.moved(lambda values: values[new.inner]),
-        contributions=moved_contributions(table, new),
+        published=table.published.rearrange(lambda values: values[new.published]),
+        inner=table.inner and table.inner.rearrange(lambda values: values[new.inner]),
+        contributions=given and given.take(new.published, new.inner),
     )
-
-
-def moved_contributions(table: TrueTable, new: Arrangement) -> Contributions | None:
-    """The contributions to a table's cells, in another order."""
-    given = table.contributions
-    return None if given is None else given.taken(new.published, new.inner)
 
 
 def as_requested(protected: AnyProtected, design: Design) -> AnyProtected:
@@ -82,7 +71,7 @@ def as_requested(protected: AnyProtected, design: Design) -> AnyProtected:
     given = protected.design.over_variables
     if given is None or design.over_variables is None:
         return protected
-    new = arranged(given, design.axes, design.terms)
+    new = arrange(given, design.axes, design.terms)
     moved: dict[str, Any] = {"design": new.design, "z": protected.z[new.published]}
     for name in ("status", "precision", "quality"):
         values = getattr(protected, name)
@@ -120,7 +109,7 @@ def table_digest(table: TrueTable) -> bytes:
     return found.digest()
 
 
-def arranged(design: StructuredDesign, axes: Sequence[Axis], terms: Sequence[Term]) -> Arrangement:
+def arrange(design: StructuredDesign, axes: Sequence[Axis], terms: Sequence[Term]) -> Arrangement:
     """The same cells over the same variables, with axes and margins written in another order."""
     by_name = {axis.name: a for a, axis in enumerate(design.axes)}
     order = [by_name[axis.name] for axis in axes]
@@ -134,20 +123,16 @@ def arranged(design: StructuredDesign, axes: Sequence[Axis], terms: Sequence[Ter
         listed = [column[inner] for column in codes]
         new: StructuredDesign = SparseDesign(axes, terms, listed, occurring=design.is_confidential)
     else:
-        inner = _product_places(design.shape, order, to_new)
-        new = ProductDesign(axes, terms)
-    return Arrangement(new, _matched(new, design, by_name), inner)
+        places = np.arange(math.prod(design.shape)).reshape(design.shape).transpose(order)
+        for k, positions in enumerate(to_new):
+            places = places.take(np.argsort(positions), axis=k)
+        inner, new = places.ravel(), ProductDesign(axes, terms)
+    return Arrangement(new, _published_places(new, design, by_name), inner)
 
 
-def _product_places(shape: tuple[int, ...], order: Sequence[int], to_new: Sequence[Index]) -> Index:
-    """For each cell of the reordered crossing its place in the old one."""
-    places = np.arange(int(np.prod(shape, dtype=np.int64))).reshape(shape).transpose(order)
-    for k, positions in enumerate(to_new):
-        places = places.take(np.argsort(positions), axis=k)
-    return places.ravel()
-
-
-def _matched(new: StructuredDesign, old: StructuredDesign, by_name: dict[str, int]) -> Index:
+def _published_places(
+    new: StructuredDesign, old: StructuredDesign, by_name: dict[str, int]
+) -> Index:
     """For each published cell of the new design its place in the old one, by its codes."""
     ids_new, ids_old = [], []
     codes_new, codes_old = new.published_codes(), old.published_codes()
@@ -174,29 +159,16 @@ def _node_ids(index: Array, codes: Sequence[str]) -> tuple[Whole, list[str]]:
 def _canonical_axis(axis: Axis) -> Axis:
     """The axis with leaves and levels sorted by their codes; levels keep names that tell them."""
     order = sorted(range(len(axis)), key=lambda i: axis.leaves[i])
-    levels = [_sorted_level(level, order) for level in _told_apart(axis)]
-    ranked = tuple(sorted(levels, key=_level_key))
-    return replace(axis, leaves=tuple(axis.leaves[i] for i in order), levels=ranked)
-
-
-def _told_apart(axis: Axis) -> list[Level]:
-    """The levels, renamed where a name is that of an earlier level, or says something else."""
     taken, levels = {f"{axis.name}[{LEAVES}]"}, []
     for level in axis.levels:
-        name = fresh_name(level.name, taken)
-        levels.append(replace(level, name=name))
+        name = fresh_name(level.name, taken)  # a name of two levels would make terms ambiguous
         taken.add(name)
-    return levels
-
-
-def _sorted_level(level: Level, order: Sequence[int]) -> Level:
-    by_code = sorted(range(len(level)), key=lambda k: level.codes[k])
-    rank = np.append(np.argsort(by_code), OUTSIDE).astype(np.int32)
-    return Level(level.name, tuple(level.codes[k] for k in by_code), rank[level.group[order]])
-
-
-def _level_key(level: Level) -> tuple[int, tuple[str, ...]]:
-    return len(level), level.codes
+        by_code = sorted(range(len(level)), key=lambda k: level.codes[k])
+        rank = np.append(np.argsort(by_code), OUTSIDE).astype(np.int32)
+        codes = tuple(level.codes[k] for k in by_code)
+        levels.append(Level(name, codes, rank[level.group[order]]))
+    levels.sort(key=lambda level: (len(level), level.codes))
+    return replace(axis, leaves=tuple(axis.leaves[i] for i in order), levels=tuple(levels))
 
 
 def _canonical_terms(design: StructuredDesign, axes: Sequence[Axis]) -> list[Term]:

@@ -1,4 +1,8 @@
-"""Tables from frames of published cells and from frames of contributions."""
+"""Tables from frames of inner cells, of published cells, and of contributions.
+
+Inner cells and contributions are rows with codes, and go one way: codes to positions on axes, then
+`build_table`. Published cells have totals among their codes, and each is looked up by its codes.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +25,16 @@ from discreet.frames import numbers, to_arrow
 from discreet.tables.assembly import (
     TOTALS,
     CodedCells,
-    Declared,
+    Hierarchies,
     HierarchiesLike,
     as_hierarchies,
+    axis_of_codes,
     build_table,
-    code_cells,
-    declared_among,
     frame_hierarchies,
     inner_positions,
-    read_keys,
     variables_of,
 )
-from discreet.tables.keys import CONVENTIONS, KeyConvention
+from discreet.tables.keys import CONVENTIONS, KeyConvention, check_keys
 from discreet.tables.keys import convention as key_convention
 from discreet.tables.magnitude import (
     CellContributions,
@@ -45,6 +47,74 @@ from discreet.tables.truth import CellValues, TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Declared = bool | Sequence[str]
+"""Whether the codes of a frame were declared beforehand: of all variables, or of those named."""
+
+
+def cells_to_table(
+    frame: Any,
+    margins: Margins,
+    *,
+    count: str,
+    key: str | None,
+    weight: str | None,
+    hierarchies: HierarchiesLike | None,
+    support: Support,
+    structural_zeros: Sequence[Mapping[str, Any]],
+    convention: str | KeyConvention,
+    declared: Declared = False,
+) -> TrueTable:
+    """A table from a frame of inner cells; see `Table.from_counts`."""
+    cells, rule = to_arrow(frame), key_convention(convention)
+    categories = frame_hierarchies(frame).items()
+    # A column with missing values has a category that its declaration does not name.
+    complete = {v: trees for v, trees in categories if not cells.column(v).null_count}
+    values = CellValues(
+        numbers(cells, count),
+        weight=None if weight is None else numbers(cells, weight).astype(np.float64),
+        key=None if key is None else _read_keys(numbers(cells, key), rule),
+    )
+    if values.key is not None:
+        check_keys(values.key[values.count > 0], rule)
+    trees = {**complete, **as_hierarchies(hierarchies)}
+    coded = _code_rows(cells, margins, trees, values, declared)
+    return build_table(coded, margins, rule, support, structural_zeros)
+
+
+def _code_rows(
+    rows: pa.Table, margins: Margins, trees: Hierarchies, values: CellValues, declared: Declared
+) -> CodedCells:
+    """Rows with the leaf positions of their codes on the axes of the margins' variables."""
+    names = variables_of(parse(margins), rows.column_names, trees)
+    said, axes, leaves = _declared_among(names, declared), [], []
+    for name in names:
+        codes, index = canonical_array(rows.column(name))
+        axis = (
+            Axis.from_hierarchies(name, trees[name])
+            if name in trees
+            else axis_of_codes(name, codes, declared=name in said)
+        )
+        axis.check_codes(codes)
+        position = np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)
+        axes.append(axis)
+        leaves.append(position[index] if len(codes) else np.empty(0, dtype=np.int64))
+    return CodedCells(tuple(axes), tuple(leaves), values)
+
+
+def _declared_among(variables: Sequence[str], declared: Declared) -> frozenset[str]:
+    """The variables whose codes in a frame are said to be declared."""
+    if isinstance(declared, bool):
+        return frozenset(variables if declared else ())
+    named = frozenset([declared] if isinstance(declared, str) else declared)
+    for name in named.difference(variables):
+        raise UnknownNameError("variable", name, variables)
+    return named
+
+
+def _read_keys(keys: Array, rule: KeyConvention) -> Whole:
+    """Keys of a convention from a column of whole numbers or of fractions."""
+    return rule.scale(keys) if keys.dtype.kind == "f" else rule.check(keys)
 
 
 def published_to_table(
@@ -60,23 +130,18 @@ def published_to_table(
     """A table from a frame of published cells; see `Table.from_frame`."""
     cells, rule, trees = to_arrow(frame), key_convention(convention), as_hierarchies(hierarchies)
     names = variables_of(parse(margins), cells.column_names, trees)
-    said = declared_among(names, declared)
+    said = _declared_among(names, declared)
     axes = [published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
     design = ProductDesign(axes, margins)
     where = published_positions(design, cells)
-    values = CellValues(_placed(design, where, numbers(cells, count), count))
+    values = CellValues(_in_order(design, where, numbers(cells, count), count))
     if key is not None:
-        keys = read_keys(numbers(cells, key), rule)
-        values = replace(values, key=_placed(design, where, keys, key))
-    return TrueTable(design, values, _inner_if_published(design, values), rule)
-
-
-def _inner_if_published(design: ProductDesign, values: CellValues) -> CellValues | None:
-    """The inner cells, when they are all among the published ones."""
+        keys = _read_keys(numbers(cells, key), rule)
+        values = replace(values, key=_in_order(design, where, keys, key))
     if not design.shows_inner_cells:
-        return None
+        return TrueTable(design, values, None, rule)
     places = design.inner_in_published()
-    return values.moved(lambda published: published[places])
+    return TrueTable(design, values, values.rearrange(lambda cells: cells[places]), rule)
 
 
 def published_axis(
@@ -99,13 +164,7 @@ def published_axis(
 def published_positions(
     design: ProductDesign, cells: pa.Table, lines: Sequence[int] | None = None
 ) -> Whole:
-    """The published position of every row of the frame.
-
-    Args:
-      design: The design.
-      cells: Rows with a code for each of its variables.
-      lines: Numbers of the rows' lines in their file, for the error.
-    """
+    """The published position of every row; an error names its line, where those are given."""
     lookup: dict[tuple[str, ...], int] = {}
     columns = [[codes[i] for i in index] for index, codes in design.published_codes()]
     for k, names in enumerate(zip(*columns, strict=True)):
@@ -124,7 +183,7 @@ def published_positions(
     return where
 
 
-def _placed(design: ProductDesign, where: Whole, values: Array, name: str) -> Array:
+def _in_order(design: ProductDesign, where: Whole, values: Array, name: str) -> Array:
     filled = np.bincount(where, minlength=design.n_published)
     if (filled != 1).any():
         k = int(np.flatnonzero(filled != 1)[0])
@@ -149,10 +208,9 @@ def contributions_to_table(
     """A table of magnitudes; see `Table.from_contributions`."""
     rows = to_arrow(frame)
     trees = {**frame_hierarchies(frame), **as_hierarchies(hierarchies)}
-    names = variables_of(parse(margins), rows.column_names, trees)
     w = None if weight is None else numbers(rows, weight).astype(np.float64)
     values = CellValues(np.ones(len(rows), dtype=np.int64), weight=w)
-    coded = code_cells(rows, names, trees, values, declared_among(names, declared))
+    coded = _code_rows(rows, margins, trees, values, declared)
     table = build_table(coded, margins, CONVENTIONS["discreet"], support, structural_zeros)
     amounts = _amounts(rows, of, w)
     return replace(table, contributions=_contributions(table.design, coded, rows, of, amounts))
@@ -169,8 +227,8 @@ def _contributions(
         cell = positions[where]
         cell = np.where(cell < 0, OUTSIDE, cell - part.start)
         found = top_contributions(cell, who, amounts, part.stop - part.start, of.largest)
-        published.put(part, found)
-    named = _named(owners, published, inner)
+        published.set_cells(part, found)
+    named = _drop_unused_owners(owners, published, inner)
     is_weighted = coded.values.weight is not None
     return Contributions(
         of.value, *named, is_weighted=is_weighted, may_be_negative=of.negative == "absolute"
@@ -204,7 +262,7 @@ def _owners(rows: pa.Table, of: Magnitude) -> tuple[tuple[str, ...], Whole]:
     return named_owners(holdings, alone)
 
 
-def _named(
+def _drop_unused_owners(
     owners: tuple[str, ...], *cells: CellContributions
 ) -> tuple[CellContributions, CellContributions, tuple[str, ...]]:
     """Contributions that know the owners among the largest only, by new places."""

@@ -2,7 +2,8 @@
 
 The key of a cell is a function of the records in it and nothing else, so the same cell has the
 same key in every table. Every convention in use is a sum modulo something; fractional keys are
-whole numbers scaled by a power of ten.
+whole numbers scaled by a power of ten. The second half refuses keys that are not uniform: with
+those, noise could be predicted.
 """
 
 from __future__ import annotations
@@ -102,11 +103,13 @@ def convention(name: str | KeyConvention) -> KeyConvention:
     return CONVENTIONS[name]
 
 
-FEWEST = 200
-FALSE_ALARM = 1e-10
+FEWEST = 200  # fewer keys are too few to tell
+FALSE_ALARM = 1e-10  # uniform keys are refused with no larger chance than this
 SAMPLED = 8
 _BUCKETS = 64
-_LARGE_MEAN = 10_000.0
+_LARGE_MEAN = 10_000.0  # from here on a chi-square takes the place of a sum over Poisson numbers
+# λ of Chernoff's bound: from zero to one, where the moments exist, for counts that are uneven;
+# below zero, beyond minus a thousand, for counts that are too even.
 _UPPER = tuple(i / 20 for i in range(1, 20))
 _LOWER = tuple(-(2.0 ** (i / 2)) for i in range(-6, 22))
 
@@ -135,14 +138,9 @@ class KeyCounts:
 
 
 def check_keys(keys: Array, rule: str | KeyConvention) -> None:
-    """Refuse keys that are constant, sequential or not uniform; fewer than 200 pass unjudged.
+    """Refuse keys that are out of range, constant, sequential or not uniform.
 
-    Args:
-      keys: Whole numbers in the range of the convention.
-      rule: The key convention.
-
-    Raises:
-      KeysError: The keys are out of range, or no uniform keys.
+    Fewer than 200 pass unjudged.
     """
     rule = convention(rule)
     keys = rule.check(keys)

@@ -87,8 +87,7 @@ class CellContributions:
     owner: Whole
 
     def __post_init__(self) -> None:
-        n = len(self.sum)
-        if any(len(part) != n for part in (self.absolute, self.count, self.largest, self.owner)):
+        if len({len(values) for values in vars(self).values()}) > 1:
             raise DesignError("sums, counts and largest contributions are of different cells.")
         if self.largest.shape != self.owner.shape or self.largest.ndim != 2:
             raise DesignError("every one of the largest contributions needs an owner or NOBODY.")
@@ -103,21 +102,19 @@ class CellContributions:
         owner = np.full((n, largest), NOBODY, dtype=np.int64)
         return cls(zeros, zeros.copy(), np.zeros(n, np.int64), np.zeros((n, largest)), owner)
 
-    def put(self, places: slice | Array, found: CellContributions) -> None:
+    def set_cells(self, places: slice | Array, found: CellContributions) -> None:
         """Write the contributions to some cells in their places."""
-        for name in ("sum", "absolute", "count", "largest", "owner"):
-            getattr(self, name)[places] = getattr(found, name)
+        for name, values in vars(self).items():
+            values[places] = getattr(found, name)
 
-    def taken(self, places: Array) -> CellContributions:
+    def take(self, places: Array) -> CellContributions:
         """The cells at some places, in that order."""
-        parts: tuple[Array, ...] = (self.sum, self.absolute, self.count)
-        parts += (self.largest, self.owner)
-        return CellContributions(*(part[places] for part in parts))
+        return CellContributions(**{name: values[places] for name, values in vars(self).items()})
 
     def spread(self, places: Array, n: int) -> CellContributions:
         """The cells at some places among more, to which nobody contributes."""
         more = CellContributions.none(n, self.largest.shape[1])
-        more.put(places, self)
+        more.set_cells(places, self)
         return more
 
     @property
@@ -180,8 +177,7 @@ class Contributions:
 
     def check_length(self, n_published: int, n_inner: int) -> None:
         """Refuse contributions to other cells than a design has."""
-        pairs = [(self.published, n_published), (self.inner, n_inner)]
-        for cells, n in pairs:
+        for cells, n in ((self.published, n_published), (self.inner, n_inner)):
             if cells is not None and len(cells) != n:
                 raise DesignError(
                     f"the design has {n:,} cells, but contributions to {len(cells):,}."
@@ -193,11 +189,7 @@ class Contributions:
         return np.flatnonzero([owner in wanted for owner in self.owners]).astype(np.int64)
 
     def spread(
-        self,
-        published: Array,
-        n_published: int,
-        inner: Array | None,
-        n_inner: int,
+        self, published: Array, n_published: int, inner: Array | None, n_inner: int
     ) -> Contributions:
         """The same among more cells; without places for inner cells, those are left out."""
         moved = None
@@ -205,10 +197,10 @@ class Contributions:
             moved = self.inner.spread(inner, n_inner)
         return replace(self, published=self.published.spread(published, n_published), inner=moved)
 
-    def taken(self, published: Array, inner: Array) -> Contributions:
+    def take(self, published: Array, inner: Array) -> Contributions:
         """The same for cells in another order."""
-        moved = None if self.inner is None else self.inner.taken(inner)
-        return replace(self, published=self.published.taken(published), inner=moved)
+        moved = None if self.inner is None else self.inner.take(inner)
+        return replace(self, published=self.published.take(published), inner=moved)
 
 
 CONTRIBUTORS, ABSOLUTE, LARGEST_OF, OWNER_OF = "contributors", "absolute", "largest_", "owner_"
@@ -242,9 +234,7 @@ Coded = tuple[Sequence[str], Whole32]
 def named_owners(holdings: Coded, contributors: Coded) -> tuple[tuple[str, ...], Whole]:
     """Identifiers of owners in the order of their texts, and the place of each row's owner.
 
-    Args:
-      holdings: The holdings of the rows.
-      contributors: Their contributors, which count where there is no holding.
+    The owner is the row's holding, or its contributor where it has none.
     """
     (groups, in_group), (single, alone) = holdings, contributors
     named = in_group >= 0
@@ -282,16 +272,6 @@ def top_contributions(
     cell, who = cell[first], who[first]
     some = np.abs(each) > NEGLIGIBLE * gross
     cell, who, each = cell[some], who[some], each[some]
-    return _ranked(cell, who, each, n, largest)
-
-
-def _group_sums(amount: Array, first: Array) -> Real:
-    """Sums over runs of records that begin at some places."""
-    return np.add.reduceat(amount, first) if len(first) else np.empty(0)
-
-
-def _ranked(cell: Array, who: Array, each: Array, n: int, largest: int) -> CellContributions:
-    """Contributions to cells from the contribution of each contributor, ordered by cell and who."""
     size = np.abs(each)
     order = np.lexsort((-size, cell))
     cell, who, each, size = cell[order], who[order], each[order], size[order]
@@ -306,6 +286,11 @@ def _ranked(cell: Array, who: Array, each: Array, n: int, largest: int) -> CellC
     found.largest[cell[top], rank[top]] = size[top]
     found.owner[cell[top], rank[top]] = who[top]
     return found
+
+
+def _group_sums(amount: Array, first: Array) -> Real:
+    """Sums over runs of records that begin at some places."""
+    return np.add.reduceat(amount, first) if len(first) else np.empty(0)
 
 
 def _starts(values: Array) -> Mask:

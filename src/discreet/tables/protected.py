@@ -42,6 +42,8 @@ class CellStatus(enum.IntEnum):
     decimal = 4
 
 
+STATUS_NAMES = tuple(status.name.replace("_", " ") for status in CellStatus)
+"""What frames and files call each status."""
 HIDDEN = (CellStatus.suppressed, CellStatus.below_threshold)
 _OUTSIDE = {"status": CellStatus.published, "quality": NO_QUALITY, "precision": 0.0}
 """What cells get that a release has and its table, read from the records, had not."""
@@ -160,7 +162,7 @@ class PublicTable(show.Frames, Protected):
         The column of values is named after their unit. Cells that are not shown are null; their
         status says why.
         """
-        columns = {self.unit: self.z, "quality": show.graded(self.quality)}
+        columns = {self.unit: self.z, "quality": show.mask_missing_quality(self.quality)}
         given = {name: values for name, values in columns.items() if values is not None}
         if self.status is None:
             return show.frame_of(self.design, given)
@@ -168,8 +170,8 @@ class PublicTable(show.Frames, Protected):
         shown = {
             name: np.ma.array(v, mask=hidden | np.ma.getmaskarray(v)) for name, v in given.items()
         }
-        names = np.array([s.name.replace("_", " ") for s in CellStatus])
-        return show.frame_of(self.design, {**shown, "status": names[self.status]})
+        status = np.array(STATUS_NAMES)[self.status]
+        return show.frame_of(self.design, {**shown, "status": status})
 
     def inner_to_arrow(self) -> pa.Table:
         """Protected inner cells that are not zero, as an Arrow table."""

@@ -66,7 +66,7 @@ def _column(values: Array) -> pa.Array:
     return pa.array(values, kind)
 
 
-def graded(quality: Array | None) -> Array | None:
+def mask_missing_quality(quality: Array | None) -> Array | None:
     """Quality with the cells masked that have none."""
     return None if quality is None else np.ma.array(quality, mask=quality == NO_QUALITY)
 
@@ -103,8 +103,8 @@ def text(design: Design, z: Array, title: str, unit: str = "count") -> str:
     """A title and the table, laid out in rows and columns when it has two variables."""
     head = f"{title}: {design.n_published:,} published cells, {design.n_inner:,} inner cells"
     rows = _rows(design, z, unit)
-    n_codes = len(design.axes) if not _is_crosstab(design) else 1
-    return "\n".join([head, *aligned(rows, right=range(n_codes, len(rows[0])))])
+    n_codes = 1 if _is_crosstab(design) else len(design.axes)
+    return "\n".join([head, *align_columns(rows, right=range(n_codes, len(rows[0])))])
 
 
 def html(design: Design, z: Array, title: str, note: str = "", unit: str = "count") -> str:
@@ -113,7 +113,7 @@ def html(design: Design, z: Array, title: str, note: str = "", unit: str = "coun
     return html_table(caption, _rows(design, z, unit), note)
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+def align_columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
     """Columns under each other; some of them to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     sides = [str.rjust if j in right else str.ljust for j in range(len(widths))]
@@ -144,10 +144,9 @@ def _is_crosstab(design: Design) -> bool:
 
 
 def _rows(design: Design, z: Array, unit: str) -> list[list[str]]:
-    return _crosstab(design, z) if _is_crosstab(design) else _long(design, z, unit)
-
-
-def _crosstab(design: Design, z: Array) -> list[list[str]]:
+    """A header and the rows; of many, the first and the last three."""
+    if not _is_crosstab(design):
+        return _long_rows(design, z, unit)
     (rows, row_codes), (columns, column_codes) = design.published_codes()
     grid = np.ma.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
     grid[rows, columns] = z
@@ -156,12 +155,14 @@ def _crosstab(design: Design, z: Array) -> list[list[str]]:
         [design.axes[0].describe(code), *map(_number, line)]
         for code, line in zip(row_codes, grid, strict=True)
     ]
-    return [[name, *column_codes], *_shortened(body)]
+    if len(body) > 2 * HEAD:
+        body[HEAD:-3] = [["…"] * len(body[0])]
+    return [[name, *column_codes], *body]
 
 
-def _long(design: Design, z: Array, unit: str) -> list[list[str]]:
-    codes = design.published_codes()
-    shown = _head_and_tail(design.n_published)
+def _long_rows(design: Design, z: Array, unit: str) -> list[list[str]]:
+    codes, n = design.published_codes(), design.n_published
+    shown = list(range(n)) if n <= 2 * HEAD else [*range(HEAD), *range(n - 3, n)]
     variables = [axis.name for axis in design.axes]
     header = [*variables, value_names(variables, [unit])[unit]]
     body = [
@@ -174,19 +175,9 @@ def _long(design: Design, z: Array, unit: str) -> list[list[str]]:
         ]
         for k in shown
     ]
-    if len(shown) < design.n_published:
+    if len(shown) < n:
         body.insert(HEAD, ["…"] * len(header))
     return [header, *body]
-
-
-def _head_and_tail(n: int) -> list[int]:
-    return list(range(n)) if n <= 2 * HEAD else [*range(HEAD), *range(n - 3, n)]
-
-
-def _shortened(rows: list[list[str]]) -> list[list[str]]:
-    if len(rows) <= 2 * HEAD:
-        return rows
-    return [*rows[:HEAD], ["…"] * len(rows[0]), *rows[-3:]]
 
 
 def _number(value: Any) -> str:

@@ -119,10 +119,13 @@ class Statement:
           changes_values: Whether values are other ones afterwards, so that what was said of them
             is void.
         """
-        before = tuple(map(_without_values, self.steps)) if changes_values else self.steps
-        return replace(self, steps=(*before, step))
+        before = [
+            replace(s, sentences=tuple(t for t in s.sentences if t.about != "values"))
+            for s in self.steps
+        ]
+        return replace(self, steps=(*(before if changes_values else self.steps), step))
 
-    def preceded(self, step: Step) -> Statement:
+    def with_first_step(self, step: Step) -> Statement:
         """The statement with a step in front."""
         return replace(self, steps=(step, *self.steps))
 
@@ -169,8 +172,3 @@ def step_of(name: str, parameters: Mapping[str, Any], sentences: Iterable[Senten
     """A step; parameters that were left out are not named."""
     used = {key: value for key, value in parameters.items() if value is not None}
     return Step(name, used, tuple(sentences))
-
-
-def _without_values(step: Step) -> Step:
-    kept = tuple(sentence for sentence in step.sentences if sentence.about != "values")
-    return replace(step, sentences=kept)

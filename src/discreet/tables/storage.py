@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arrays import Array, Mask, Whole
+from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
 from discreet.design.formula import Term
@@ -35,9 +35,9 @@ from discreet.tables.magnitude import (
     sum_column,
 )
 from discreet.tables.protected import PublicTable
-from discreet.tables.show import NO_QUALITY, frame_of, graded, inner_frame_of
+from discreet.tables.show import NO_QUALITY, frame_of, inner_frame_of, mask_missing_quality
 from discreet.tables.statement import Statement
-from discreet.tables.truth import Bounds, CellValues, DataSet, TrueTable
+from discreet.tables.truth import VALUE_COLUMNS, Bounds, CellValues, DataSet, TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,13 +47,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 _HEADER, _SUPPORT = b"discreet", b"discreet.support"
-_VALUES = {
-    "count": "count",
-    "weight": "weight",
-    "weight_squared": "weight_squared",
-    "cell_key": "key",
-}
-_COLUMNS = ("cell", *_VALUES, "value", "status", "quality", "precision")
+_COLUMNS = ("cell", *VALUE_COLUMNS, "value", "status", "quality", "precision")
 
 
 def save_table(table: TrueTable, path: str | Path) -> Path:
@@ -61,16 +55,22 @@ def save_table(table: TrueTable, path: str | Path) -> Path:
     import pyarrow as pa
 
     check_table_name(path)
-    parts = [_marked(table.to_arrow(), "published", table.design)]
+    parts = [_mark_part(table.to_arrow(), "published", table.design)]
     if table.inner is not None:
-        parts.append(_marked(table.inner_to_arrow(), "inner", table.design))
-    rule = table.convention
+        parts.append(_mark_part(table.inner_to_arrow(), "inner", table.design))
+    rule, given = table.convention, table.contributions
     header = {
         "side": "confidential",
         "convention": [rule.name, rule.modulus, rule.edge],
         "data_set": asdict(table.data_set),
         "inner": table.inner is not None,
-        "contributions": contributions_header(table.contributions),
+        "contributions": given
+        and {
+            "value": given.value,
+            "largest": given.largest.shape[1],
+            "is_weighted": given.is_weighted,
+            "may_be_negative": given.may_be_negative,
+        },
     }
     content = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
     return _write(content, header, table.design, path, OWNER_ONLY)
@@ -90,14 +90,14 @@ def save_release(release: PublicTable, path: str | Path) -> Path:
     columns = {
         "value": release.z,
         "status": release.status,
-        "quality": graded(release.quality),
+        "quality": mask_missing_quality(release.quality),
         "precision": release.precision,
     }
     given = {name: values for name, values in columns.items() if values is not None}
     design, parts = release.design, [frame_of(release.design, given)]
     if release.y is not None:
         parts.append(inner_frame_of(design, {"value": release.y}, np.flatnonzero(release.y)))
-    marked = [_marked(c, p, design) for c, p in zip(parts, ("published", "inner"), strict=False)]
+    marked = [_mark_part(c, p, design) for c, p in zip(parts, ("published", "inner"), strict=False)]
     content = pa.concat_tables(marked, promote_options="permissive").unify_dictionaries()
     return _write(content, release_header(release), design, path, EVERYONE)
 
@@ -142,7 +142,7 @@ def _names(design: Design) -> dict[str, str]:
     return value_names([axis.name for axis in design.axes], _COLUMNS)
 
 
-def _marked(content: pa.Table, part: str, design: Design) -> pa.Table:
+def _mark_part(content: pa.Table, part: str, design: Design) -> pa.Table:
     import pyarrow as pa
 
     marks = pa.array([part] * len(content)).dictionary_encode()
@@ -203,22 +203,17 @@ def _table(content: pa.Table, header: dict[str, Any]) -> TrueTable:
     published, inner = _parts(content, header["columns"])
     design, where = _design(inner, header)
     values = CellValues(**_arrays(published, header["columns"]))
-    parts: dict[str, Any] = {"data_set": _data_set(header.get("data_set"))}
+    spec = header.get("data_set")  # that of a table written by version 0.1 has no name
+    data_set = DataSet() if spec is None else DataSet(**spec | {"bounds": Bounds(**spec["bounds"])})
+    parts: dict[str, Any] = {"data_set": data_set}
     if header.get("contributions"):
         inside = (inner, where) if header["inner"] else None
-        parts["contributions"] = read_contributions(
-            header["contributions"], design, published, inside
-        )
+        parts["contributions"] = _contributions(header["contributions"], design, published, inside)
     if not header["inner"]:
         return TrueTable(design, values, None, rule, **parts)
     arrays = _arrays(inner, header["columns"]).items()
     found = {k: spread(v, where, design.n_inner) for k, v in arrays}
     return TrueTable(design, values, CellValues(**found), rule, **parts)
-
-
-def _data_set(spec: dict[str, Any] | None) -> DataSet:
-    """The data set of a table; that of a table written by version 0.1 has no name."""
-    return DataSet() if spec is None else DataSet(**{**spec, "bounds": Bounds(**spec["bounds"])})
 
 
 def _release(content: pa.Table, header: dict[str, Any]) -> PublicTable:
@@ -252,7 +247,7 @@ def _parts(content: pa.Table, names: Mapping[str, str]) -> tuple[pa.Table, pa.Ta
 def _arrays(content: pa.Table, names: Mapping[str, str]) -> dict[str, Array]:
     return {
         field: _array(content, names[name])
-        for name, field in _VALUES.items()
+        for name, field in VALUE_COLUMNS.items()
         if names[name] in content.column_names
     }
 
@@ -264,7 +259,10 @@ def _array(content: pa.Table, name: str) -> Array:
 def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, Whole]:
     """The design, and the positions of the stored inner cells in it."""
     axes, terms = _axes_and_terms(header["design"])
-    leaves = [_leaf_positions(inner, axis) for axis in axes]
+    leaves = []
+    for axis in axes:
+        codes, index = canonical_array(inner.column(axis.name))
+        leaves.append(np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)[index])
     if header["design"]["support"] == "occurring":
         sparse = SparseDesign(axes, terms, leaves, occurring=True)
         return sparse, np.arange(sparse.n_inner)
@@ -284,13 +282,9 @@ def design_from_json(spec: Mapping[str, Any], support: bytes | None) -> Structur
     if support is None:
         return ProductDesign(axes, terms)
     shape = tuple(len(axis) for axis in axes)
-    possible = _unpack_support(support, math.prod(shape))
+    bits = np.frombuffer(zlib.decompress(support), dtype=np.uint8)
+    possible = np.unpackbits(bits, count=math.prod(shape))
     return SparseDesign(axes, terms, np.unravel_index(np.flatnonzero(possible), shape))
-
-
-def _leaf_positions(inner: pa.Table, axis: Axis) -> Whole:
-    codes, index = canonical_array(inner.column(axis.name))
-    return np.array([axis.leaf_position[c] for c in codes], dtype=np.int64)[index]
 
 
 def packed_support(design: Design) -> bytes | None:
@@ -301,11 +295,6 @@ def packed_support(design: Design) -> bytes | None:
     possible = np.zeros(structured.shape, dtype=bool)
     possible[tuple(design.inner_codes())] = True
     return zlib.compress(np.packbits(possible).tobytes())
-
-
-def _unpack_support(packed: bytes, n: int) -> Mask:
-    bits = np.frombuffer(zlib.decompress(packed), dtype=np.uint8)
-    return np.unpackbits(bits, count=n).astype(bool)
 
 
 def design_to_json(design: Design) -> dict[str, Any]:
@@ -353,49 +342,26 @@ Stored = tuple["pa.Table", Array]
 """Rows of a file, and the place of each."""
 
 
-def contributions_header(given: Contributions | None) -> dict[str, Any] | None:
-    """What a file says of contributions beside their columns."""
-    if given is None:
-        return None
-    return {
-        "value": given.value,
-        "largest": given.largest.shape[1],
-        "is_weighted": given.is_weighted,
-        "may_be_negative": given.may_be_negative,
-    }
-
-
-def read_contributions(
+def _contributions(
     header: dict[str, Any], design: Design, published: pa.Table, inner: Stored | None
 ) -> Contributions:
-    """Contributions from the rows of a file.
-
-    Args:
-      header: What the file says of them.
-      design: The table's design.
-      published: The rows of the published cells, in the design's order.
-      inner: The rows of inner cells that are not empty, with their positions.
-    """
+    """Contributions from the rows of published cells, and of inner cells that are not empty."""
     stored: list[Stored] = [(published, np.arange(design.n_published))]
     stored += [] if inner is None else [inner]
     sizes = (design.n_published, design.n_inner)
-    names = _owner_names(header, [axis.name for axis in design.axes])
-    owners = _all_owners([rows for rows, _ in stored], names)
+    names = _contribution_names(header, [axis.name for axis in design.axes])
+    named = (rows.column(name).unique() for rows, _ in stored for name in names["owner"])
+    owners = tuple(sorted({who for column in named for who in column.drop_null().to_pylist()}))
     cells = [
         _cells(rows, where, n, names, owners)
         for (rows, where), n in zip(stored, sizes, strict=False)
     ]
-    return Contributions(
-        header["value"],
-        cells[0],
-        cells[1] if inner is not None else None,
-        owners,
-        is_weighted=header["is_weighted"],
-        may_be_negative=header["may_be_negative"],
-    )
+    said = {name: header[name] for name in ("is_weighted", "may_be_negative")}
+    of_inner = None if inner is None else cells[1]
+    return Contributions(header["value"], cells[0], of_inner, owners, **said)
 
 
-def _owner_names(header: dict[str, Any], variables: list[str]) -> dict[str, Any]:
+def _contribution_names(header: dict[str, Any], variables: list[str]) -> dict[str, Any]:
     """The columns of the file by what they hold."""
     largest = range(1, header["largest"] + 1)
     wished = [sum_column(header["value"]), CONTRIBUTORS, ABSOLUTE]
@@ -408,14 +374,6 @@ def _owner_names(header: dict[str, Any], variables: list[str]) -> dict[str, Any]
         "largest": [found[f"{LARGEST_OF}{place}"] for place in largest],
         "owner": [found[f"{OWNER_OF}{place}"] for place in largest],
     }
-
-
-def _all_owners(parts: list[pa.Table], names: dict[str, Any]) -> tuple[str, ...]:
-    found: set[str] = set()
-    for rows in parts:
-        for name in names["owner"]:
-            found.update(rows.column(name).unique().drop_null().to_pylist())
-    return tuple(sorted(found))
 
 
 def _cells(

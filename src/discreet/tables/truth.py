@@ -78,18 +78,19 @@ class CellValues:
     def __post_init__(self) -> None:
         object.__setattr__(self, "count", whole_counts(self.count))
 
-    def mapped(self, change: Callable[[Array], Array], convention: KeyConvention) -> CellValues:
+    def apply_linear(
+        self, change: Callable[[Array], Array], convention: KeyConvention
+    ) -> CellValues:
         """The same linear map applied to every kind of value; keys are reduced afterwards."""
         key = None if self.key is None else convention.reduce(change(self.key))
         weight = None if self.weight is None else change(self.weight)
         squared = None if self.weight_squared is None else change(self.weight_squared)
-        return CellValues(summed(self.count, change), weight, squared, key)
+        return CellValues(sum_counts(self.count, change), weight, squared, key)
 
-    def moved(self, change: Callable[[Array], Array]) -> CellValues:
+    def rearrange(self, change: Callable[[Array], Array]) -> CellValues:
         """Values of every kind in other places; nothing is summed."""
-        parts = (self.count, self.weight, self.weight_squared, self.key)
-        changed: list[Any] = [None if part is None else change(part) for part in parts]
-        return CellValues(*changed)
+        parts: dict[str, Any] = {k: v if v is None else change(v) for k, v in vars(self).items()}
+        return CellValues(**parts)
 
 
 class SecretLike(Protocol):
@@ -159,7 +160,7 @@ class TrueTable(show.Frames):
         """A table from the values of its inner cells, in the design's order."""
         values = inner if isinstance(inner, CellValues) else CellValues(np.asarray(inner))
         rule = convention(convention_)
-        return cls(design, values.mapped(design.aggregate, rule), values, rule)
+        return cls(design, values.apply_linear(design.aggregate, rule), values, rule)
 
     @property
     def z(self) -> Whole:
@@ -251,13 +252,13 @@ class TrueTable(show.Frames):
         return {**self.__dict__, "secret": None, "ledger": None}
 
     def __repr__(self) -> str:
-        return show.text(self.design, *self._shown())
+        return show.text(self.design, *self._view())
 
     def _repr_html_(self) -> str:
-        values, title, unit = self._shown()
+        values, title, unit = self._view()
         return show.html(self.design, values, title, unit=unit)
 
-    def _shown(self) -> tuple[Any, str, str]:
+    def _view(self) -> tuple[Any, str, str]:
         """What a table shows of itself: counts, or magnitudes where it has some."""
         if self.contributions is None:
             return self.z, "Table (confidential)", "count"
@@ -266,8 +267,7 @@ class TrueTable(show.Frames):
 
 
 def _check_length(values: CellValues, expected: int, kind: str) -> None:
-    for name in ("count", "weight", "weight_squared", "key"):
-        array = getattr(values, name)
+    for name, array in vars(values).items():
         if array is not None and len(array) != expected:
             raise DesignError(
                 f"the design has {expected:,} {kind} cells, but {len(array):,} values of "
@@ -275,20 +275,24 @@ def _check_length(values: CellValues, expected: int, kind: str) -> None:
             )
 
 
+VALUE_COLUMNS = {
+    "count": "count",
+    "weight": "weight",
+    "weight_squared": "weight_squared",
+    "cell_key": "key",
+}
+"""Columns of frames and files, and which of a cell's values they hold."""
+
+
 def _value_columns(values: CellValues) -> dict[str, Any]:
-    named = {
-        "count": values.count,
-        "weight": values.weight,
-        "weight_squared": values.weight_squared,
-        "cell_key": values.key,
-    }
-    return {name: column for name, column in named.items() if column is not None}
+    found = {column: getattr(values, name) for column, name in VALUE_COLUMNS.items()}
+    return {column: array for column, array in found.items() if array is not None}
 
 
 _TOO_LARGE = 2.0**63 * (1 - 1e-9)  # a sum of real numbers below this fits into 64 bits
 
 
-def summed(counts: Whole, change: Callable[[Array], Array]) -> Whole:
+def sum_counts(counts: Whole, change: Callable[[Array], Array]) -> Whole:
     """Sums of counts that a linear map makes; those that 64 bits do not hold are an error.
 
     Cost: the sum of all counts in real numbers; the map is made twice only where that is too large.

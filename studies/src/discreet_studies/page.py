@@ -9,7 +9,7 @@ from discreet.assess.plots.style import to_svg
 from discreet.assess.report.page import templates
 from discreet.errors import ParameterError
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
-from discreet.tables.show import aligned
+from discreet.tables.show import align_columns
 from discreet_studies.model import (
     MARKING,
     Figure,
@@ -98,7 +98,7 @@ def table_text(table: PrintedTable) -> str:
     """A printed table, one line for each figure, and the reasons of known differences."""
     lines = [f"{table.title}. {table.caption}", f"  {table.agreement}"]
     rows = [_HEADER, *(_text_cells(f) for f in table.figures)]
-    lines += [f"  {line}" for line in aligned(rows, right=_NUMBERS)]
+    lines += [f"  {line}" for line in align_columns(rows, right=_NUMBERS)]
     lines += [f"  {reason}" for reason in reasons(table)]
     return "\n".join(lines)
 

@@ -328,7 +328,7 @@ def test_sums_of_a_value_are_audited_and_replaced_by_decimals():
     np.testing.assert_allclose(release.design.aggregate(release.y), release.z, rtol=1e-9)
     np.testing.assert_allclose(inside.subject.values, pattern.z[pattern.suppressed])
     assert inside.attackers == alone.attackers > 0
-    shown = release.publish({"activity": "a"})
+    shown = release.exact_sum({"activity": "a"})
     assert shown == pytest.approx(pattern.z[pattern.position({"activity": "a"})])
     with pytest.raises(ParameterError, match="method.pattern"):
         audit(release, paper_table())

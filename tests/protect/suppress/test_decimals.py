@@ -252,7 +252,7 @@ def test_a_sum_is_publishable_exactly_when_it_is_whole(method):
     truth = INNER.reshape(4, 4)
     for rows in [(1,), (1, 2), (2, 3), (1, 2, 3, 4)]:
         for cols in [(1,), (1, 2), (2, 4), (3, 4), (1, 2, 3)]:
-            value = found.publish({"row": list(rows), "col": list(cols)})
+            value = found.exact_sum({"row": list(rows), "col": list(cols)})
             decimals = whole.y.reshape(4, 4)[np.ix_(np.array(rows) - 1, np.array(cols) - 1)].sum()
             is_whole = abs(decimals - round(decimals)) < 1e-9
             assert (value is not None) == is_whole
@@ -262,15 +262,15 @@ def test_a_sum_is_publishable_exactly_when_it_is_whole(method):
 
 def test_sums_are_given_by_cells_and_checked():
     found = release()
-    assert found.publish({}) == INNER.sum()
-    assert found.publish([{"row": 1, "col": 3}, {"row": 2}]) == 32 + 31
-    assert found.publish({"row": 1, "col": 1}) is None
+    assert found.exact_sum({}) == INNER.sum()
+    assert found.exact_sum([{"row": 1, "col": 3}, {"row": 2}]) == 32 + 31
+    assert found.exact_sum({"row": 1, "col": 1}) is None
     with pytest.raises(DesignError, match="overlap"):
-        found.publish([{"row": 1}, {"col": 1}])
+        found.exact_sum([{"row": 1}, {"col": 1}])
     with pytest.raises(UnknownNameError, match="variable"):
-        found.publish({"age": 1})
+        found.exact_sum({"age": 1})
     with pytest.raises(UnknownNameError, match="code of row"):
-        found.publish({"row": 9})
+        found.exact_sum({"row": 9})
 
 
 def test_decimals_of_a_public_length_tell_nothing_of_the_suppressed_values():

@@ -46,7 +46,7 @@ def test_equal_tables_are_equal_files(writer):
 @pytest.mark.parametrize("writer", writers(), ids=lambda w: w.name)
 def test_what_lies_under_a_hidden_cell_leaves_no_trace(writer, made):
     cubes = [Cube.of(made), Cube.of(made)]
-    cubes[1].values[~cubes[1].shown] = 7_777_777
+    cubes[1].values[~cubes[1].is_shown] = 7_777_777
     first, second = (writer.write(cube, OPTIONS) for cube in cubes)
     assert first == second
 
@@ -209,7 +209,7 @@ def test_sdmx_csv_as_pysdmx_reads_it(cube):
 
 @pytest.mark.parametrize("name", ["csv", "sdmx-csv"])
 def test_the_name_of_a_group_never_runs_as_a_formula(name, cube):
-    grouped = cube.grouped("place", {'=HYPERLINK("http://x")': ["n1"], "-5": ["n2"]})
+    grouped = cube.group("place", {'=HYPERLINK("http://x")': ["n1"], "-5": ["n2"]})
     rows = list(csv.DictReader(io.StringIO(content(name, grouped).decode())))
     assert {r["place"] for r in rows} == {"all", '\'=HYPERLINK("http://x")', "-5"}
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from discreet.release.cube import Cube, CubeAxis, Entry
+from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 
@@ -10,29 +10,29 @@ REGION = CubeAxis(
     "region",
     "Region",
     (
-        Entry("ALL", "Whole country", 0, is_sum=True),
-        Entry("N", "North", 1, is_sum=True),
-        Entry("N1", "Upper north", 2, is_sum=False),
-        Entry("N2", "Lower north", 2, is_sum=False),
-        Entry("S", "South", 1, is_sum=False),
+        CubeEntry("ALL", "Whole country", 0, is_sum=True),
+        CubeEntry("N", "North", 1, is_sum=True),
+        CubeEntry("N1", "Upper north", 2, is_sum=False),
+        CubeEntry("N2", "Lower north", 2, is_sum=False),
+        CubeEntry("S", "South", 1, is_sum=False),
     ),
 )
 SEX = CubeAxis(
     "sex",
     "Sex",
     (
-        Entry("T", "Total", 0, is_sum=True),
-        Entry("F", "Women", 1, is_sum=False),
-        Entry("M", "Men", 1, is_sum=False),
+        CubeEntry("T", "Total", 0, is_sum=True),
+        CubeEntry("F", "Women", 1, is_sum=False),
+        CubeEntry("M", "Men", 1, is_sum=False),
     ),
 )
 AGE = CubeAxis(
     "age",
     "Age",
     (
-        Entry("T", "Total", 0, is_sum=True),
-        Entry("0-14", "0 to 14", 1, is_sum=False),
-        Entry("15+", "15 and older", 1, is_sum=False),
+        CubeEntry("T", "Total", 0, is_sum=True),
+        CubeEntry("0-14", "0 to 14", 1, is_sum=False),
+        CubeEntry("15+", "15 and older", 1, is_sum=False),
     ),
 )
 

@@ -57,7 +57,7 @@ def test_without_totals_only_the_total_is_gone():
 
 
 def test_a_variable_that_has_only_its_total_keeps_it():
-    cube = cube_of(REGION, SEX).picked("sex", ["T"])
+    cube = cube_of(REGION, SEX).select("sex", ["T"])
     assert layout_of(cube, 1, 1, View(totals=False)).values.shape == (4, 1)
 
 

@@ -29,7 +29,7 @@ from discreet.assess.audit.subject import (
 from discreet.assess.cells import check_choice
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
-from discreet.noise.checks import whole
+from discreet.parameters import whole
 from discreet.randomness import stream
 from discreet.solve.linear.intervals import Intervals, Limits, feasible_intervals
 from discreet.solve.linear.unknowns import Unknowns, unknowns

@@ -24,7 +24,7 @@ from discreet.assess.compare.contestants import Contestant
 from discreet.assess.compare.job import Job, short_digest
 from discreet.errors import DataError, DiscreetError, ParameterError
 from discreet.files import OWNER_ONLY, written_whole
-from discreet.noise.checks import whole
+from discreet.parameters import whole
 from discreet.processes import Spawn, available_cores
 from discreet.progress import report as report_progress
 

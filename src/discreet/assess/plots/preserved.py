@@ -11,7 +11,7 @@ from discreet.assess.plots.style import PALETTE, altair_module, apply_style, dia
 if TYPE_CHECKING:
     import altair
 
-    from discreet.synthesize.preserved import Preserved
+    from discreet.synthesize.preserved import ComparedFigure, Preserved
 
 MOST_POINTS = 1_500
 _SIZE = 210

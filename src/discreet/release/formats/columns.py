@@ -1,4 +1,4 @@
-"""A cube as columns: a row per cell, codes or labels, the figure and its status."""
+"""What formats share: a cube as columns, symbols in place of figures, texts that never run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from discreet.arrays import Array, Index
 from discreet.frames import fresh_name, value_names
 from discreet.release.cube import ABSENT, Cube, CubeAxis
 from discreet.release.formats.write import Labels, Options
-from discreet.tables.protected import HIDDEN, CellStatus
+from discreet.tables.protected import HIDDEN, STATUS_NAMES, CellStatus
 from discreet.tables.show import CONFIDENTIAL
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ def present(cube: Cube) -> Index:
 def long_table(cube: Cube, options: Options, at: Index | None = None) -> pa.Table:
     """Columns of categories, the figures, and the status where any cell has one.
 
-    Args:
-      cube: The cube.
-      options: Codes or labels, and the name of the figures.
-      at: Which cells, by their places in the flattened array; all that are present if absent.
+    All cells that are present, unless their places in the flattened array are given.
     """
     import pyarrow as pa
 
@@ -39,7 +36,7 @@ def long_table(cube: Cube, options: Options, at: Index | None = None) -> pa.Tabl
     values = cube.values.reshape(-1)[places]
     empty = symbols(cube).reshape(-1)[places] != ""
     measured = {options.measure_of(cube): pa.array(values, mask=empty)}
-    if has_statuses(cube):
+    if cube.status.any():
         measured["status"] = pa.array(status_names(cube.status.reshape(-1)[places]), pa.string())
     names = value_names(columns, measured)
     return pa.table({**columns, **{names[k]: column for k, column in measured.items()}})
@@ -47,11 +44,14 @@ def long_table(cube: Cube, options: Options, at: Index | None = None) -> pa.Tabl
 
 def categories(cube: Cube, places: Index, labels: Labels) -> dict[str, pa.Array]:
     """Columns of codes, labels or both, with names that differ."""
+    import pyarrow as pa
+
     where = np.unravel_index(places, cube.values.shape) if cube.axes else ()
     found: dict[str, pa.Array] = {}
     for axis, index in zip(cube.axes, where, strict=True):
         for name, texts in _texts(axis, labels):
-            found[fresh_name(name, found)] = _encoded(texts, index)
+            column = pa.array(texts, pa.string()).take(pa.array(index.astype(np.int32)))
+            found[fresh_name(name, found)] = column
     return found
 
 
@@ -61,13 +61,6 @@ def _texts(axis: CubeAxis, labels: Labels) -> list[tuple[str, list[str]]]:
     if labels == "both":
         return [codes, (f"{axis.name}_label", shown)]
     return [codes] if labels == "codes" else [(axis.label, shown)]
-
-
-def _encoded(texts: list[str], index: Index) -> pa.Array:
-    import pyarrow as pa
-
-    indices = pa.array(index.astype(np.int32))
-    return pa.array(texts, pa.string()).take(indices)
 
 
 NOT_POSSIBLE, NOT_AVAILABLE = ":z", ":"
@@ -81,7 +74,7 @@ ABSENT_NAME = "absent"
 Figure = int | float | None
 
 
-class Cells(Protocol):
+class Figures(Protocol):
     """Figures with their status: a cube, or a layout of one."""
 
     @property
@@ -105,7 +98,7 @@ class Symbols(NamedTuple):
 IN_FILES = Symbols()
 
 
-def symbols(cells: Cells, signs: Symbols = IN_FILES) -> NDArray[np.str_]:
+def symbols(cells: Figures, signs: Symbols = IN_FILES) -> NDArray[np.str_]:
     """For each cell the symbol that stands in place of its figure; empty where it has one."""
     status = cells.status
     found = np.full(status.shape, "", dtype="U2")
@@ -123,25 +116,14 @@ def used_symbols(cube: Cube) -> list[str]:
     return sorted({str(symbol) for symbol in symbols(cube).reshape(-1) if symbol})
 
 
-def has_statuses(cube: Cube) -> bool:
-    """Whether any cell has a status other than published."""
-    return bool(cube.status.any())
-
-
 def status_names(status: Array) -> NDArray[np.str_]:
     """The status of cells in words; that of an absent cell is the last."""
-    names = [s.name.replace("_", " ") for s in CellStatus]
-    found: NDArray[np.str_] = np.array([*names, ABSENT_NAME])[status]
+    found: NDArray[np.str_] = np.array([*STATUS_NAMES, ABSENT_NAME])[status]
     return found
 
 
 def plain_values(cube: Cube, at: Index | slice = slice(None)) -> list[Figure]:
-    """Figures as plain numbers in the cube's order, none where a symbol stands.
-
-    Args:
-      cube: The cube.
-      at: Which cells, by their places in the flattened array.
-    """
+    """Figures as plain numbers, `None` where a symbol stands; `at` as for `long_table`."""
     values, empty = cube.values.reshape(-1)[at], symbols(cube).reshape(-1)[at] != ""
     found: list[Figure] = values.tolist()
     for place in np.flatnonzero(empty):
@@ -177,22 +159,14 @@ def inert_text(text: str) -> str:
 def inert(cells: pa.Table) -> pa.Table:
     """A table with nothing in it, names of columns included, that a spreadsheet would run."""
     import pyarrow as pa
-
-    columns = [_inert_texts(c) if not _is_number(c.type) else c for c in cells.columns]
-    return pa.table(columns, names=[inert_text(name) for name in cells.column_names])
-
-
-def _inert_texts(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = column.cast(pa.string())
-    runs = pc.match_substring_regex(texts, _FORMULA)
-    is_formula = pc.and_not(runs, pc.match_substring_regex(texts, _NUMBER))
-    return pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+    columns = []
+    for column in cells.columns:
+        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
+            texts = column.cast(pa.string())
+            runs = pc.match_substring_regex(texts, _FORMULA)
+            is_formula = pc.and_not(runs, pc.match_substring_regex(texts, _NUMBER))
+            column = pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
+        columns.append(column)
+    return pa.table(columns, names=[inert_text(name) for name in cells.column_names])

@@ -28,10 +28,15 @@ class CsvWriter:
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
-        chosen = options.suited("long", "codes")
-        if chosen.layout == "wide":
-            return _wide(cube, chosen)
-        return csv_bytes(long_table(cube, chosen), chosen.separator)
+        chosen = options.with_defaults("long", "codes")
+        if chosen.layout == "long":
+            return csv_bytes(long_table(cube, chosen), chosen.separator)
+        table, target = TableLayout.of_file(cube, chosen), io.StringIO(newline="")
+        lines = csv.writer(target, delimiter=chosen.separator, lineterminator="\n")
+        lines.writerow(map(inert_text, _wide_names(table, cube, chosen)))
+        for row, figures in table.lines(chosen.labels):
+            lines.writerow([*map(inert_text, row), *figures])
+        return target.getvalue().encode("utf-8")
 
 
 def csv_bytes(cells: pa.Table, separator: str = ",") -> bytes:
@@ -46,15 +51,6 @@ def csv_bytes(cells: pa.Table, separator: str = ",") -> bytes:
     return content
 
 
-def _wide(cube: Cube, options: Options) -> bytes:
-    table, target = TableLayout.of_file(cube, options), io.StringIO(newline="")
-    lines = csv.writer(target, delimiter=options.separator, lineterminator="\n")
-    lines.writerow(map(inert_text, _wide_names(table, cube, options)))
-    for row, figures in table.lines(options.labels):
-        lines.writerow([*map(inert_text, row), *figures])
-    return target.getvalue().encode("utf-8")
-
-
 _SUFFIX = "-metadata.json"
 
 
@@ -66,7 +62,7 @@ class CsvwWriter:
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
-        chosen = options.suited("long", "codes")
+        chosen = options.with_defaults("long", "codes")
         about, is_wide = chosen.about, chosen.layout == "wide"
         used = used_symbols(cube) if is_wide else []
         told = {
@@ -83,7 +79,7 @@ class CsvwWriter:
             "dc:provenance": cube.statement.text,
             "dialect": {"delimiter": chosen.separator} if chosen.separator != "," else {},
         }
-        columns = _wide_columns(cube, chosen, used) if is_wide else _long(cube, chosen)
+        columns = _wide_columns(cube, chosen, used) if is_wide else _long_columns(cube, chosen)
         found = {
             "@context": ["http://www.w3.org/ns/csvw", {"@language": about.language}],
             "url": chosen.file.removesuffix(_SUFFIX) or f"{about.name}.csv",
@@ -93,7 +89,7 @@ class CsvwWriter:
         return json_bytes(found)
 
 
-def _long(cube: Cube, options: Options) -> list[dict[str, Any]]:
+def _long_columns(cube: Cube, options: Options) -> list[dict[str, Any]]:
     import pyarrow as pa
 
     numbers = {pa.int64(): "integer", pa.float64(): "number"}

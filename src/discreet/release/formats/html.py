@@ -17,11 +17,10 @@ class HtmlWriter:
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
-        chosen = options.suited("wide", "labels")
+        chosen = options.with_defaults("wide", "labels")
         table = TableLayout.of_file(cube, chosen)
         caption = f"<caption>{escape(chosen.about.title or chosen.measure_of(cube))}</caption>"
-        head, body = _head(table, cube, chosen), _body(table, chosen)
-        body = f"<thead>{head}</thead><tbody>{body}</tbody>"
+        body = f"<thead>{_head(table, cube, chosen)}</thead><tbody>{_body(table, chosen)}</tbody>"
         notes = "".join(
             f"<p>{escape(heading)}: {escape(text)}</p>"
             for heading, text in chosen.about.said(cube)
@@ -31,15 +30,11 @@ class HtmlWriter:
 
 
 def _head(table: TableLayout, cube: Cube, options: Options) -> str:
-    columns = table.headings(options, cube.unit)
-    depth = len(columns[0])
-    lines = []
-    for line in range(depth):
-        stub = table.stub_names(options.labels)
-        stub = stub if line == depth - 1 else [""] * len(stub)
-        texts = [*stub, *(column[line] for column in columns)]
-        lines.append("".join(_heading(text, "col") for text in texts))
-    return "".join(f"<tr>{line}</tr>" for line in lines)
+    *upper, last = zip(*table.headings(options, cube.unit), strict=True)
+    stub = table.stub_names(options.labels)
+    lines = [*(([""] * len(stub), texts) for texts in upper), (stub, last)]
+    rows = ("".join(_heading(text, "col") for text in (*left, *right)) for left, right in lines)
+    return "".join(f"<tr>{row}</tr>" for row in rows)
 
 
 def _body(table: TableLayout, options: Options) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.arrays import Index
 from discreet.frames import value_names
-from discreet.release.cube import Cube, CubeAxis, Entry, parents
+from discreet.release.cube import Cube, CubeAxis, CubeEntry, parents
 from discreet.release.formats.columns import MEANINGS, plain_values, present, status_names, symbols
 from discreet.release.formats.write import PLAIN, Options
 
@@ -37,13 +37,7 @@ def json_bytes(found: dict[str, Any]) -> bytes:
 
 
 def document(cube: Cube, options: Options, at: Index | None = None) -> dict[str, Any]:
-    """The table as plain data.
-
-    Args:
-      cube: The table.
-      options: What is said beside the figures.
-      at: Which cells, by their places in the flattened array; all that are present if absent.
-    """
+    """The table as plain data; `at` as for `long_table`."""
     places = present(cube) if at is None else at
     names = value_names(cube.names, [options.measure_of(cube), "status"])
     where = np.unravel_index(places, cube.values.shape) if cube.axes else ()
@@ -54,13 +48,13 @@ def document(cube: Cube, options: Options, at: Index | None = None) -> dict[str,
     status = status_names(cube.status.reshape(-1)[places]).tolist()
     rows = zip(*codes, plain_values(cube, places), status, strict=True)
     return {
-        **described(cube, options),
+        **describe(cube, options),
         "columns": [*cube.names, *names.values()],
         "cells": [list(row) for row in rows],
     }
 
 
-def described(cube: Cube, options: Options) -> dict[str, Any]:
+def describe(cube: Cube, options: Options) -> dict[str, Any]:
     """All but the cells as plain data."""
     about = options.about
     return {
@@ -97,6 +91,14 @@ def dataset(cube: Cube, options: Options) -> dict[str, Any]:
     status = {str(k): str(symbol) for k, symbol in enumerate(shown) if symbol}
     notes = [*about.plain_notes(cube), *about.footnotes]
     told = {"label": about.title, "source": about.source, "updated": about.updated, "note": notes}
+    names = ("name", "edition", "licence", "contact", "citation", "address")
+    extension = {
+        "measure": options.measure_of(cube),
+        "unit": cube.unit,
+        **{name: text for name in names if (text := getattr(about, name))},
+        "status": {symbol: MEANINGS[symbol] for symbol in sorted(set(status.values()))},
+        "statement": cube.statement.to_json(),
+    }
     return {
         "version": "2.0",
         "class": "dataset",
@@ -106,7 +108,7 @@ def dataset(cube: Cube, options: Options) -> dict[str, Any]:
         "dimension": {axis.name: dimension(axis) for axis in cube.axes},
         "value": plain_values(cube),
         **({"status": status} if status else {}),
-        "extension": _extension(cube, options, set(status.values())),
+        "extension": extension,
     }
 
 
@@ -121,22 +123,10 @@ def dimension(axis: CubeAxis) -> dict[str, Any]:
     return {"label": axis.label, "category": category}
 
 
-def children_of(entries: tuple[Entry, ...]) -> Mapping[str, list[str]]:
+def children_of(entries: tuple[CubeEntry, ...]) -> Mapping[str, list[str]]:
     """For each category with others under it, those that stand directly under it."""
     found: dict[str, list[str]] = {}
     for entry, above in zip(entries, parents(entries, of_total=True), strict=True):
         if above is not None:
             found.setdefault(entries[above].code, []).append(entry.code)
     return found
-
-
-def _extension(cube: Cube, options: Options, used: set[str]) -> dict[str, Any]:
-    names = ("name", "edition", "licence", "contact", "citation", "address")
-    named = {name: getattr(options.about, name) for name in names}
-    return {
-        "measure": options.measure_of(cube),
-        "unit": cube.unit,
-        **{name: text for name, text in named.items() if text},
-        "status": {symbol: MEANINGS[symbol] for symbol in sorted(used)},
-        "statement": cube.statement.to_json(),
-    }

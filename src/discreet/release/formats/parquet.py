@@ -6,7 +6,7 @@ import json
 
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import long_table
-from discreet.release.formats.json import described
+from discreet.release.formats.json import describe
 from discreet.release.formats.write import PLAIN, Options
 
 METADATA = b"discreet_table"
@@ -24,8 +24,8 @@ class ParquetWriter:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        chosen = options.suited("long", "codes")
-        said = json.dumps(described(cube, chosen), ensure_ascii=False).encode()
+        chosen = options.with_defaults("long", "codes")
+        said = json.dumps(describe(cube, chosen), ensure_ascii=False).encode()
         cells = long_table(cube, chosen).replace_schema_metadata({METADATA: said})
         sink = pa.BufferOutputStream()
         pq.write_table(cells, sink, compression="zstd")

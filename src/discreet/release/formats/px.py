@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from discreet.release.cube import Cube, Entry
+from discreet.release.cube import Cube, CubeEntry
 from discreet.release.formats.columns import (
     MEANINGS,
     NOT_AVAILABLE,
     NOT_POSSIBLE,
-    Cells,
+    Figures,
     decimals_of,
     symbols,
     used_symbols,
@@ -36,8 +36,8 @@ class PxWriter:
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
         table = TableLayout.of_file(cube, options)
-        head, told = _head(table, cube, options), _told(cube, options)
-        lines = [*head, *_variables(table), *told, *_data(table)]
+        head, notes = _head(table, cube, options), _notes(cube, options)
+        lines = [*head, *_variables(table), *notes, *_data(table)]
         return ("\n".join(lines) + "\n").encode("utf-8")
 
 
@@ -75,7 +75,7 @@ def _variables(table: TableLayout) -> Iterator[str]:
             yield keyword("ELIMINATION", [_distinct(axis.entries)[axis.total]], axis.label)
 
 
-def _told(cube: Cube, options: Options) -> Iterator[str]:
+def _notes(cube: Cube, options: Options) -> Iterator[str]:
     about = options.about
     if about.updated:
         yield keyword("LAST-UPDATED", [f"{about.updated.replace('-', '')} 00:00"])
@@ -97,13 +97,11 @@ def _told(cube: Cube, options: Options) -> Iterator[str]:
 def _data(table: TableLayout) -> Iterator[str]:
     width, cells = len(table.columns), data_texts(table)
     yield "DATA="
-    starts = range(0, len(cells), width)
-    lines = (" ".join(cells[k : k + width]) for k in starts)
-    yield from lines
+    yield from (" ".join(cells[k : k + width]) for k in range(0, len(cells), width))
     yield ";"
 
 
-def data_texts(cells: Cells) -> list[str]:
+def data_texts(cells: Figures) -> list[str]:
     """Figures as they stand in a PX file; symbols are quoted."""
     decimals, shown = _decimals(cells), symbols(cells).reshape(-1)
     flat = cells.values.reshape(-1)
@@ -116,14 +114,15 @@ def data_texts(cells: Cells) -> list[str]:
     return found
 
 
-def _decimals(cells: Cells) -> int:
+def _decimals(cells: Figures) -> int:
     return decimals_of(cells.values[symbols(cells) == ""], _MOST_DECIMALS)
 
 
 def keyword(name: str, texts: Sequence[str], of: str = "") -> str:
     """A keyword of a PX file with its quoted texts, for one variable where it is named."""
     about = f'("{px_text(of)}")' if of else ""
-    return f"{name}{about}={_quoted(texts)};"
+    quoted = ",".join(f'"{px_text(text)}"' for text in texts)
+    return f"{name}{about}={quoted};"
 
 
 def px_text(text: str) -> str:
@@ -131,11 +130,7 @@ def px_text(text: str) -> str:
     return " ".join(text.replace('"', "'").split())
 
 
-def _quoted(texts: Iterable[str]) -> str:
-    return ",".join(f'"{px_text(text)}"' for text in texts)
-
-
-def _distinct(entries: Sequence[Entry]) -> list[str]:
+def _distinct(entries: Sequence[CubeEntry]) -> list[str]:
     """Labels, with the code behind those that several categories have."""
     labels = [px_text(entry.label) for entry in entries]
     return [

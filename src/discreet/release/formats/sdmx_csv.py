@@ -54,7 +54,7 @@ class SdmxCsvWriter:
             "OBS_VALUE": pa.array(cube.values.reshape(-1)[places], mask=empty),
             "OBS_STATUS": pa.array(observed[status], pa.string()),
             "CONF_STATUS": pa.array(shared[status], pa.string()),
-            "COMMENT_DSET": pa.array([said or None] * 1 + [None] * (len(places) - 1), pa.string()),
+            "COMMENT_DSET": pa.array([said or None] + [None] * (len(places) - 1), pa.string()),
         }
         names = value_names(codes, ["DATAFLOW", *values])
         columns = {names["DATAFLOW"]: pa.array([flow] * len(places), pa.string()), **codes}

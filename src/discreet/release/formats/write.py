@@ -105,7 +105,7 @@ class Options:
         _check("labels", self.labels, (None, *LABELS))
         _check("separator", self.separator, SEPARATORS)
 
-    def suited(self, layout: Layout, labels: Labels) -> Options:
+    def with_defaults(self, layout: Layout, labels: Labels) -> Options:
         """These options, with what suits a format where nothing was asked for."""
         return replace(self, layout=self.layout or layout, labels=self.labels or labels)
 

@@ -32,7 +32,7 @@ class XlsxWriter:
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
-        chosen = options.suited("wide", "labels")
+        chosen = options.with_defaults("wide", "labels")
         try:
             import xlsxwriter
         except ImportError as error:
@@ -42,22 +42,15 @@ class XlsxWriter:
         safe = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
         with xlsxwriter.Workbook(target, safe) as book:
             book.set_properties({"title": chosen.about.title, "created": _CREATED})
-            _table_sheet(book, cube, chosen)
-            _notes_sheet(book, cube, chosen)
+            sheet, bold = book.add_worksheet(_TABLE), book.add_format({"bold": True})
+            sheet.write_string(0, 0, chosen.about.title or chosen.measure_of(cube), bold)
+            fill = _fill_long if chosen.layout == "long" else _fill_wide
+            fill(sheet, book, cube, chosen)
+            _add_notes(book, cube, chosen)
         return target.getvalue()
 
 
-def _table_sheet(book: Workbook, cube: Cube, options: Options) -> None:
-    sheet = book.add_worksheet(_TABLE)
-    bold = book.add_format({"bold": True})
-    sheet.write_string(0, 0, options.about.title or options.measure_of(cube), bold)
-    if options.layout == "long":
-        _long(sheet, book, cube, options)
-    else:
-        _wide(sheet, book, cube, options)
-
-
-def _long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
+def _fill_long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
     cells = long_table(cube, options)
     _check_size(len(cells), len(cells.column_names))
     number = book.add_format({"num_format": _number_format(cube)})
@@ -66,7 +59,7 @@ def _long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> Non
         values = cells.column(j).to_pylist()
         sheet.write_string(_FIRST_ROW, j, name, head)
         for k, value in enumerate(values):
-            _put(sheet, _FIRST_ROW + 1 + k, j, value, number)
+            _write_cell(sheet, _FIRST_ROW + 1 + k, j, value, number)
         sheet.set_column(j, j, _width([name, *values[:100]]))
     sheet.freeze_panes(_FIRST_ROW + 1, 0)
     if len(cells):
@@ -74,7 +67,7 @@ def _long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> Non
         sheet.autofilter(_FIRST_ROW, 0, last, len(cells.column_names) - 1)
 
 
-def _wide(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
+def _fill_wide(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
     table = TableLayout.of_file(cube, options)
     head = book.add_format({"bold": True, "bottom": 1, "align": "right"})
     side = book.add_format({"bold": True, "bottom": 1})
@@ -92,13 +85,13 @@ def _wide(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> Non
         for j, text in enumerate(heads):
             sheet.write_string(row, j, text)
         for j, figure in enumerate(figures):
-            _put(sheet, row, stub + j, figure, number)
+            _write_cell(sheet, row, stub + j, figure, number)
     for j, axis in enumerate(table.row_axes):
         sheet.set_column(j, j, _width([e.label for e in axis.entries]))
     sheet.freeze_panes(_FIRST_ROW + depth, stub)
 
 
-def _notes_sheet(book: Workbook, cube: Cube, options: Options) -> None:
+def _add_notes(book: Workbook, cube: Cube, options: Options) -> None:
     sheet = book.add_worksheet(_NOTES)
     bold = book.add_format({"bold": True, "valign": "top"})
     wrapped = book.add_format({"text_wrap": True, "valign": "top"})
@@ -120,7 +113,7 @@ def _check_size(rows: int, columns: int) -> None:
         )
 
 
-def _put(sheet: Worksheet, row: int, column: int, value: Cell | None, number: Any) -> None:
+def _write_cell(sheet: Worksheet, row: int, column: int, value: Cell | None, number: Any) -> None:
     if isinstance(value, str):
         sheet.write_string(row, column, value, number if value in MEANINGS else None)
     elif value is not None:

@@ -30,13 +30,14 @@ from discreet.arrays import Real
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins
 from discreet.errors import CodeError, DataError, DesignError, ParameterError
-from discreet.noise.checks import positive
 from discreet.noise.matrix import TransitionMatrix
-from discreet.release.inference.law import Cells, mechanism_of, step_size
+from discreet.parameters import positive
+from discreet.release.inference.law import TableCells, mechanism_of, step_size
 from discreet.tables.protected import Protected
 
 Mechanism = TransitionMatrix | float
 """The law of the noise, or its variance where that is the same for every count."""
+_ROUNDING = 1e-6  # how far proportions that were rounded for print may sum from one
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,91 @@ class ChiSquareTest:
     inflation: float = 1.0
 
 
+def chi_square(
+    protected: Protected,
+    table: Margins,
+    matrix: TransitionMatrix | None = None,
+    *,
+    design_effect: float = 1.0,
+) -> ChiSquareTest:
+    """Test whether two variables are independent, from a published table and the law of its noise.
+
+    Weighted counts are tested on the scale of the sample: they are divided by the step of the noise
+    (the `grid` of the method, an average weight) and by the design effect. Without a matrix the law
+    comes from the statement, or from the precision that private releases publish.
+
+    Args:
+      protected: The release.
+      table: The two-way table: `"region*sex"`.
+      matrix: The law of the noise, where the statement does not tell it.
+      design_effect: Variance of the survey's estimates over that of a simple random sample.
+
+    See Shlomo, Krenzke & Li (2019), Rinott et al. (2018).
+    """
+    cells = TableCells.of(protected, table)
+    if len(cells.levels) != 2:
+        raise DesignError(
+            f"a test of independence needs two variables, but the table has {len(cells.levels)}."
+        )
+    counts, weight = _on_the_scale_of_records(cells, design_effect)
+    return chi_square_test(counts, mechanism_of(cells, matrix), weight)
+
+
+def goodness_of_fit(
+    protected: Protected,
+    table: Margins,
+    proportions: Mapping[object, float] | npt.ArrayLike,
+    matrix: TransitionMatrix | None = None,
+    *,
+    design_effect: float = 1.0,
+) -> ChiSquareTest:
+    """Test whether the cells of a table have given proportions, allowing for their noise.
+
+    Args:
+      protected: The release.
+      table: The table: `"region"`, or a crossing.
+      proportions: Proportions that sum to one: by code for one variable, or an array with an axis
+        for each variable in the order of the design.
+      matrix: The law of the noise, where the statement does not tell it.
+      design_effect: As for `chi_square`.
+
+    See Rinott et al. (2018).
+    """
+    cells = TableCells.of(protected, table)
+    counts, weight = _on_the_scale_of_records(cells, design_effect)
+    given = _proportions(cells, proportions)
+    return goodness_of_fit_test(counts, given, mechanism_of(cells, matrix), weight)
+
+
+def _on_the_scale_of_records(cells: TableCells, design_effect: float) -> tuple[Real, float]:
+    """Values as effective numbers of records, and what one unit of noise adds to them."""
+    effect = positive("design_effect", design_effect)
+    size = step_size(cells.protected)
+    return np.asarray(cells.crossing() / (size * effect), dtype=np.float64), 1 / effect
+
+
+def _proportions(cells: TableCells, given: Mapping[object, float] | npt.ArrayLike) -> Real:
+    shape = tuple(len(level) for level in cells.levels)
+    if isinstance(given, Mapping):
+        if len(shape) != 1:
+            raise ParameterError(
+                "proportions of a crossing are given as an array, with an axis for each variable."
+            )
+        named, codes = {canonical(code): p for code, p in given.items()}, cells.levels[0].codes
+        if set(named) != set(codes):
+            raise CodeError(f"proportions are needed for {list(codes)}, got {list(named)}.")
+        given = [named[code] for code in codes]
+    found = np.asarray(given, dtype=np.float64)
+    if found.shape != shape:
+        raise ParameterError(f"the table has shape {shape}, but proportions have {found.shape}.")
+    if not (found > 0).all() or abs(found.sum() - 1) > _ROUNDING:
+        raise ParameterError(
+            f"proportions must be above 0 and sum to 1; the least is {found.min():g} and they sum "
+            f"to {found.sum():g}."
+        )
+    return found
+
+
 def chi_square_test(
     counts: npt.ArrayLike, mechanism: Mechanism | None = None, weight: float = 1.0
 ) -> ChiSquareTest:
@@ -78,14 +164,14 @@ def chi_square_test(
 
     See Shlomo, Krenzke & Li (2019), section 3, on what the naive test does to perturbed tables.
     """
-    b = _filled(np.asarray(counts, dtype=np.float64))
+    b = _drop_empty(np.asarray(counts, dtype=np.float64))
     if min(b.shape) < 2:
         _check_weight(weight)
         return ChiSquareTest(0.0, 0, 1.0, 0.0)
     total = b.sum()
     p, q = b.sum(axis=1) / total, b.sum(axis=0) / total
     freedom = (b.shape[0] - 1) * (b.shape[1] - 1)
-    return _tested(b, p, q, freedom, total * (min(b.shape) - 1), mechanism, weight)
+    return _test(b, p, q, freedom, total * (min(b.shape) - 1), mechanism, weight)
 
 
 def goodness_of_fit_test(
@@ -114,10 +200,10 @@ def goodness_of_fit_test(
         return ChiSquareTest(0.0, 0, 1.0, 0.0)
     freedom = len(b) - 1
     # One column that is not fitted: its share in the projection is zero.
-    return _tested(b, p, np.zeros(1), freedom, b.sum() * freedom, mechanism, weight)
+    return _test(b, p, np.zeros(1), freedom, b.sum() * freedom, mechanism, weight)
 
 
-def _tested(
+def _test(
     b: Real,
     p: Real,
     q: Real,
@@ -126,16 +212,10 @@ def _tested(
     mechanism: Mechanism | None,
     weight: float,
 ) -> ChiSquareTest:
-    """The test of values with row shares `p` and column shares `q`.
+    """The test of values `b` with shares `p` of rows and `q` of columns.
 
-    Args:
-      b: Values, rows by columns.
-      p: Shares of the rows.
-      q: Shares of the columns; zero for a single column, which is given and not fitted.
-      freedom: Degrees of freedom.
-      most: Largest possible statistic, for Cramér's V.
-      mechanism: The law of the noise.
-      weight: What one unit of noise adds.
+    A single column is given and not fitted: its share is zero. Cramér's V needs `most`, the largest
+    possible statistic.
     """
     _check_weight(weight)
     e = b.sum() * (np.outer(p, q) if len(q) > 1 else p[:, None])
@@ -204,7 +284,7 @@ def _moments(p: Real, q: Real, d: Real) -> tuple[float, float]:
     return float((np.outer(1 - p, 1 - q) * w).sum()), 2 * float((w * both).sum())
 
 
-def _filled(table: Real) -> Real:
+def _drop_empty(table: Real) -> Real:
     """The table without negative values and without empty rows and columns."""
     if table.ndim != 2:
         raise DataError(f"a chi-square test needs a two-way table, got {table.ndim} dimensions.")
@@ -216,94 +296,3 @@ def _upper_tail(statistic: float, freedom: float) -> float:
     from scipy.special import gammaincc
 
     return float(gammaincc(freedom / 2, statistic / 2))
-
-
-_ROUNDING = 1e-6
-
-
-def chi_square(
-    protected: Protected,
-    table: Margins,
-    matrix: TransitionMatrix | None = None,
-    *,
-    design_effect: float = 1.0,
-) -> ChiSquareTest:
-    """Test whether two variables are independent, from a published table and the law of its noise.
-
-    Weighted counts are tested on the scale of the sample: they are divided by the step of the noise
-    (the `grid` of the method, an average weight) and by the design effect. Without a matrix the law
-    comes from the statement, or from the precision that private releases publish.
-
-    Args:
-      protected: The release.
-      table: The two-way table: `"region*sex"`.
-      matrix: The law of the noise, where the statement does not tell it.
-      design_effect: Variance of the survey's estimates over that of a simple random sample.
-
-    See Shlomo, Krenzke & Li (2019), Rinott et al. (2018).
-    """
-    cells = Cells.of(protected, table)
-    if len(cells.levels) != 2:
-        raise DesignError(
-            f"a test of independence needs two variables, but the table has {len(cells.levels)}."
-        )
-    counts, weight = _on_the_scale_of_records(cells, design_effect)
-    return chi_square_test(counts, mechanism_of(cells, matrix), weight)
-
-
-def goodness_of_fit(
-    protected: Protected,
-    table: Margins,
-    proportions: Mapping[object, float] | npt.ArrayLike,
-    matrix: TransitionMatrix | None = None,
-    *,
-    design_effect: float = 1.0,
-) -> ChiSquareTest:
-    """Test whether the cells of a table have given proportions, allowing for their noise.
-
-    Args:
-      protected: The release.
-      table: The table: `"region"`, or a crossing.
-      proportions: Proportions that sum to one: by code for one variable, or an array with an axis
-        for each variable in the order of the design.
-      matrix: The law of the noise, where the statement does not tell it.
-      design_effect: As for `chi_square`.
-
-    See Rinott et al. (2018).
-    """
-    cells = Cells.of(protected, table)
-    counts, weight = _on_the_scale_of_records(cells, design_effect)
-    given = _proportions(cells, proportions)
-    return goodness_of_fit_test(counts, given, mechanism_of(cells, matrix), weight)
-
-
-def _on_the_scale_of_records(cells: Cells, design_effect: float) -> tuple[Real, float]:
-    """Values as effective numbers of records, and what one unit of noise adds to them."""
-    effect = positive("design_effect", design_effect)
-    size = step_size(cells.protected)
-    return np.asarray(cells.crossing() / (size * effect), dtype=np.float64), 1 / effect
-
-
-def _proportions(cells: Cells, given: Mapping[object, float] | npt.ArrayLike) -> Real:
-    shape = tuple(len(level) for level in cells.levels)
-    values = _by_code(cells, given) if isinstance(given, Mapping) else given
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != shape:
-        raise ParameterError(f"the table has shape {shape}, but proportions have {found.shape}.")
-    if not (found > 0).all() or abs(found.sum() - 1) > _ROUNDING:
-        raise ParameterError(
-            f"proportions must be above 0 and sum to 1; the least is {found.min():g} and they sum "
-            f"to {found.sum():g}."
-        )
-    return found
-
-
-def _by_code(cells: Cells, given: Mapping[object, float]) -> list[float]:
-    if len(cells.levels) != 1:
-        raise ParameterError(
-            "proportions of a crossing are given as an array, with an axis for each variable."
-        )
-    named, codes = {canonical(code): p for code, p in given.items()}, cells.levels[0].codes
-    if set(named) != set(codes):
-        raise CodeError(f"proportions are needed for {list(codes)}, got {list(named)}.")
-    return [named[code] for code in codes]

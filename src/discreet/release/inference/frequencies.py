@@ -23,9 +23,9 @@ import numpy as np
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.formula import Margins
 from discreet.errors import DesignError, ParameterError
-from discreet.noise.checks import whole
 from discreet.noise.matrix import TransitionMatrix
-from discreet.release.inference.law import Cells, check_single_draws, matrix_of, step_size
+from discreet.parameters import whole
+from discreet.release.inference.law import TableCells, check_single_draws, matrix_of, step_size
 from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
@@ -137,19 +137,18 @@ def count_frequencies(
     See Shlomo, Krenzke & Li (2019), section 2.2.
     """
     whole("largest", largest, 0)
-    cells = Cells.of(protected, table)
+    cells = TableCells.of(protected, table)
     check_single_draws(cells)
     used = matrix_of(protected) if matrix is None else matrix
     values = _in_steps(cells)
     equations = _Equations.of(used, values, largest)
-    solved = equations.projected() if nonnegative else equations.estimate
+    solved = equations.nonnegative_estimate() if nonnegative else equations.estimate
     asked = slice(0, largest + 1)
-    covariance = equations.covariance()
     return CountFrequencies(
         counts=np.arange(largest + 1),
         observed=np.bincount(values[values <= largest], minlength=largest + 1),
         estimate=solved[asked],
-        covariance=covariance[asked, asked],
+        covariance=equations.covariance()[asked, asked],
         resolution=equations.resolution,
         condition=equations.condition,
         cells=len(values),
@@ -211,7 +210,7 @@ class _Equations:
         B, R = self.weights, self.resolution
         return np.asarray((B.T * self.observed) @ B - (R.T * self.estimate) @ R)
 
-    def projected(self) -> Real:
+    def nonnegative_estimate(self) -> Real:
         """The non-negative numbers of cells whose expectation is nearest to what was published."""
         from scipy.optimize import nnls
 
@@ -220,7 +219,7 @@ class _Equations:
         return np.asarray(nnls(self.M.T, target)[0])
 
 
-def _in_steps(cells: Cells) -> Whole:
+def _in_steps(cells: TableCells) -> Whole:
     """Published values as whole numbers of steps of the noise."""
     steps = np.asarray(cells.values, dtype=np.float64) / step_size(cells.protected)
     counts = np.rint(steps).astype(np.int64)

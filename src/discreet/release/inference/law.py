@@ -61,7 +61,7 @@ def matrix_of(protected: Protected) -> TransitionMatrix:
             "Frequencies of counts are kept as they are on average, and need no estimate."
         )
     if step.name == "protect:discrete-laplace":
-        return _private_matrix(protected, step)
+        return _laplace_matrix(protected, step)
     default = "drop/add-up-to-q" if step.name == "protect:drop-add" else ""
     name = str(step.parameters.get("matrix", default))
     if name not in _BUILDERS:
@@ -70,13 +70,17 @@ def matrix_of(protected: Protected) -> TransitionMatrix:
     return build(**{key: step.parameters[key] for key in known if key in step.parameters})
 
 
-def mechanism_of(cells: Cells, matrix: TransitionMatrix | None) -> TransitionMatrix | float:
+def mechanism_of(cells: TableCells, matrix: TransitionMatrix | None) -> TransitionMatrix | float:
     """The law of the noise of a table: a given matrix, the statement's, or a public variance."""
     protected = cells.protected
     check_single_draws(cells)
     if matrix is not None:
         return matrix
-    if protected.precision is None or _is_cut_by_one_law(noise_step(protected)):
+    step = noise_step(protected)
+    given = {} if step is None or step.name != "protect:discrete-laplace" else step.parameters
+    # One law for all cells, with negatives set to zero: the matrix knows the cut, a variance not.
+    is_cut = given.get("nonnegative") and not (given.get("split") or given.get("known"))
+    if protected.precision is None or is_cut:
         return matrix_of(protected)
     precision = protected.precision[cells.where]
     if (precision != precision[0]).any() or precision[0] <= 0:
@@ -86,7 +90,11 @@ def mechanism_of(cells: Cells, matrix: TransitionMatrix | None) -> TransitionMat
 
 def noise_step(protected: Protected) -> Step | None:
     """The step that added noise, if the statement has one and nothing changed values since."""
-    changed = [step for step in protected.statement.steps if _changes_values(step)]
+    changed = [
+        step
+        for step in protected.statement.steps
+        if step.name.split(":")[0] in _CHANGE_VALUES and step.name != "protect:quality"
+    ]
     if not changed:
         return None
     last = changed[-1]
@@ -98,7 +106,7 @@ def noise_step(protected: Protected) -> Step | None:
     return last
 
 
-def check_single_draws(cells: Cells) -> None:
+def check_single_draws(cells: TableCells) -> None:
     """Refuse cells whose noise is the sum of several draws."""
     step = noise_step(cells.protected)
     if step is not None and step.parameters.get("margins") == "summed" and not cells.are_inner:
@@ -118,19 +126,7 @@ def step_size(protected: Protected) -> float:
     raise DesignError("the statement does not say in which steps noise was added.")
 
 
-def _changes_values(step: Step) -> bool:
-    return step.name.split(":")[0] in _CHANGE_VALUES and step.name != "protect:quality"
-
-
-def _is_cut_by_one_law(step: Step | None) -> bool:
-    """Whether the noise is one discrete Laplace law for all cells, with negatives set to zero."""
-    if step is None or step.name != "protect:discrete-laplace":
-        return False
-    given = step.parameters
-    return bool(given.get("nonnegative")) and not (given.get("split") or given.get("known"))
-
-
-def _private_matrix(protected: Protected, step: Step) -> TransitionMatrix:
+def _laplace_matrix(protected: Protected, step: Step) -> TransitionMatrix:
     given, privacy = step.parameters, protected.statement.privacy
     if privacy is None or given.get("split") or given.get("known"):
         raise DesignError(f"cells of this release have noise of different laws. {_GIVE}")
@@ -145,7 +141,7 @@ def _private_matrix(protected: Protected, step: Step) -> TransitionMatrix:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class TableCells:
     """The cells of one published table.
 
     Attributes:
@@ -159,16 +155,14 @@ class Cells:
     levels: tuple[Level, ...]
 
     @classmethod
-    def of(cls, protected: Protected, table: Margins) -> Cells:
+    def of(cls, protected: Protected, table: Margins) -> TableCells:
         """The largest margin that a formula names; all its cells must be shown.
 
         Args:
           protected: The release.
           table: Its name: `"region*sex"`, `"region:sex"` or `[("region", "sex")]`.
         """
-        design = protected.design
-        design = design.require_variables("tables to choose")
-        block, number = _place(design, table)
+        block, number = _place(protected.design.require_variables("tables to choose"), table)
         found = cls(protected, number, tuple(lev for lev in block.levels if lev is not None))
         if protected.hidden[found.where].any():
             raise DesignError(
@@ -206,8 +200,7 @@ class Cells:
 
     @property
     def _design(self) -> StructuredDesign:
-        design = self.protected.design
-        return design.require_variables("tables")
+        return self.protected.design.require_variables("tables")
 
 
 def block_array(design: StructuredDesign, k: int, values: Array) -> Array:

@@ -98,7 +98,7 @@ def file_cube(answer: Answer) -> Cube:
         return cube
     for name in (*answer.rows, *answer.columns):
         codes = [entry.code for entry in cube.axis(name).entries if not entry.is_total]
-        cube = cube.picked(name, codes) if codes else cube
+        cube = cube.select(name, codes) if codes else cube
     return cube
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from discreet.digests import digest
 from discreet.errors import DataError, DiscreetError
 from discreet.files import written_whole
-from discreet.release.cube import Cube, CubeAxis, Entry
+from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.serve.refusals import Refusal
 from discreet.tables.statement import Statement
 
@@ -218,7 +218,7 @@ def read_cube(path: Path) -> Cube:
             f"{path} holds no cube that can be read ({type(error).__name__}). Remove the file."
         ) from None
     axes = tuple(
-        CubeAxis(a["name"], a["label"], tuple(Entry(**e) for e in a["entries"]))
+        CubeAxis(a["name"], a["label"], tuple(CubeEntry(**e) for e in a["entries"]))
         for a in about["axes"]
     )
     return Cube(axes, values, status, about["unit"], Statement.from_json(about["statement"]))

@@ -146,12 +146,12 @@ class RecipeTables:
         method = method_of(recipe)
         empty = replace(
             table,
-            published=table.published.mapped(np.zeros_like, table.convention),
-            inner=table.inner and table.inner.mapped(np.zeros_like, table.convention),
+            published=table.published.apply_linear(np.zeros_like, table.convention),
+            inner=table.inner and table.inner.apply_linear(np.zeros_like, table.convention),
         )
-        trial = recipe.fitted(empty.simulate(method, seed=0, unit=recipe.unit))
+        trial = recipe.fit(empty.simulate(method, seed=0, unit=recipe.unit))
         first = data_step(table, method, is_counted=self.ledger is not None, number=None)
-        return replace(trial.statement.preceded(first), version=__version__)
+        return replace(trial.statement.with_first_step(first), version=__version__)
 
     def cube(self, details: Sequence[str]) -> Cube:
         """The same as a cube."""

@@ -121,5 +121,5 @@ def _at_detail(cube: Cube, asked: DetailedVariable) -> Cube:
     """The cube with the codes of one detail of a variable, as that detail lists them."""
     known = set(cube.axis(asked.name).codes)
     listed = {e.code: e for e in asked.entries if e.code in known}
-    chosen = cube.picked(asked.name, list(listed))
+    chosen = cube.select(asked.name, list(listed))
     return chosen.with_entries(asked.name, [listed[c] for c in chosen.axis(asked.name).codes])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.formula import Term, margins
 from discreet.errors import ParameterError
-from discreet.release.cube import Cube, Entry, outline, words
+from discreet.release.cube import Cube, CubeEntry, outline, words
 
 if TYPE_CHECKING:
     from discreet.tables.statement import Statement
@@ -74,7 +74,7 @@ class OfferedVariable:
         """The detail with the fewest cells."""
         return min(self.details, key=lambda detail: detail.cells)
 
-    def entries(self, detail: Detail) -> tuple[Entry, ...]:
+    def entries(self, detail: Detail) -> tuple[CubeEntry, ...]:
         """The total and the codes of a detail, in reading order."""
         return self._outlines[detail.name]
 
@@ -83,7 +83,7 @@ class OfferedVariable:
         return [self.axis.labels.get(code) or code for code in codes]
 
     @cached_property
-    def _outlines(self) -> dict[str, tuple[Entry, ...]]:
+    def _outlines(self) -> dict[str, tuple[CubeEntry, ...]]:
         return {d.name: tuple(outline(self.axis, d.levels)) for d in self.details}
 
 
@@ -110,7 +110,7 @@ class DetailedVariable:
         return self.variable.label_inside + self._detail_label
 
     @cached_property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[CubeEntry, ...]:
         """The total and the codes of the detail, in reading order."""
         return self.variable.entries(self.detail)
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from discreet.arrays import Mask, Real
-from discreet.release.cube import ABSENT, Cube, Entry
+from discreet.release.cube import ABSENT, Cube, CubeEntry
 from discreet.serve.answer import Question
 from discreet.serve.data.source import DetailedVariable
 from discreet.serve.query import Codes
@@ -75,7 +75,7 @@ class Case:
             total = cube.at(name, axis.entries[0].code)
             # The sum over the axis has the total too, hence twice: rest = total - (sum - total).
             rest = replace(total, values=2 * total.values - cube.values.sum(axis=dimension))
-            entry = Entry("", "", 1, is_sum=False)  # no category has an empty code
+            entry = CubeEntry("", "", 1, is_sum=False)  # no category has an empty code
             cube = cube.with_slice(name, len(axis), entry, rest)
         return cube
 
@@ -212,7 +212,7 @@ def _sensitive_groups(case: Case) -> Iterator[tuple[str, Real]]:
     for name in case.policy.sensitive:
         if name in full.names and len(full.names) > 1:
             others = [other for other in full.names if other != name]
-            values, _ = finest_cells(full.arranged([*others, name]))
+            values, _ = finest_cells(full.reorder([*others, name]))
             rows = np.maximum(values, 0.0).reshape(-1, values.shape[-1])
             yield name, np.asarray(rows[rows.sum(axis=1) > 0])
 
@@ -251,7 +251,7 @@ def _category_sizes(case: Case, asked: DetailedVariable, codes: set[str]) -> Cub
     crossed.sort(key=lambda a: order.index(a.name))
     cube = case.figures(tuple(a.detail.name for a in crossed))
     for name, within in where.items():
-        cube = cube.summed(name, within)
+        cube = cube.sum_over(name, within)
     return cube
 
 
@@ -277,7 +277,7 @@ def judge_sparsity(case: Case, judged: JudgedTable) -> JudgedTable:
     area, full = case.policy.area, case.whole
     if area not in full.names or len(full.names) < 2:
         return judged
-    by_area = full.arranged([area, *(n for n in full.names if n != area)])
+    by_area = full.reorder([area, *(n for n in full.names if n != area)])
     values, possible = finest_cells(by_area, area)
     others = tuple(range(1, values.ndim))
     empty = (possible & (values < case.policy.sparse_below)).sum(axis=others)
@@ -315,7 +315,7 @@ def _without_areas(judged: JudgedTable, area: str, sparse: Mapping[str, bool]) -
 def judge_threshold(case: Case, judged: JudgedTable) -> JudgedTable:
     """Hide figures below a threshold, zero excepted: for presentation, totals may tell them."""
     cube = judged.cube
-    small = cube.shown & (cube.values != 0) & (np.abs(cube.values) < case.policy.threshold)
+    small = cube.is_shown & (cube.values != 0) & (np.abs(cube.values) < case.policy.threshold)
     if not small.any():
         return judged
     note = case.policy.with_limit("Figures below {} are not shown.", "threshold")
@@ -348,7 +348,7 @@ def total_people(cube: Cube) -> float:
     for axis in cube.axes:
         if axis.total is None:
             codes = [e.code for e in axis.entries if not e.is_sum]
-            found = found.summed(axis.name, codes)
+            found = found.sum_over(axis.name, codes)
         else:
             found = found.at(axis.name, axis.entries[axis.total].code)
     return float(found.values)
@@ -356,4 +356,4 @@ def total_people(cube: Cube) -> float:
 
 def _has_few(cube: Cube, limit: float) -> bool:
     """Whether some figure, sums included, is below a limit but not zero."""
-    return bool((cube.shown & (cube.values > 0) & (cube.values < limit)).any())
+    return bool((cube.is_shown & (cube.values > 0) & (cube.values < limit)).any())

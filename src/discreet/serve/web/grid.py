@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Real
-from discreet.release.cube import Cube, CubeAxis, Entry, parents
+from discreet.release.cube import Cube, CubeAxis, CubeEntry, parents
 from discreet.release.formats.columns import Symbols, decimals_of, symbols
 from discreet.release.layout import Combination, TableLayout
 from discreet.serve.query import View
@@ -43,7 +43,7 @@ class Head:
     Only headers of the last line name a column; others have an empty name.
     """
 
-    entry: Entry
+    entry: CubeEntry
     span: int
     column: str
     fold: Fold | None = None
@@ -53,7 +53,7 @@ class Head:
 class Row:
     """A row: its header's entries, how far it is indented, and the texts of its cells."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[CubeEntry, ...]
     indent: int
     is_lead: bool
     cells: tuple[str, ...]
@@ -69,7 +69,7 @@ class RowGroup:
       rows: The rows.
     """
 
-    title: Entry | None
+    title: CubeEntry | None
     rows: tuple[Row, ...]
 
 
@@ -116,7 +116,7 @@ def layer_of(axis: CubeAxis, view: View) -> str:
     return axis.entries[axis.total or 0].code
 
 
-def leaves(entries: Sequence[Entry]) -> list[bool]:
+def leaves(entries: Sequence[CubeEntry]) -> list[bool]:
     """Which entries have no other one under them among these; the total only where it is alone."""
     above = set(parents(entries))
     return [k not in above and (not e.is_total or len(entries) == 1) for k, e in enumerate(entries)]
@@ -202,7 +202,7 @@ def _sort_key(cube: Cube, columns: Sequence[CubeAxis], sort: str) -> Real:
     if not is_known or any(c not in a.codes for c, a in zip(codes, columns, strict=True)):
         message = f"Rows cannot be sorted by {name!r}: the table has no such column."
         raise Refusal("unknown_column", message, "Choose one of the columns of the table.")
-    values = np.where(cube.shown, cube.values.astype(np.float64), np.nan)
+    values = np.where(cube.is_shown, cube.values.astype(np.float64), np.nan)
     for code, axis in reversed(list(zip(codes, columns, strict=True))):
         values = values[..., axis.place(code)]
     return -values if sort.startswith("-") else values
@@ -223,7 +223,7 @@ def _sort_rows(
     return [(k, *rest) for k in places for rest in _sort_rows(others, kept[1:], key[k])]
 
 
-def _sort_siblings(entries: Sequence[Entry], places: Sequence[int], by: Real) -> list[int]:
+def _sort_siblings(entries: Sequence[CubeEntry], places: Sequence[int], by: Real) -> list[int]:
     """The places in a new order in which each entry still stands under the one it belongs to."""
     under: dict[int | None, list[int]] = {}
     for k, parent in enumerate(parents(entries)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from discreet.release.cube import Entry
+from discreet.release.cube import CubeEntry
 from discreet.serve import moves
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import Detail, OfferedVariable
@@ -39,11 +39,11 @@ def summary_of(query: Query, one: Placed, texts: Texts) -> str:
     return texts.count("categories", n)
 
 
-def layer_entries(query: Query, one: Placed) -> tuple[Entry, ...]:
+def layer_entries(query: Query, one: Placed) -> tuple[CubeEntry, ...]:
     """The categories of a layer, one of which is shown; the total first."""
     groups, picked = query.groups.get(one.name), query.picked.get(one.name)
     if groups:
-        return (one.entries[0], *(Entry(g, g, 1, is_sum=False) for g in groups))
+        return (one.entries[0], *(CubeEntry(g, g, 1, is_sum=False) for g in groups))
     return tuple(e for e in one.entries if not picked or e.is_total or e.code in picked)
 
 
@@ -86,7 +86,7 @@ class CategoryList:
 
     kind: str
     variable: OfferedVariable
-    entries: Sequence[Entry]
+    entries: Sequence[CubeEntry]
     ticked: frozenset[str]
 
     @property

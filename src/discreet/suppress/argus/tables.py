@@ -188,7 +188,7 @@ def _table(about: Metadata, value: Variable, design: ProductDesign, cells: Any) 
     # The file says how much the largest contribute, but not who they are.
     owner = np.full(sizes.shape, NOBODY, dtype=np.int64)
     given = CellContributions(sums, np.abs(sums), values.count, np.abs(sizes), owner)
-    return replace(table, contributions=Contributions(value.name, given, given.taken(inner)))
+    return replace(table, contributions=Contributions(value.name, given, given.take(inner)))
 
 
 def _statuses(

@@ -37,7 +37,7 @@ def truth(site, query):
     found = {}
     for index in np.ndindex(*cube.values.shape):
         labels = tuple(a.entries[k].label for a, k in zip(cube.axes, index, strict=True))
-        found[labels] = cube.values[index].item() if cube.shown[index] else None
+        found[labels] = cube.values[index].item() if cube.is_shown[index] else None
     return found
 
 
@@ -96,7 +96,7 @@ def test_pxwebpy_gets_a_whole_table(api, site):
     assert len(rows) == cube.values.size
     for row in rows:
         place = tuple(a.place(row[a.name.capitalize()]) for a in cube.axes)
-        value = cube.values[place].item() if cube.shown[place] else None
+        value = cube.values[place].item() if cube.is_shown[place] else None
         assert row["value"] == value or cube.status[place] == 2
 
 

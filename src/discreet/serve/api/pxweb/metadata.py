@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from discreet.release.cube import Cube, CubeAxis, Entry
+from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.release.formats.json import dimension
 from discreet.serve.api.files import TableDescriber
 from discreet.serve.data.dataset import Dataset
@@ -26,13 +26,13 @@ FOLDER = "tables"
 
 def contents_axis(units: Sequence[str], texts: Texts) -> CubeAxis:
     """The variable of units."""
-    entries = tuple(Entry(unit, unit_label(unit, texts), 1, is_sum=False) for unit in units)
+    entries = tuple(CubeEntry(unit, unit_label(unit, texts), 1, is_sum=False) for unit in units)
     return CubeAxis(CONTENTS, _CONTENTS_LABEL.get(texts.code, "contents"), entries)
 
 
 def with_contents(cubes: Mapping[str, Cube], texts: Texts) -> Cube:
     """Cubes of several units as one, with the units as its last variable."""
-    return Cube.stacked(contents_axis(list(cubes), texts), list(cubes.values()))
+    return Cube.stack(contents_axis(list(cubes), texts), list(cubes.values()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +42,7 @@ class LevelCodeList(DetailedVariable):
     id: str
 
     @property
-    def categories(self) -> tuple[Entry, ...]:
+    def categories(self) -> tuple[CubeEntry, ...]:
         """The categories of the level, without the total."""
         return tuple(entry for entry in self.entries if not entry.is_total)
 

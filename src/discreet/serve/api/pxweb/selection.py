@@ -127,12 +127,12 @@ class CellSelection:
             if axis.name not in shown or shown[axis.name].is_total:
                 cube = cube.at(axis.name, axis.codes[axis.total or 0])
             else:
-                cube = cube.picked(axis.name, shown[axis.name].codes)
+                cube = cube.select(axis.name, shown[axis.name].codes)
         for selected in self.variables:
             if selected.is_total:
                 total = CubeAxis(selected.name, selected.variable.label, selected.entries[:1])
-                cube = Cube.stacked(total, [cube])
-        placed = cube.arranged([s.name for s in self.variables])
+                cube = Cube.stack(total, [cube])
+        placed = cube.reorder([s.name for s in self.variables])
         return placed.with_labels([s.variable.label for s in self.variables])
 
 
