@@ -149,8 +149,9 @@ def filled_server(path: Path) -> Iterator[str]:
     with servers.postgres(**SERVER) as server:
         program = (
             "import sys, pyarrow.parquet as pq\n"
-            "from discreet.records.postgres import PostgresBorder, connect\n"
-            "PostgresBorder(connect(sys.argv[1])[0]).store('people', pq.read_table(sys.argv[2]))"
+            "from discreet.records.postgres import PostgresConnection, connect\n"
+            "server = PostgresConnection(connect(sys.argv[1])[0])\n"
+            "server.store('people', pq.read_table(sys.argv[2]))"
         )
         subprocess.run([sys.executable, "-c", program, server.url, str(path)], check=True, cwd=ROOT)
         yield server.url

@@ -9,7 +9,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.tables.statement import Statement, Step
-from discreet.testing.laws import Broken, Evidence, check_sentences
+from discreet.testing.laws import Broken, ReleaseEvidence, check_sentences
 from tests.attacks.victims import MOVES_ZEROS, PTABLE, country, keyed_table
 
 QUICK = {"proposals": 2e4}
@@ -86,7 +86,7 @@ def test_a_statement_that_was_measured_is_found_out():
 
 
 def evidence(finals, table):
-    return Evidence(table.z, finals, lambda: True)
+    return ReleaseEvidence(table.z, finals, lambda: True)
 
 
 @pytest.mark.parametrize("fitter", ["non-negative", "least-squares", "additive"])

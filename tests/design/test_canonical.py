@@ -17,7 +17,7 @@ from discreet.tables.canonical import as_requested, canonical_order, canonical_t
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Statement
 from discreet.tables.truth import DataSet
-from discreet.testing.laws import by_cell, retabulated
+from discreet.testing.laws import by_cell, retabulate
 from tests.protect.methods import TABLE_WISE
 from tests.protect.tables import SECRET
 from tests.strategies import designs
@@ -170,7 +170,7 @@ def test_reversed_variables_have_the_same_digest(design, seed):
         return
     rng = np.random.default_rng(seed)
     table = dc.Table.from_inner(design, rng.integers(0, 4, design.n_inner))
-    other = retabulated(table, design.terms)
+    other = retabulate(table, design.terms)
     digests = [table_digest(canonical_table(t)) for t in (table, other)]
     assert digests[0] == digests[1]
     more = table.y.copy()

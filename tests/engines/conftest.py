@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 import discreet as dc
-from discreet.records.backend import border
+from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
 from discreet.records.ibis_engine import IbisEngine
 from tests import servers
@@ -52,7 +52,7 @@ class Place:
     def stored(self, frame, name=None):
         """A new table with the frame's records."""
         name = name or ibis.util.gen_name("people")
-        return attempt(lambda: border(self.backend).store(name, frame), "the records")
+        return attempt(lambda: connection_of(self.backend).store(name, frame), "the records")
 
     def people(self, frame, **roles):
         return dc.open(self.stored(frame), **roles)

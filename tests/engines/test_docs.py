@@ -26,10 +26,10 @@ def people():
 @pytest.fixture
 def census(sql, server, libpq):
     """A database of the name in the pages."""
-    from discreet.records.postgres import PostgresBorder, connect
+    from discreet.records.postgres import PostgresConnection, connect
 
     sql.execute("CREATE DATABASE census")
-    PostgresBorder(connect(f"{server.url.removesuffix('postgres')}census")[0]).store(
+    PostgresConnection(connect(f"{server.url.removesuffix('postgres')}census")[0]).store(
         "people", people()
     )
     yield

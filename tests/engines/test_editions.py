@@ -7,7 +7,7 @@ import pytest
 import discreet as dc
 from discreet.errors import KeysError
 from discreet.randomness import stream
-from discreet.records.expressions import counted_keys, sketch_of
+from discreet.records.expressions import count_keys, sketch_of
 
 N = 600
 RNG = stream(1, "editions")
@@ -29,8 +29,8 @@ def test_the_sketch_of_an_edition_is_the_same_elsewhere(place):
 
 
 def test_keys_are_judged_elsewhere(place):
-    here = counted_keys(dc.open(PEOPLE, key="k"))
-    there = counted_keys(place.people(PEOPLE, key="k"))
+    here = count_keys(dc.open(PEOPLE, key="k"))
+    there = count_keys(place.people(PEOPLE, key="k"))
     np.testing.assert_array_equal(there.high, here.high)
     np.testing.assert_array_equal(there.low, here.low)
     assert there.distinct == here.distinct

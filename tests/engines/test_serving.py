@@ -12,7 +12,7 @@ import pytest
 from discreet import Secret
 from discreet.randomness import stream
 from discreet.records import spark
-from discreet.records.backend import border
+from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
 from discreet.serve.query import Query
 from discreet.serve.site.config import site_of
@@ -79,7 +79,7 @@ def source(request, tmp_path, monkeypatch):
         return "people.duckdb::people"
     server = request.getfixturevalue("server")
     backend, name = ibis.connect(server.url), ibis.util.gen_name("people")
-    attempt(lambda: border(backend).store(name, PEOPLE), "the records")
+    attempt(lambda: connection_of(backend).store(name, PEOPLE), "the records")
     backend.disconnect()
     return f"{server.url}::{name}"
 

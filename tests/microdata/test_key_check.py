@@ -6,7 +6,7 @@ import discreet as dc
 from discreet.errors import KeysError
 from discreet.randomness import stream
 from discreet.records import expressions as key_check
-from discreet.records.expressions import counted_keys
+from discreet.records.expressions import count_keys
 from discreet.records.record_keys import RECORD_KEY
 from discreet.tables.keys import CONVENTIONS, SAMPLED
 
@@ -26,7 +26,7 @@ def uniform(rule, n=N):
 def test_the_engine_counts_keys_as_numpy_does(rule, kind):
     keys = uniform(rule)
     keys[:50] = keys[50]
-    found = counted_keys(dc.open(frame(pa.array(keys).cast(kind)), key="k", convention=rule))
+    found = count_keys(dc.open(frame(pa.array(keys).cast(kind)), key="k", convention=rule))
     high = np.bincount(keys * 64 // rule.modulus, minlength=64)
     np.testing.assert_array_equal(found.high, high)
     np.testing.assert_array_equal(found.low, np.bincount(keys % 64, minlength=64))
@@ -69,8 +69,8 @@ def test_the_right_convention_makes_keys_right():
 
 def test_keys_are_counted_once_and_ours_not_at_all(monkeypatch, tmp_path):
     asked = []
-    real = key_check.counted_keys
-    monkeypatch.setattr(key_check, "counted_keys", lambda data: asked.append(1) or real(data))
+    real = key_check.count_keys
+    monkeypatch.setattr(key_check, "count_keys", lambda data: asked.append(1) or real(data))
     data = dc.open(frame(uniform(CONVENTIONS["discreet"])), key="k", id="id")
     data.tabulate("sex")
     data.recode(sex={0: 1}).tabulate("sex")

@@ -19,7 +19,7 @@ from discreet.tables.keys import CONVENTIONS
 from discreet.tables.protected import CellStatus
 from discreet.tables.truth import CellValues
 from discreet.testing import check_method
-from discreet.testing.laws import by_cell, retabulated, sample_table
+from discreet.testing.laws import by_cell, retabulate, sample_table
 from tests.protect.tables import PARTY, SECRET, keyed_party, party
 from tests.strategies import designs
 
@@ -63,7 +63,7 @@ def test_on_any_design_a_cell_is_the_same_wherever_it_appears(design, seed):
         np.testing.assert_array_equal(here.z, here.z[first])
         values = by_cell(here)
         for term in design.terms:
-            there = by_cell(retabulated(table, [term]).protect(method))
+            there = by_cell(retabulate(table, [term]).protect(method))
             assert there == {cell: values[cell] for cell in there}
 
 

@@ -6,7 +6,7 @@ from discreet import Secret
 from discreet.errors import KeysError, ParameterError
 from discreet.noise import large_table, perturbation_table, small_table
 from discreet.testing import check_method
-from discreet.testing.laws import retabulated, sample_table
+from discreet.testing.laws import retabulate, sample_table
 from tests.protect.tables import party, secret_party, square
 
 RNG = np.random.default_rng(11)
@@ -109,7 +109,7 @@ def test_with_the_fixed_matrix_the_same_cell_has_the_same_value_in_every_table()
     """Ten tables over one margin are no ten draws to average."""
     table = secret_party("party*age*sex")
     wide, narrow = (
-        t.protect(dc.Pram()) for t in (table, retabulated(table, [("sex", "age"), ("age",)]))
+        t.protect(dc.Pram()) for t in (table, retabulate(table, [("sex", "age"), ("age",)]))
     )
     for k in range(narrow.design.n_published):
         assert narrow.z[k] == wide.z[wide.design.position(narrow.design.cell(k))]

@@ -10,7 +10,7 @@ from discreet.facade.release import Trial
 from discreet.protect import sentences
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Statement, Step
-from discreet.testing.laws import Broken, Evidence, check_sentences, published
+from discreet.testing.laws import Broken, ReleaseEvidence, check_sentences, publish
 from tests.protect.methods import ALL, NOISE
 from tests.protect.tables import SECRET, keyed_party
 
@@ -32,14 +32,14 @@ def made():
 
     def of(name):
         if name not in found:
-            found[name] = [Trial.wrap(published(ALL[name], TABLE, k)) for k in range(8)]
+            found[name] = [Trial.wrap(publish(ALL[name], TABLE, k)) for k in range(8)]
         return found[name]
 
     return of
 
 
 def evidence_of(finals):
-    return Evidence(TABLE.z, finals, lambda: True)
+    return ReleaseEvidence(TABLE.z, finals, lambda: True)
 
 
 @pytest.mark.parametrize("pipeline", PIPELINES)
@@ -84,7 +84,7 @@ def test_a_quality_takes_nothing_back_and_a_further_table_keeps_what_holds():
     assert {s.kind for s in NOISE.statement().sentences} <= {s.kind for s in graded.sentences}
     release = table.protect(dc.Safe(proposals=1e3))
     further = release.tabulate("party + sex")
-    evidence = Evidence(further.z, [further], lambda: True)
+    evidence = ReleaseEvidence(further.z, [further], lambda: True)
     for kind in ("adds-up", "never-published"):
         said = next(s for s in further.statement.sentences if s.kind == kind)
         assert said.holds(evidence)
@@ -95,7 +95,7 @@ def test_nothing_public_is_measured_on_the_truth(name, made):
     """The statement is the same for every table of the design."""
     other = dc.Table.from_inner(TABLE.design, replace(TABLE.inner, count=TABLE.y[::-1] + 3))
     other = replace(other, data_set=TABLE.data_set)
-    assert published(ALL[name], other, 0).statement == made(name)[0].statement
+    assert publish(ALL[name], other, 0).statement == made(name)[0].statement
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -131,7 +131,7 @@ def test_a_public_secret_is_named_as_such():
 
 def final(z, truth):
     design = dc.Design.product({"a": 3}, "a")
-    return Evidence(
+    return ReleaseEvidence(
         np.array(truth), [Protected(design, np.array(z), Statement((Step("x"),)))], lambda: False
     )
 
@@ -165,7 +165,7 @@ def test_predicates_about_laws_reject_wrong_means_and_variances():
 
     def evidence(noise):
         made = [Protected(design, truth + u, Statement()) for u in noise]
-        return Evidence(truth, made, lambda: True)
+        return ReleaseEvidence(truth, made, lambda: True)
 
     fair = evidence(rng.normal(0, 2, (400, 4)))
     assert sentences.mean_zero().holds(fair)

@@ -14,10 +14,10 @@ from discreet.tables.protected import CellStatus, Claims, Protected
 from discreet.testing import BrokenPromiseError, check_method
 from discreet.testing.laws import (
     Broken,
-    Evidence,
+    ReleaseEvidence,
     check_sentences,
     neighbours,
-    retabulated,
+    retabulate,
     sample_table,
 )
 from tests.protect.methods import ALL, DRAWING, PTABLE, REGISTERED, VARIANTS
@@ -33,7 +33,7 @@ def test_every_registered_method_is_held_to_the_laws():
         assert isinstance(method, registry.load("method", name))
 
 
-TWO_WAY = retabulated(TABLE, [("age", "region[leaves]"), ("age",), ("region[leaves]",), ()])
+TWO_WAY = retabulate(TABLE, [("age", "region[leaves]"), ("age",), ("region[leaves]",), ()])
 TABLES = {  # where a method is quick, and where it has a choice to draw
     "controlled-rounding": TWO_WAY,
     "small-count-rounding": keyed_party(),
@@ -247,7 +247,7 @@ def test_a_guarantee_that_does_not_hold_is_caught_by_its_likelihood_ratio(plante
 
 def test_evidence_judges_single_sentences():
     made = [Planted()(TABLE.with_secret(s), draws=None) for s in secrets(20)]
-    evidence = Evidence(TABLE.z, made, lambda: True)
+    evidence = ReleaseEvidence(TABLE.z, made, lambda: True)
     assert check_sentences(made[0].statement, evidence).endswith("are true")
     stale = Planted("stale sentence")(TABLE.with_secret(secrets(1)[0]), draws=None)
     with pytest.raises(Broken, match="True zeros are published as zeros"):

@@ -14,7 +14,7 @@ from discreet.tables.protected import CellStatus, Claims, Protected
 from discreet.tables.statement import Statement, Step
 from discreet.tables.truth import CellValues
 from discreet.testing import BrokenPromiseError, check_method
-from discreet.testing.laws import by_cell, chi_square, chi_square_p, retabulated, sample_table
+from discreet.testing.laws import by_cell, chi_square, chi_square_p, retabulate, sample_table
 
 HONEST = Claims(additive=False, unbiased=True, keeps_zeros=True, max_move=2, variance=2.0)
 DRAWS = 20_000
@@ -292,7 +292,7 @@ def test_what_a_table_cannot_show_is_said():
 
 
 def test_a_table_tabulated_again_holds_the_same_cells():
-    again = retabulated(TABLE, [("age", "region")])
+    again = retabulate(TABLE, [("age", "region")])
     draws = SeededDraws(1)
     release = Steps()(again.with_secret(draws.table(again).secret), draws=draws)
     true = by_cell(replace(release, z=again.z))

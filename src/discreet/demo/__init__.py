@@ -8,13 +8,17 @@ from typing import Any
 from discreet.demo.classifications import code_lists
 from discreet.demo.files import SCHEMA, SURVEY_SCHEMA, generate, survey, write_parquet
 from discreet.demo.geography import CodeEntry, CodeList
-from discreet.demo.zeros import SmallCells, small_cells, structural_zeros
+from discreet.demo.zeros import SmallCellCounts, small_cells, structural_zeros
 from discreet.design.hierarchy import Hierarchy
 from discreet.facade.microdata import Microdata
 from discreet.facade.microdata import open as open_records
 from discreet.records.secret import Secret
 
-__all__ = ["census", "hierarchies", "opened", "sample", "write_parquet"]
+__all__ = [
+    "SCHEMA", "SURVEY_SCHEMA", "CodeEntry", "CodeList", "SmallCellCounts", "census", "code_lists",
+    "generate", "hierarchies", "opened", "sample", "small_cells", "structural_zeros", "survey",
+    "write_parquet",
+]  # fmt: skip
 CENSUS, SAMPLE = "tarvenia-census", "tarvenia-sample"
 
 
@@ -28,15 +32,15 @@ def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = N
       seed: Draws the people; the country stays the same.
       path: A Parquet file to stream them to and count them from, for more than fit in memory.
     """
-    return _dressed(persons, seed, path, is_sample=False)
+    return _people(persons, seed, path, is_sample=False)
 
 
 def sample(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
     """A household survey of the census of as many people, with weights and keys."""
-    return _dressed(persons, seed, path, is_sample=True).with_roles(weight="weight")
+    return _people(persons, seed, path, is_sample=True).with_roles(weight="weight")
 
 
-def _dressed(persons: int, seed: int, path: str | Path | None, *, is_sample: bool) -> Microdata:
+def _people(persons: int, seed: int, path: str | Path | None, *, is_sample: bool) -> Microdata:
     import pyarrow as pa
 
     source: Any = path
@@ -56,24 +60,7 @@ def opened(source: Any) -> Microdata:
 
 def hierarchies() -> dict[str, Hierarchy]:
     """The code lists of the country as hierarchies with labels and named levels."""
-    return {name: _hierarchy(codes) for name, codes in code_lists().items()}
-
-
-def _hierarchy(codes: CodeList) -> Hierarchy:
-    root = next(entry.code for entry in codes.entries if entry.parent is None)
-    return Hierarchy(root, codes.parents, codes.labels, codes.levels)
-
-
-__all__ = [
-    "SCHEMA",
-    "SURVEY_SCHEMA",
-    "CodeEntry",
-    "CodeList",
-    "SmallCells",
-    "code_lists",
-    "generate",
-    "small_cells",
-    "structural_zeros",
-    "survey",
-    "write_parquet",
-]
+    return {
+        name: Hierarchy(codes.entries[0].code, codes.parents, codes.labels, codes.levels)
+        for name, codes in code_lists().items()
+    }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from discreet.demo.geography import CodeList, flat, geography, nested
+from discreet.demo.geography import CodeList, flat_codes, geography, nested_codes
 
 AGE_GROUPS = 20
 SEX = (("F", "Female"), ("M", "Male"))
@@ -27,51 +27,31 @@ RELATION = (
     ("OTH", "Other member"),
 )
 EDUCATION = (
-    (
-        ("LOW", "Low"),
-        (
-            ("ED0", "Less than primary"),
-            ("ED1", "Primary"),
-            ("ED2", "Lower secondary"),
-        ),
-    ),
-    (
-        ("MID", "Medium"),
-        (
-            ("ED3", "Upper secondary, general"),
-            ("ED4", "Upper secondary, vocational"),
-        ),
-    ),
-    (
-        ("HIGH", "High"),
-        (
-            ("ED5", "Short tertiary"),
-            ("ED6", "Bachelor or equivalent"),
-            ("ED7", "Master or equivalent"),
-            ("ED8", "Doctorate"),
-        ),
-    ),
-)
+    (("LOW", "Low"), (
+        ("ED0", "Less than primary"), ("ED1", "Primary"), ("ED2", "Lower secondary"),
+    )),
+    (("MID", "Medium"), (
+        ("ED3", "Upper secondary, general"), ("ED4", "Upper secondary, vocational"),
+    )),
+    (("HIGH", "High"), (
+        ("ED5", "Short tertiary"), ("ED6", "Bachelor or equivalent"),
+        ("ED7", "Master or equivalent"), ("ED8", "Doctorate"),
+    )),
+)  # fmt: skip
 CITIZENSHIP = (
     (("HOME", "Home country"), (("TV", "Tarvenia"),)),
-    (
-        ("UNION", "Other countries of the Union"),
-        (
-            ("AU", "Aurelia"), ("BO", "Borduna"), ("CE", "Celestria"), ("DR", "Drovia"),
-            ("EL", "Elbania"), ("FR", "Frisonia"), ("GA", "Galdor"), ("HE", "Helvar"),
-            ("IL", "Illyra"), ("KA", "Karelund"), ("LO", "Lorrane"), ("MO", "Morava"),
-        ),
-    ),
-    (
-        ("OTHER", "Other countries"),
-        (
-            ("NB", "Nabara"), ("OR", "Orissan"), ("PA", "Pavonia"), ("QA", "Qasira"),
-            ("RU", "Rusteva"), ("SA", "Samarra"), ("TA", "Tashir"), ("UL", "Ulmara"),
-            ("VE", "Venda"), ("WA", "Wadira"), ("XA", "Xanadar"), ("YE", "Yelland"),
-            ("ZA", "Zambria"), ("ZE", "Zenobia"), ("ZU", "Zubaran"), ("ST", "Stateless"),
-            ("UN", "Unknown"),
-        ),
-    ),
+    (("UNION", "Other countries of the Union"), (
+        ("AU", "Aurelia"), ("BO", "Borduna"), ("CE", "Celestria"), ("DR", "Drovia"),
+        ("EL", "Elbania"), ("FR", "Frisonia"), ("GA", "Galdor"), ("HE", "Helvar"),
+        ("IL", "Illyra"), ("KA", "Karelund"), ("LO", "Lorrane"), ("MO", "Morava"),
+    )),
+    (("OTHER", "Other countries"), (
+        ("NB", "Nabara"), ("OR", "Orissan"), ("PA", "Pavonia"), ("QA", "Qasira"),
+        ("RU", "Rusteva"), ("SA", "Samarra"), ("TA", "Tashir"), ("UL", "Ulmara"),
+        ("VE", "Venda"), ("WA", "Wadira"), ("XA", "Xanadar"), ("YE", "Yelland"),
+        ("ZA", "Zambria"), ("ZE", "Zenobia"), ("ZU", "Zubaran"), ("ST", "Stateless"),
+        ("UN", "Unknown"),
+    )),
 )  # fmt: skip
 MAJOR_GROUPS = (
     ("OC0", "Armed forces"),
@@ -89,25 +69,15 @@ MAJOR_GROUPS = (
 
 @dataclass(frozen=True)
 class Occupation:
-    """One occupation.
+    """One occupation."""
 
-    Args:
-      code: Its code; the first three characters are the major group.
-      label: Its label.
-      size: Relative number of people in it.
-      skill: Typical education, on the scale of the education codes, 0 to 8.
-      women: Share of women.
-      rural: How much more common it is in the country than in the capital (log scale).
-      sections: Industry sections in which most of its people work.
-    """
-
-    code: str
+    code: str  # the first three characters are the major group
     label: str
-    size: float
-    skill: float
-    women: float
-    rural: float
-    sections: str
+    size: float  # relative number of people in it
+    skill: float  # typical education, on the scale of the education codes, 0 to 8
+    women: float  # share of women
+    rural: float  # how much more common it is in the country than in the capital (log scale)
+    sections: str  # industry sections in which most of its people work
 
 
 OCCUPATIONS = (
@@ -152,40 +122,100 @@ OCCUPATIONS = (
     Occupation("OC93", "Labourers in industry and transport", 2.5, 2.1, 0.24, 0.3, "CFH"),
     Occupation("OC94", "Kitchen, street and refuse workers", 1.6, 1.8, 0.52, -0.3, "IEG"),
 )
-OCCUPATIONS_OF = {
-    code: tuple((o.code, o.label) for o in OCCUPATIONS if o.code.startswith(code))
-    for code, _ in MAJOR_GROUPS
-}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section and the names of its divisions, the largest first."""
+
+    code: str
+    label: str
+    size: float  # relative number of people in it, over and above what occupations ask for
+    names: tuple[str, ...]  # labels of its divisions
+
+    @property
+    def divisions(self) -> tuple[tuple[str, str], ...]:
+        """Code and label of each division."""
+        return tuple((f"{self.code}{i:02d}", name) for i, name in enumerate(self.names, start=1))
+
+
+SECTIONS = (
+    Section("A", "Farming", 1.0, ("Crops and animals", "Forestry", "Fishing")),
+    Section("B", "Mining", 0.8, ("Quarrying", "Ore and coal", "Mining services")),
+    Section("C", "Manufacturing", 8.0, (
+        "Machinery", "Food and drink", "Metal products", "Vehicles", "Chemicals", "Wood and paper",
+        "Electronics", "Furniture and toys", "Textiles and clothing", "Glass and stone",
+    )),
+    Section("D", "Energy", 1.2, ("Electricity", "Gas", "District heat")),
+    Section("E", "Water and waste", 1.2, ("Waste", "Sewerage", "Water supply", "Remediation")),
+    Section("F", "Construction", 4.0, (
+        "Finishing trades", "Buildings", "Civil works", "Demolition",
+    )),
+    Section("G", "Trade", 8.0, (
+        "Shops", "Wholesale", "Vehicle trade", "Mail order", "Markets and stalls",
+    )),
+    Section("H", "Transport", 3.5, (
+        "Road and rail", "Warehousing", "Post and parcels", "Air", "Water transport",
+    )),
+    Section("I", "Hotels and food", 2.6, ("Restaurants", "Hotels", "Catering", "Camping sites")),
+    Section("J", "Information", 2.4, (
+        "Software", "Telecommunication", "Publishing", "Broadcasting", "Film and sound",
+    )),
+    Section("K", "Finance", 2.4, ("Banking", "Insurance", "Brokerage", "Funds")),
+    Section("L", "Real estate", 0.9, ("Letting", "Estate agents", "Development")),
+    Section("M", "Professional services", 4.0, (
+        "Law and accounts", "Engineering", "Consulting", "Research", "Advertising", "Veterinary",
+    )),
+    Section("N", "Support services", 3.0, (
+        "Cleaning and grounds", "Staffing", "Security", "Travel agencies", "Rental and leasing",
+    )),
+    Section("O", "Public administration", 4.5, (
+        "General government", "Defence", "Social insurance",
+    )),
+    Section("P", "Education", 3.5, (
+        "Schools", "Nursery schools", "Universities", "Adult education",
+    )),
+    Section("Q", "Health and social work", 6.0, ("Health care", "Social care", "Nursing homes")),
+    Section("R", "Arts and leisure", 1.0, ("Sport", "Arts", "Libraries and museums", "Gambling")),
+    Section("S", "Other services", 1.3, ("Personal care", "Associations", "Repair")),
+    Section("T", "Households and bodies", 0.5, ("Private households", "International bodies")),
+)  # fmt: skip
+DEFENCE = "O02"
 
 
 @cache
 def code_lists() -> Mapping[str, CodeList]:
     """The code list of every coded column."""
+    occupations = (
+        (group, [(o.code, o.label) for o in OCCUPATIONS if o.code.startswith(group[0])])
+        for group in MAJOR_GROUPS
+    )
+    divisions = (((s.code, s.label), s.divisions) for s in SECTIONS)
     lists = (
         geography().codes,
         _age(),
-        flat("sex", SEX),
-        flat("marital", MARITAL),
-        nested(
+        flat_codes("sex", SEX),
+        flat_codes("marital", MARITAL),
+        nested_codes(
             "education",
             ("total", "education_level", "education"),
             EDUCATION,
             not_applicable="Not applicable (younger than 15)",
         ),
-        nested(
+        nested_codes(
             "occupation",
             ("total", "major_group", "occupation"),
-            ((group, OCCUPATIONS_OF[group[0]]) for group in MAJOR_GROUPS),
+            occupations,
             not_applicable="Not applicable (not working)",
         ),
-        nested(
+        nested_codes(
             "industry",
             ("total", "section", "industry"),
-            (((s.code, s.label), s.divisions) for s in SECTIONS),
+            divisions,
             not_applicable="Not applicable (not working)",
         ),
-        nested("citizenship", ("total", "citizenship_group", "citizenship"), CITIZENSHIP),
-        flat("relation", RELATION),
+        nested_codes("citizenship", ("total", "citizenship_group", "citizenship"), CITIZENSHIP),
+        flat_codes("relation", RELATION),
     )
     return MappingProxyType({codes.variable: codes for codes in lists})
 
@@ -202,98 +232,4 @@ def _age() -> CodeList:
         (("Y15-64", "15 to 64 years"), leaves[3:13]),
         (("Y_GE65", "65 years and older"), leaves[13:]),
     )
-    return nested("age", ("total", "broad_age", "age"), groups)
-
-
-@dataclass(frozen=True)
-class Section:
-    """One section and the names of its divisions, the largest first.
-
-    Args:
-      code: One letter.
-      label: Its label.
-      size: Relative number of people in it, over and above what occupations ask for.
-      names: Labels of its divisions.
-    """
-
-    code: str
-    label: str
-    size: float
-    names: tuple[str, ...]
-
-    @property
-    def divisions(self) -> tuple[tuple[str, str], ...]:
-        """Code and label of each division."""
-        return tuple((f"{self.code}{i:02d}", name) for i, name in enumerate(self.names, start=1))
-
-
-SECTIONS = (
-    Section("A", "Farming", 1.0, ("Crops and animals", "Forestry", "Fishing")),
-    Section("B", "Mining", 0.8, ("Quarrying", "Ore and coal", "Mining services")),
-    Section(
-        "C",
-        "Manufacturing",
-        8.0,
-        (
-            "Machinery",
-            "Food and drink",
-            "Metal products",
-            "Vehicles",
-            "Chemicals",
-            "Wood and paper",
-            "Electronics",
-            "Furniture and toys",
-            "Textiles and clothing",
-            "Glass and stone",
-        ),
-    ),
-    Section("D", "Energy", 1.2, ("Electricity", "Gas", "District heat")),
-    Section("E", "Water and waste", 1.2, ("Waste", "Sewerage", "Water supply", "Remediation")),
-    Section(
-        "F", "Construction", 4.0, ("Finishing trades", "Buildings", "Civil works", "Demolition")
-    ),
-    Section(
-        "G",
-        "Trade",
-        8.0,
-        ("Shops", "Wholesale", "Vehicle trade", "Mail order", "Markets and stalls"),
-    ),
-    Section(
-        "H",
-        "Transport",
-        3.5,
-        ("Road and rail", "Warehousing", "Post and parcels", "Air", "Water transport"),
-    ),
-    Section("I", "Hotels and food", 2.6, ("Restaurants", "Hotels", "Catering", "Camping sites")),
-    Section(
-        "J",
-        "Information",
-        2.4,
-        ("Software", "Telecommunication", "Publishing", "Broadcasting", "Film and sound"),
-    ),
-    Section("K", "Finance", 2.4, ("Banking", "Insurance", "Brokerage", "Funds")),
-    Section("L", "Real estate", 0.9, ("Letting", "Estate agents", "Development")),
-    Section(
-        "M",
-        "Professional services",
-        4.0,
-        ("Law and accounts", "Engineering", "Consulting", "Research", "Advertising", "Veterinary"),
-    ),
-    Section(
-        "N",
-        "Support services",
-        3.0,
-        ("Cleaning and grounds", "Staffing", "Security", "Travel agencies", "Rental and leasing"),
-    ),
-    Section(
-        "O", "Public administration", 4.5, ("General government", "Defence", "Social insurance")
-    ),
-    Section(
-        "P", "Education", 3.5, ("Schools", "Nursery schools", "Universities", "Adult education")
-    ),
-    Section("Q", "Health and social work", 6.0, ("Health care", "Social care", "Nursing homes")),
-    Section("R", "Arts and leisure", 1.0, ("Sport", "Arts", "Libraries and museums", "Gambling")),
-    Section("S", "Other services", 1.3, ("Personal care", "Associations", "Repair")),
-    Section("T", "Households and bodies", 0.5, ("Private households", "International bodies")),
-)
-DEFENCE = "O02"
+    return nested_codes("age", ("total", "broad_age", "age"), groups)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,15 @@ from discreet.parameters import whole
 from discreet.randomness import stream
 
 CHUNK = 1_000_000
+_CODED = pa.dictionary(pa.int16(), pa.string())
+_KINDS = {
+    "person_id": pa.int64(), "household_id": pa.int64(), "household_size": pa.int16(),
+    "relation": _CODED, "region": _CODED, "age": _CODED, "age_years": pa.int16(), "sex": _CODED,
+    "marital": _CODED, "education": _CODED, "occupation": _CODED, "industry": _CODED,
+    "citizenship": _CODED,
+}  # fmt: skip
+SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _KINDS.items()])
+SURVEY_SCHEMA = SCHEMA.append(pa.field("weight", pa.float64(), nullable=False))
 
 
 def generate(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
@@ -67,8 +77,11 @@ def _stream(
     """Checks at once, then works block by block."""
     for name, value in (("persons", persons), ("chunk", chunk)):
         whole(name, value, 1)
-    stream(seed, "demo")
-    batches = (to_batch(select(b, k), schema) for k, b in enumerate(_blocks(persons, seed)))
+    stream(seed, "demo")  # refuses what is no seed
+    batches = (
+        pa.record_batch([_array(people[f.name], f) for f in schema], schema=schema)
+        for people in (select(b, k) for k, b in enumerate(_blocks(persons, seed)))
+    )
     return _in_chunks(batches, chunk)
 
 
@@ -76,24 +89,19 @@ def _blocks(persons: int, seed: int) -> Iterator[Block]:
     """Blocks with ids that run through, counted from 1, up to `persons` rows in all."""
     done = 0
     for number in count():
-        people = _first(block(seed, number), persons - done)
-        rows = len(people["household_id"])
+        people = block(seed, number)
+        rows = min(len(people["household_id"]), persons - done)
+        if rows < len(people["household_id"]):
+            # A household that is cut has the size of what remains of it.
+            people = {name: values[:rows] for name, values in people.items()}
+            is_last = people["household_id"] == people["household_id"][-1]
+            people["household_size"][is_last] = is_last.sum()
         people["household_id"] += number * HOUSEHOLDS_PER_BLOCK + 1
         people["person_id"] = np.arange(done + 1, done + rows + 1)
         yield people
         done += rows
         if done == persons:
             return
-
-
-def _first(people: Block, rows: int) -> Block:
-    """The first rows of a block; a household that is cut has the size of what remains of it."""
-    if rows >= len(people["household_id"]):
-        return people
-    people = {name: values[:rows] for name, values in people.items()}
-    is_last = people["household_id"] == people["household_id"][-1]
-    people["household_size"][is_last] = is_last.sum()
-    return people
 
 
 def _in_chunks(batches: Iterable[pa.RecordBatch], chunk: int) -> Iterator[pa.Table]:
@@ -111,39 +119,8 @@ def _in_chunks(batches: Iterable[pa.RecordBatch], chunk: int) -> Iterator[pa.Tab
         yield pa.Table.from_batches(pending)
 
 
-_CODED = pa.dictionary(pa.int16(), pa.string())
-
-
-def _column(name: str, kind: pa.DataType) -> pa.Field:
-    return pa.field(name, kind, nullable=False)
-
-
-SCHEMA = pa.schema(
-    [
-        _column("person_id", pa.int64()),
-        _column("household_id", pa.int64()),
-        _column("household_size", pa.int16()),
-        _column("relation", _CODED),
-        _column("region", _CODED),
-        _column("age", _CODED),
-        _column("age_years", pa.int16()),
-        _column("sex", _CODED),
-        _column("marital", _CODED),
-        _column("education", _CODED),
-        _column("occupation", _CODED),
-        _column("industry", _CODED),
-        _column("citizenship", _CODED),
-    ]
-)
-SURVEY_SCHEMA = SCHEMA.append(_column("weight", pa.float64()))
-
-
-def to_batch(block: Block, schema: pa.Schema) -> pa.RecordBatch:
-    """The block's arrays as Arrow columns; coded columns share one dictionary over all blocks."""
-    return pa.record_batch([_array(block[f.name], f) for f in schema], schema=schema)
-
-
 def _array(values: np.ndarray, field: pa.Field) -> pa.Array:
+    """An Arrow column; coded columns share one dictionary over all blocks."""
     if pa.types.is_dictionary(field.type):
         positions = pa.array(values.astype(np.int16))
         return pa.DictionaryArray.from_arrays(positions, _dictionary(field.name), safe=False)
@@ -153,9 +130,6 @@ def _array(values: np.ndarray, field: pa.Field) -> pa.Array:
 @cache
 def _dictionary(variable: str) -> pa.Array:
     return pa.array(code_lists()[variable].leaves, pa.string())
-
-
-_IDS = ("person_id", "household_id")
 
 
 def write_parquet(
@@ -184,21 +158,19 @@ def write_parquet(
     whole("rows_per_group", rows_per_group, 1)
     source, schema = (survey, SURVEY_SCHEMA) if sample else (generate, SCHEMA)
     tables = source(persons, seed, rows_per_group)
-    with written_whole(Path(path)) as part, _writer(part, schema) as writer:
+    coded = [f.name for f in schema if pa.types.is_dictionary(f.type)]
+    options: dict[str, Any] = {
+        "compression": "zstd",
+        "use_dictionary": [*coded, "age_years", "household_size"],
+        # Ids rise by small steps, so their differences take little room.
+        "column_encoding": dict.fromkeys(("person_id", "household_id"), "DELTA_BINARY_PACKED"),
+    }
+    with (
+        written_whole(Path(path)) as part,
+        pq.ParquetWriter(part, schema, **options) as writer,
+    ):
         for table in tables:
             writer.write_table(table, row_group_size=rows_per_group)
             if progress is not None:
                 progress(table.num_rows)
     return Path(path)
-
-
-def _writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
-    """Codes by dictionary; ids, which rise by small steps, by difference."""
-    coded = [f.name for f in schema if pa.types.is_dictionary(f.type)]
-    return pq.ParquetWriter(
-        path,
-        schema,
-        compression="zstd",
-        use_dictionary=[*coded, "age_years", "household_size"],
-        column_encoding=dict.fromkeys(_IDS, "DELTA_BINARY_PACKED"),
-    )

@@ -11,6 +11,9 @@ import numpy as np
 from discreet.arrays import Real, Whole
 
 COUNTRY = "Tarvenia"
+TOTAL = "TOTAL"
+NOT_APPLICABLE = "NAP"
+Pair = tuple[str, str]
 
 
 # Code, label, share of the population, number of districts.
@@ -28,8 +31,6 @@ CAPITAL_SHARE_OF_PROVINCE = 0.48
 MUNICIPALITIES_PER_DISTRICT = (8, 4, 6, 11, 7, 5, 9, 3, 8, 7)
 CAPITAL, CITY, TOWN, RURAL = range(4)
 AREAS = 4
-
-
 # Smallest share of the population of a city and of a town; anything below is rural.
 CITY_SHARE, TOWN_SHARE = 0.006, 0.0018
 
@@ -49,16 +50,11 @@ class CodeList:
 
     Every entry but the first has a parent that stands before it. Depth may be unequal: "not
     applicable" is a direct child of the total.
-
-    Args:
-      variable: The column the codes belong to.
-      levels: Names of the levels, the total first.
-      entries: The codes, each parent before its children.
     """
 
-    variable: str
-    levels: tuple[str, ...]
-    entries: tuple[CodeEntry, ...]
+    variable: str  # the column the codes belong to
+    levels: tuple[str, ...]  # names of the levels, the total first
+    entries: tuple[CodeEntry, ...]  # the codes, each parent before its children
 
     @cached_property
     def parents(self) -> Mapping[str, str]:
@@ -78,49 +74,37 @@ class CodeList:
 
     def leaves_under(self, *codes: str) -> frozenset[str]:
         """The leaves that belong to any of `codes`."""
-        return frozenset(leaf for leaf in self.leaves if not self._line(leaf).isdisjoint(codes))
-
-    def _line(self, code: str) -> set[str]:
-        """The code and everything it is part of."""
-        line = {code}
-        while code in self.parents:
-            code = self.parents[code]
-            line.add(code)
-        return line
+        under = set(codes)
+        for entry in self.entries:  # a parent stands before its children
+            if entry.parent in under:
+                under.add(entry.code)
+        return frozenset(leaf for leaf in self.leaves if leaf in under)
 
 
 @dataclass(frozen=True)
 class Geography:
-    """Places with their positions; municipalities are numbered in the order of the code list.
-
-    Args:
-      codes: The code list.
-      share: Each municipality's share of the households.
-      area: Each municipality's kind: capital, city, town or rural.
-      district: Each municipality's district, as a number.
-      province: Each municipality's province, as a number.
-      district_province: Each district's province.
-      district_area: Kind of each district's chief town.
-    """
+    """Places with their positions; municipalities are numbered in the order of the code list."""
 
     codes: CodeList
-    share: Real
-    area: Whole
-    district: Whole
-    province: Whole
-    district_province: Whole
-    district_area: Whole
+    share: Real  # of the households, by municipality
+    area: Whole  # by municipality: capital, city, town or rural
+    district: Whole  # by municipality
+    province: Whole  # by municipality
+    district_province: Whole  # by district
+    district_area: Whole  # by district: the kind of its chief town
 
 
 @cache
 def geography() -> Geography:
     """The country, the same for every seed: only its people are drawn."""
     districts = _districts()
-    sizes = [_zipf(count, 1.3) * share for _, _, share, count in districts]
+    sizes = [zipf(count, 1.3) * share for _, _, share, count in districts]
     district = np.repeat(np.arange(len(districts)), [len(s) for s in sizes])
     district_province = np.array([p for p, _, _, _ in districts])
     share = np.concatenate(sizes)
-    area = _areas(share)
+    area = np.select([share >= CITY_SHARE, share >= TOWN_SHARE], [CITY, TOWN], RURAL)
+    area[0] = CAPITAL
+    area = area.astype(np.int64)
     chief = np.searchsorted(district, np.arange(len(districts)))
     return Geography(
         codes=_code_list(districts),
@@ -137,32 +121,21 @@ def _districts() -> list[tuple[int, str, float, int]]:
     """(province, code, share of the population, number of municipalities) of each district."""
     found: list[tuple[int, str, float, int]] = []
     for p, (code, _, share, count) in enumerate(PROVINCES):
-        for d, part in enumerate(_district_parts(p, count)):
+        parts = zipf(count, 0.6)
+        if p == 0:  # the capital is a district of its own
+            rest = zipf(count - 1, 0.4) * (1 - CAPITAL_SHARE_OF_PROVINCE)
+            parts = np.concatenate([[CAPITAL_SHARE_OF_PROVINCE], rest])
+        for d, part in enumerate(parts):
             size = MUNICIPALITIES_PER_DISTRICT[len(found) % len(MUNICIPALITIES_PER_DISTRICT)]
             is_capital = p == 0 and d == 0
             found.append((p, f"{code}{d + 1}", share * part, 1 if is_capital else size))
     return found
 
 
-def _district_parts(province: int, count: int) -> Real:
-    """How a province divides over its districts; the capital is a district of its own."""
-    if province > 0:
-        return _zipf(count, 0.6)
-    rest = _zipf(count - 1, 0.4) * (1 - CAPITAL_SHARE_OF_PROVINCE)
-    return np.concatenate([[CAPITAL_SHARE_OF_PROVINCE], rest])
-
-
-def _zipf(count: int, exponent: float) -> Real:
+def zipf(count: int, exponent: float) -> Real:
     """Shares that fall with the rank to the power of `exponent`, and sum to one."""
     weights = np.arange(1.0, count + 1) ** -exponent
     return np.asarray(weights / weights.sum(), dtype=np.float64)
-
-
-def _areas(share: Real) -> Whole:
-    """Capital, city, town or rural, by size."""
-    area = np.select([share >= CITY_SHARE, share >= TOWN_SHARE], [CITY, TOWN], RURAL)
-    area[0] = CAPITAL
-    return area.astype(np.int64)
 
 
 def _code_list(districts: list[tuple[int, str, float, int]]) -> CodeList:
@@ -190,8 +163,6 @@ ENDINGS = (
     "bach", "berg", "borough", "by", "dale", "fjord", "ford", "haven", "holm", "lund",
     "mere", "stadt", "vik", "wick",
 )  # fmt: skip
-
-
 # Shares no factor with the number of pairs, so neighbours get unlike names and none repeats.
 _STRIDE = 229
 
@@ -202,25 +173,16 @@ def place_name(number: int) -> str:
     return STEMS[stem] + ENDINGS[ending]
 
 
-TOTAL = "TOTAL"
-NOT_APPLICABLE = "NAP"
-Pair = tuple[str, str]
-
-
-def nested(
+def nested_codes(
     variable: str,
     levels: tuple[str, ...],
     groups: Iterable[tuple[Pair, Iterable[Pair]]],
     *,
     not_applicable: str | None = None,
 ) -> CodeList:
-    """A list with one level of groups between the total and the leaves.
+    """A list with one level of groups between the total and the leaves, all as (code, label).
 
-    Args:
-      variable: The column the codes belong to.
-      levels: Names of the three levels.
-      groups: Each group as (code, label), followed by its leaves as (code, label).
-      not_applicable: Label of the leaf "not applicable", directly under the total, if there is one.
+    The leaf "not applicable", where there is one, lies directly under the total.
     """
     entries = [CodeEntry(TOTAL, "Total", None)]
     for (group, group_label), leaves in groups:
@@ -231,7 +193,7 @@ def nested(
     return CodeList(variable, levels, tuple(entries))
 
 
-def flat(variable: str, leaves: Iterable[Pair]) -> CodeList:
+def flat_codes(variable: str, leaves: Iterable[Pair]) -> CodeList:
     """A list of leaves directly under the total."""
     entries = [CodeEntry(code, label, TOTAL) for code, label in leaves]
     return CodeList(variable, ("total", variable), (CodeEntry(TOTAL, "Total", None), *entries))

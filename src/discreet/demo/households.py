@@ -15,27 +15,53 @@ from discreet.demo.geography import AREAS, CAPITAL, RURAL, Geography, geography
 FEMALE, MALE = range(2)
 NO_UNION, MARRIED, REGISTERED, COHABITING = range(4)
 NEVER = 0
+REF, SPOUSE, CHILD, ASCENDANT, OTHER = range(5)
+ADULT = 18
+AGES = np.arange(101)
+OLDEST_WITH_ASCENDANT = 75
+# Among households with children: how many there are.
+CHILDREN = (0.44, 0.40, 0.115, 0.032, 0.009, 0.004)
+# Larger families in the country: factor for each further child, by area.
+FAMILY_GROWTH = (0.85, 0.92, 1.0, 1.12)
+
+
+@dataclass(frozen=True)
+class Composition:
+    """One make-up of a household: relations of its members, the reference person first."""
+
+    has_spouse: bool
+    children: int
+    ascendants: int
+    others: int
+
+    @property
+    def relations(self) -> tuple[int, ...]:
+        """The relation of each member to the reference person."""
+        rest = [CHILD] * self.children + [ASCENDANT] * self.ascendants + [OTHER] * self.others
+        return (REF, *([SPOUSE] if self.has_spouse else []), *rest)
+
+
+COMPOSITIONS = (
+    *(Composition(False, 0, 0, others) for others in range(4)),
+    *(Composition(True, children, 0, 0) for children in range(7)),
+    *(Composition(False, children, 0, 0) for children in range(1, 7)),
+    *(Composition(True, c, ascendants, 0) for c in range(4) for ascendants in (1, 2)),
+    *(Composition(has_spouse, c, 0, 1) for has_spouse in (False, True) for c in (1, 2, 3)),
+    Composition(False, 0, 1, 0),
+    Composition(True, 0, 0, 1),
+)
 
 
 @dataclass(frozen=True)
 class Households:
-    """Attributes of households; one element for each.
+    """Attributes of households; one element for each."""
 
-    Args:
-      municipality: Position of the municipality.
-      composition: Position in the list of compositions.
-      age: Age of the reference person.
-      sex: Sex of the reference person.
-      union: Whether the couple, if any, is married, registered or cohabiting.
-      standing: Social standing, 0 to 2; never published, it makes members alike.
-    """
-
-    municipality: Whole
-    composition: Whole
-    age: Whole
-    sex: Whole
-    union: Whole
-    standing: Whole
+    municipality: Whole  # its position in the code list
+    composition: Whole  # its position in COMPOSITIONS
+    age: Whole  # of the reference person
+    sex: Whole  # of the reference person
+    union: Whole  # whether the couple, if any, is married, registered or cohabiting
+    standing: Whole  # social standing, 0 to 2: never published, it makes members alike
 
 
 @dataclass(frozen=True)
@@ -75,18 +101,28 @@ class Conditional:
         spread *= np.uint64(outcomes)
         remainder = spread.astype(np.uint32)
         column = (spread >> np.uint64(32)).view(np.int64)
-        slot = self._context(given)
-        slot *= outcomes
-        slot += column
+        slot = given[0].astype(np.int64)  # a copy, so that what follows can work in place
+        for size, values in zip(self.shape[1:], (*given[1:], column), strict=True):
+            slot *= size
+            slot += values
         return np.where(remainder < self.threshold.take(slot), column, self.alias.take(slot))
 
-    def _context(self, given: tuple[Whole, ...]) -> Whole:
-        """Number of the context of each element."""
-        number = given[0].astype(np.int64)
-        for size, values in zip(self.shape[1:-1], given[1:], strict=True):
-            number *= size
-            number += values
-        return number
+
+def _alias_tables(p: Real) -> tuple[Unsigned32, Whole]:
+    """Thresholds and aliases of each row: the poorest open column is topped up by the richest."""
+    rows, k = p.shape
+    open_mass = p * k
+    alias = np.tile(np.arange(k), (rows, 1))
+    threshold = np.ones_like(p)
+    row = np.arange(rows)
+    for _ in range(k - 1):
+        poor = open_mass.argmin(axis=1)
+        rich = np.where(np.isinf(open_mass), -np.inf, open_mass).argmax(axis=1)
+        threshold[row, poor] = open_mass[row, poor]
+        alias[row, poor] = rich
+        open_mass[row, rich] -= 1 - open_mass[row, poor]
+        open_mass[row, poor] = np.inf
+    return np.clip(np.rint(threshold * 2**32), 0, 2**32 - 1).astype(np.uint32), alias
 
 
 @dataclass(frozen=True)
@@ -102,27 +138,30 @@ class HouseholdModel:
     member_age: Conditional
     member_sex: Conditional
     member_marital: Conditional
-    layout: Whole
-    sizes: Whole
+    layout: Whole  # relation of member i of composition c, at [c, i]
+    sizes: Whole  # number of members of each composition
     is_couple: Whole
 
 
 @cache
 def household_model() -> HouseholdModel:
     """All distributions of this file, built once."""
-    place = geography()
+    place, sizes = geography(), np.array([len(c.relations) for c in COMPOSITIONS])
+    layout = np.zeros((len(COMPOSITIONS), int(sizes.max())), dtype=np.int64)
+    for c, composition in enumerate(COMPOSITIONS):
+        layout[c, : len(composition.relations)] = composition.relations
     return HouseholdModel(
         municipality=Conditional.of(place.share[None, :]),
         age=Conditional.of(_reference_age()),
-        composition=Conditional.of(weights()),
+        composition=Conditional.of(_composition()),
         sex=Conditional.of(_reference_sex()),
         union=Conditional.of(_union()),
         standing=Conditional.of(_standing(place)),
         member_age=Conditional.of(_member_age()),
         member_sex=Conditional.of(_member_sex()),
         member_marital=Conditional.of(_member_marital()),
-        layout=layout(),
-        sizes=sizes(),
+        layout=layout,
+        sizes=sizes,
         is_couple=np.array([int(c.has_spouse) for c in COMPOSITIONS]),
     )
 
@@ -151,6 +190,49 @@ def _reference_age() -> Real:
     cohort = 1 + 0.25 * np.exp(-(((AGES - 55) / 9.0) ** 2))
     tilt = np.exp(np.outer([-0.012, -0.003, 0.002, 0.006], AGES - 50.0))
     return tilt * np.where(AGES < ADULT, 0.0, survival * headship * cohort)
+
+
+def _composition() -> Real:
+    """Weight of each composition by area and age of the reference person."""
+    couple = 0.70 * sigmoid((AGES - 26) / 3.5) * sigmoid((83 - AGES) / 6.0)
+    table = np.zeros((AREAS, len(AGES), len(COMPOSITIONS)))
+    for area in range(AREAS):
+        for c, composition in enumerate(COMPOSITIONS):
+            table[area, :, c] = (
+                (couple if composition.has_spouse else 1 - couple)
+                * _children(composition, area)
+                * _ascendants(composition.ascendants, area)
+                * _others(composition, area)
+            )
+    return table
+
+
+def _children(composition: Composition, area: int) -> Real:
+    """Chance of this number of children at home, by age of the reference person."""
+    if composition.has_spouse:
+        some = 0.86 * sigmoid((AGES - 27) / 2.5) * sigmoid((54 - AGES) / 3.0)
+    else:
+        some = 0.28 * sigmoid((AGES - 27) / 3.5) * sigmoid((55 - AGES) / 4.0)
+    if composition.children == 0:
+        return 1 - some
+    numbers = np.array(CHILDREN) * FAMILY_GROWTH[area] ** np.arange(len(CHILDREN))
+    share = numbers[composition.children - 1] / numbers.sum()
+    return np.asarray(some * share, dtype=np.float64)
+
+
+def _ascendants(count: int, area: int) -> Real:
+    """Chance that one or two parents live in, more often in the country."""
+    usual = 0.05 if area == RURAL else 0.018
+    some = usual * sigmoid((AGES - 36) / 4.0) * (AGES <= OLDEST_WITH_ASCENDANT)
+    return np.asarray((1 - some, 0.85 * some, 0.15 * some)[count], dtype=np.float64)
+
+
+def _others(composition: Composition, area: int) -> Real:
+    """Chance of other members: flat-sharing when young and alone, rare otherwise."""
+    alone = not composition.has_spouse and composition.children == 0
+    young = (0.55 if area == CAPITAL else 0.30) * sigmoid((31 - AGES) / 3.0)
+    some = 0.015 + young * alone
+    return np.asarray((1 - some, 0.72 * some, 0.2 * some, 0.08 * some)[composition.others])
 
 
 def _reference_sex() -> Real:
@@ -239,135 +321,6 @@ def _not_in_union(sex: int, typical: float) -> Real:
     return np.stack([never, apart, 0.08 * apart, separated, divorced, since * widowed], axis=-1)
 
 
-REF, SPOUSE, CHILD, ASCENDANT, OTHER = range(5)
-ADULT = 18
-AGES = np.arange(101)
-OLDEST_WITH_ASCENDANT = 75
-
-
-# Among households with children: how many there are.
-CHILDREN = (0.44, 0.40, 0.115, 0.032, 0.009, 0.004)
-
-
-# Larger families in the country: factor for each further child, by area.
-FAMILY_GROWTH = (0.85, 0.92, 1.0, 1.12)
-
-
-@dataclass(frozen=True)
-class Composition:
-    """One make-up of a household: relations of its members, the reference person first."""
-
-    has_spouse: bool
-    children: int
-    ascendants: int
-    others: int
-
-    @property
-    def relations(self) -> tuple[int, ...]:
-        """The relation of each member to the reference person."""
-        rest = [CHILD] * self.children + [ASCENDANT] * self.ascendants + [OTHER] * self.others
-        return (REF, *([SPOUSE] if self.has_spouse else []), *rest)
-
-
-def _all() -> tuple[Composition, ...]:
-    alone = [Composition(False, 0, 0, others) for others in range(4)]
-    couples = [Composition(True, children, 0, 0) for children in range(7)]
-    lone_parents = [Composition(False, children, 0, 0) for children in range(1, 7)]
-    three_generations = [
-        Composition(True, children, ascendants, 0) for children in range(4) for ascendants in (1, 2)
-    ]
-    crowded = [Composition(has_spouse, c, 0, 1) for has_spouse in (False, True) for c in (1, 2, 3)]
-    return (
-        *alone, *couples, *lone_parents, *three_generations, *crowded,
-        Composition(False, 0, 1, 0), Composition(True, 0, 0, 1),
-    )  # fmt: skip
-
-
-COMPOSITIONS = _all()
-
-
-def sizes() -> Whole:
-    """Number of members of each composition."""
-    return np.array([len(c.relations) for c in COMPOSITIONS])
-
-
-def layout() -> Whole:
-    """Relation of member `i` of composition `c`, at `[c, i]`."""
-    table = np.zeros((len(COMPOSITIONS), int(sizes().max())), dtype=np.int64)
-    for c, composition in enumerate(COMPOSITIONS):
-        table[c, : len(composition.relations)] = composition.relations
-    return table
-
-
 def sigmoid(x: npt.NDArray[np.floating[Any]]) -> Real:
     """The logistic curve, from 0 to 1."""
     return np.asarray(1 / (1 + np.exp(-np.clip(x, -40, 40))), dtype=np.float64)
-
-
-def weights() -> Real:
-    """Weight of each composition by area and age of the reference person."""
-    table = np.zeros((AREAS, len(AGES), len(COMPOSITIONS)))
-    for area in range(AREAS):
-        for c, composition in enumerate(COMPOSITIONS):
-            table[area, :, c] = _weight(composition, area)
-    return table
-
-
-def _weight(composition: Composition, area: int) -> Real:
-    family = _couple() if composition.has_spouse else 1 - _couple()
-    return (
-        family
-        * _children(composition, area)
-        * _ascendants(composition.ascendants, area)
-        * _others(composition, area)
-    )
-
-
-def _couple() -> Real:
-    """Share that lives with a spouse or partner, by age."""
-    return 0.70 * sigmoid((AGES - 26) / 3.5) * sigmoid((83 - AGES) / 6.0)
-
-
-def _children(composition: Composition, area: int) -> Real:
-    """Chance of this number of children at home, by age of the reference person."""
-    if composition.has_spouse:
-        some = 0.86 * sigmoid((AGES - 27) / 2.5) * sigmoid((54 - AGES) / 3.0)
-    else:
-        some = 0.28 * sigmoid((AGES - 27) / 3.5) * sigmoid((55 - AGES) / 4.0)
-    if composition.children == 0:
-        return 1 - some
-    numbers = np.array(CHILDREN) * FAMILY_GROWTH[area] ** np.arange(len(CHILDREN))
-    share = numbers[composition.children - 1] / numbers.sum()
-    return np.asarray(some * share, dtype=np.float64)
-
-
-def _ascendants(count: int, area: int) -> Real:
-    """Chance that one or two parents live in, more often in the country."""
-    usual = 0.05 if area == RURAL else 0.018
-    some = usual * sigmoid((AGES - 36) / 4.0) * (AGES <= OLDEST_WITH_ASCENDANT)
-    return np.asarray((1 - some, 0.85 * some, 0.15 * some)[count], dtype=np.float64)
-
-
-def _others(composition: Composition, area: int) -> Real:
-    """Chance of other members: flat-sharing when young and alone, rare otherwise."""
-    alone = not composition.has_spouse and composition.children == 0
-    young = (0.55 if area == CAPITAL else 0.30) * sigmoid((31 - AGES) / 3.0)
-    some = 0.015 + young * alone
-    return np.asarray((1 - some, 0.72 * some, 0.2 * some, 0.08 * some)[composition.others])
-
-
-def _alias_tables(p: Real) -> tuple[Unsigned32, Whole]:
-    """Thresholds and aliases of each row: the poorest open column is topped up by the richest."""
-    rows, k = p.shape
-    open_mass = p * k
-    alias = np.tile(np.arange(k), (rows, 1))
-    threshold = np.ones_like(p)
-    row = np.arange(rows)
-    for _ in range(k - 1):
-        poor = open_mass.argmin(axis=1)
-        rich = np.where(np.isinf(open_mass), -np.inf, open_mass).argmax(axis=1)
-        threshold[row, poor] = open_mass[row, poor]
-        alias[row, poor] = rich
-        open_mass[row, rich] -= 1 - open_mass[row, poor]
-        open_mass[row, poor] = np.inf
-    return np.clip(np.rint(threshold * 2**32), 0, 2**32 - 1).astype(np.uint32), alias

@@ -17,7 +17,7 @@ from discreet.demo.classifications import (
     Occupation,
     code_lists,
 )
-from discreet.demo.geography import AREAS, CAPITAL, PROVINCES, geography
+from discreet.demo.geography import AREAS, CAPITAL, PROVINCES, geography, zipf
 from discreet.demo.households import (
     AGES,
     NO_UNION,
@@ -34,6 +34,32 @@ from discreet.randomness import stream
 HOUSEHOLDS_PER_BLOCK = 32_768
 FIVE_YEAR_GROUP = np.minimum(np.arange(101) // 5, AGE_GROUPS - 1)
 Block = dict[str, Array]
+HOME = 0
+WORKING_AGE = 15
+EDUCATION_LEVELS = 9
+NO_EDUCATION = EDUCATION_LEVELS
+NOT_WORKING = len(OCCUPATIONS)
+# Ages at which the life stages begin that matter for work: school, start, middle, late, retired.
+STAGES = np.searchsorted([15, 25, 45, 60, 65, 75], AGES, side="right")
+# Household ages at which the share of foreigners changes.
+CITIZEN_AGES = np.searchsorted([35, 65], AGES, side="right")
+PROFILES = 12
+# Least age for each level of education.
+LEAST_AGE = np.array([15, 15, 15, 17, 17, 20, 21, 23, 26])
+# Education at low, middle and high standing, for people born around the middle of the range.
+BY_STANDING = np.array(
+    [
+        [0.030, 0.085, 0.290, 0.110, 0.390, 0.035, 0.045, 0.014, 0.001],
+        [0.006, 0.022, 0.120, 0.150, 0.430, 0.085, 0.125, 0.058, 0.004],
+        [0.002, 0.007, 0.040, 0.140, 0.190, 0.090, 0.270, 0.225, 0.036],
+    ]
+)
+# Share at work by life stage, for men.
+AT_WORK = np.array([0.0, 0.36, 0.86, 0.82, 0.56, 0.11, 0.015])
+RETIRED = 5
+# Sampling fraction of each province: small ones need more for figures of their own.
+FRACTION = np.array([0.02, 0.022, 0.024, 0.026, 0.028, 0.032, 0.036, 0.05])
+BROAD_AGES = np.searchsorted([3, 13], np.arange(20), side="right")
 
 
 def block(seed: int, number: int) -> Block:
@@ -42,29 +68,19 @@ def block(seed: int, number: int) -> Block:
     Members of a household stand together, the reference person first. Ids are counted within the
     block, from zero.
     """
-    rng = stream(seed, f"demo:{number}")
+    rng, model = stream(seed, f"demo:{number}"), household_model()
     households = draw_households(HOUSEHOLDS_PER_BLOCK, rng)
-    size = household_model().sizes[households.composition]
+    size = model.sizes[households.composition]
     home = np.repeat(np.arange(HOUSEHOLDS_PER_BLOCK), size)
     start = np.cumsum(size) - size
-    relation = household_model().layout[
-        households.composition[home], np.arange(len(home)) - start[home]
-    ]
-    columns = _demography(households, home, relation, rng)
-    columns |= _attributes(households, home, columns, rng)
-    return columns | {"household_id": home, "household_size": size[home], "relation": relation}
-
-
-def _demography(
-    households: Households, home: Whole, relation: Whole, rng: np.random.Generator
-) -> Block:
-    """Age, sex and marital status, given the reference person's."""
-    model = household_model()
+    relation = model.layout[households.composition[home], np.arange(len(home)) - start[home]]
     age = model.member_age.draw(rng, relation, households.age[home])
     sex = model.member_sex.draw(rng, relation, households.sex[home])
     union = np.where(relation <= SPOUSE, households.union[home], NO_UNION)
     marital = model.member_marital.draw(rng, union, sex, age)
-    return {"age": FIVE_YEAR_GROUP[age], "age_years": age, "sex": sex, "marital": marital}
+    columns = {"age": FIVE_YEAR_GROUP[age], "age_years": age, "sex": sex, "marital": marital}
+    columns |= _attributes(households, home, columns, rng)
+    return columns | {"household_id": home, "household_size": size[home], "relation": relation}
 
 
 def _attributes(households: Households, home: Whole, who: Block, rng: np.random.Generator) -> Block:
@@ -86,41 +102,6 @@ def _attributes(households: Households, home: Whole, who: Block, rng: np.random.
         "occupation": occupation,
         "industry": industry,
     }
-
-
-HOME = 0
-WORKING_AGE = 15
-EDUCATION_LEVELS = 9
-NO_EDUCATION = EDUCATION_LEVELS
-NOT_WORKING = len(OCCUPATIONS)
-
-
-# Ages at which the life stages begin that matter for work: school, start, middle, late, retired.
-STAGES = np.searchsorted([15, 25, 45, 60, 65, 75], AGES, side="right")
-
-
-# Household ages at which the share of foreigners changes.
-CITIZEN_AGES = np.searchsorted([35, 65], AGES, side="right")
-PROFILES = 12
-
-
-# Least age for each level of education.
-LEAST_AGE = np.array([15, 15, 15, 17, 17, 20, 21, 23, 26])
-
-
-# Education at low, middle and high standing, for people born around the middle of the range.
-BY_STANDING = np.array(
-    [
-        [0.030, 0.085, 0.290, 0.110, 0.390, 0.035, 0.045, 0.014, 0.001],
-        [0.006, 0.022, 0.120, 0.150, 0.430, 0.085, 0.125, 0.058, 0.004],
-        [0.002, 0.007, 0.040, 0.140, 0.190, 0.090, 0.270, 0.225, 0.036],
-    ]
-)
-
-
-# Share at work by life stage, for men.
-AT_WORK = np.array([0.0, 0.36, 0.86, 0.82, 0.56, 0.11, 0.015])
-RETIRED = 5
 
 
 @dataclass(frozen=True)
@@ -242,7 +223,7 @@ def _industry() -> Real:
     """Weights of industry, by occupation and economic profile of the district."""
     codes = code_lists()["industry"].leaves
     letters = np.array([code[0] for code in codes[:-1]])
-    sizes = np.concatenate([s.size * _division_shares(len(s.names)) for s in SECTIONS])
+    sizes = np.concatenate([s.size * zipf(len(s.names), 1.2) for s in SECTIONS])
     usual = np.array([np.isin(letters, list(o.sections)) for o in OCCUPATIONS])
     weights = sizes * np.where(usual, 18.0, 0.12)
     weights = weights * _uneven("work", weights.shape, 1.1)
@@ -252,16 +233,6 @@ def _industry() -> Real:
     table[:-1, :, :-1] = weights
     table[NOT_WORKING, :, -1] = 1
     return table
-
-
-def _division_shares(count: int) -> Real:
-    shares = np.arange(1.0, count + 1) ** -1.2
-    return np.asarray(shares / shares.sum(), dtype=np.float64)
-
-
-# Sampling fraction of each province: small ones need more for figures of their own.
-FRACTION = np.array([0.02, 0.022, 0.024, 0.026, 0.028, 0.032, 0.036, 0.05])
-BROAD_AGES = np.searchsorted([3, 13], np.arange(20), side="right")
 
 
 def with_weights(people: Block, rng: np.random.Generator) -> Block:
@@ -275,8 +246,8 @@ def with_weights(people: Block, rng: np.random.Generator) -> Block:
     taken = _answers(people, province, rng)
     stratum = (province * 2 + people["sex"]) * 3 + BROAD_AGES[people["age"]]
     weight = 1 / FRACTION[province[taken]]
-    weight = _calibrated(weight, stratum, taken, len(PROVINCES) * 6)
-    weight = _calibrated(weight, province, taken, len(PROVINCES))
+    weight = _calibrate(weight, stratum, taken, len(PROVINCES) * 6)
+    weight = _calibrate(weight, province, taken, len(PROVINCES))
     chosen = {name: values[taken] for name, values in people.items()}
     return chosen | {"weight": weight}
 
@@ -291,7 +262,7 @@ def _answers(people: Block, province: Whole, rng: np.random.Generator) -> Mask:
     return np.asarray((rng.random(len(chance)) < chance)[household_of])
 
 
-def _calibrated(weight: Real, group: Whole, taken: Mask, groups: int) -> Real:
+def _calibrate(weight: Real, group: Whole, taken: Mask, groups: int) -> Real:
     """Weights scaled so that they sum to the number of people in each group that has any."""
     population = np.bincount(group, minlength=groups)
     estimate = np.bincount(group[taken], weight, minlength=groups)

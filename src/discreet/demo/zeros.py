@@ -1,4 +1,4 @@
-"""Combinations of codes that cannot occur, whatever the seed and the size."""
+"""Cells that cannot occur whatever the seed, and how many of the others are small."""
 
 from __future__ import annotations
 
@@ -22,7 +22,29 @@ def structural_zeros() -> tuple[Impossible, ...]:
     Each one maps two variables to sets of leaf codes: no person has a code of the first set
     together with a code of the second.
     """
-    return (*_of_children(), *_of_education(), *_of_work())
+    children, older = _leaves("age", "Y_LT15"), _leaves("age", "Y15-64", "Y_GE65")
+    military, none = _leaves("occupation", "OC0"), frozenset({NOT_APPLICABLE})
+    return (
+        # People younger than 15 are unmarried sons and daughters without a degree or work.
+        {"age": children, "marital": _but("marital", "NEV")},
+        {"age": children, "relation": _but("relation", "CHI")},
+        {"age": children, "education": _but("education", NOT_APPLICABLE)},
+        {"age": children, "occupation": _but("occupation", NOT_APPLICABLE)},
+        {"age": children, "industry": _but("industry", NOT_APPLICABLE)},
+        # Degrees take time, and everybody of 15 or older has a level of education.
+        {"age": older, "education": none},
+        {"age": frozenset({"Y15-19"}), "education": _leaves("education", "HIGH")},
+        {"age": frozenset({"Y20-24"}), "education": frozenset({"ED8"})},
+        {"education": none, "marital": _but("marital", "NEV")},
+        {"education": none, "relation": _but("relation", "CHI")},
+        {"education": none, "occupation": _but("occupation", NOT_APPLICABLE)},
+        {"education": none, "industry": _but("industry", NOT_APPLICABLE)},
+        # Who works has an occupation and an industry; soldiers serve in defence until 65.
+        {"occupation": none, "industry": _but("industry", NOT_APPLICABLE)},
+        {"occupation": _but("occupation", NOT_APPLICABLE), "industry": none},
+        {"occupation": military, "industry": _but("industry", DEFENCE)},
+        {"occupation": military, "age": _leaves("age", "Y_GE65")},
+    )
 
 
 def _leaves(variable: str, *under: str) -> frozenset[str]:
@@ -34,58 +56,13 @@ def _but(variable: str, *codes: str) -> frozenset[str]:
     return frozenset(code_lists()[variable].leaves) - set(codes)
 
 
-def _of_children() -> tuple[Impossible, ...]:
-    """People younger than 15 are unmarried sons and daughters without a degree or work."""
-    children = _leaves("age", "Y_LT15")
-    return (
-        {"age": children, "marital": _but("marital", "NEV")},
-        {"age": children, "relation": _but("relation", "CHI")},
-        {"age": children, "education": _but("education", NOT_APPLICABLE)},
-        {"age": children, "occupation": _but("occupation", NOT_APPLICABLE)},
-        {"age": children, "industry": _but("industry", NOT_APPLICABLE)},
-    )
-
-
-def _of_education() -> tuple[Impossible, ...]:
-    """Degrees take time, and everybody of 15 or older has a level of education."""
-    older = _leaves("age", "Y15-64", "Y_GE65")
-    none = frozenset({NOT_APPLICABLE})
-    return (
-        {"age": older, "education": none},
-        {"age": frozenset({"Y15-19"}), "education": _leaves("education", "HIGH")},
-        {"age": frozenset({"Y20-24"}), "education": frozenset({"ED8"})},
-        {"education": none, "marital": _but("marital", "NEV")},
-        {"education": none, "relation": _but("relation", "CHI")},
-        {"education": none, "occupation": _but("occupation", NOT_APPLICABLE)},
-        {"education": none, "industry": _but("industry", NOT_APPLICABLE)},
-    )
-
-
-def _of_work() -> tuple[Impossible, ...]:
-    """Who works has an occupation and an industry; soldiers serve in defence until 65."""
-    military = _leaves("occupation", "OC0")
-    none = frozenset({NOT_APPLICABLE})
-    return (
-        {"occupation": none, "industry": _but("industry", NOT_APPLICABLE)},
-        {"occupation": _but("occupation", NOT_APPLICABLE), "industry": none},
-        {"occupation": military, "industry": _but("industry", DEFENCE)},
-        {"occupation": military, "age": _leaves("age", "Y_GE65")},
-    )
-
-
 @dataclass(frozen=True)
-class SmallCells:
-    """Cells of all tables of one order, taken together.
+class SmallCellCounts:
+    """Cells of all tables of one order, taken together."""
 
-    Args:
-      cells: Number of non-empty cells.
-      small: Number of those with a small count.
-      occupancy: Records per non-empty cell.
-    """
-
-    cells: int
-    small: int
-    occupancy: float
+    cells: int  # those that are not empty
+    small: int  # those of them with a small count
+    occupancy: float  # records per non-empty cell
 
     @property
     def share(self) -> float:
@@ -95,7 +72,7 @@ class SmallCells:
 
 def small_cells(
     table: pa.Table, variables: Sequence[str], *, order: int = 3, at_most: int = 2
-) -> SmallCells:
+) -> SmallCellCounts:
     """Counts small cells over all tables of `order` of the variables.
 
     Args:
@@ -105,10 +82,15 @@ def small_cells(
       at_most: Largest count that is called small.
     """
     coded = [_positions(table[name]) for name in variables]
-    counts = [_counts(chosen) for chosen in combinations(coded, order)]
+    counts = []
+    for chosen in combinations(coded, order):
+        cell = np.zeros(table.num_rows, dtype=np.int64)
+        for positions, size in chosen:
+            cell = cell * size + positions
+        counts.append(np.unique(cell, return_counts=True)[1])
     cells = sum(len(c) for c in counts)
     small = sum(int((c <= at_most).sum()) for c in counts)
-    return SmallCells(cells, small, table.num_rows * len(counts) / cells)
+    return SmallCellCounts(cells, small, table.num_rows * len(counts) / cells)
 
 
 def _positions(column: pa.ChunkedArray) -> tuple[Whole, int]:
@@ -116,11 +98,3 @@ def _positions(column: pa.ChunkedArray) -> tuple[Whole, int]:
     values = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     encoded = values.combine_chunks().dictionary_encode(null_encoding="encode")
     return encoded.indices.to_numpy().astype(np.int64), len(encoded.dictionary)
-
-
-def _counts(columns: Sequence[tuple[Whole, int]]) -> Whole:
-    """Counts of the non-empty cells of one table."""
-    cell = np.zeros(len(columns[0][0]), dtype=np.int64)
-    for positions, size in columns:
-        cell = cell * size + positions
-    return np.unique(cell, return_counts=True)[1].astype(np.int64)

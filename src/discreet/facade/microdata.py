@@ -80,7 +80,7 @@ class Microdata(UnitRecords):
         others = {name: trees for name, trees in self.hierarchies.items() if name != variable}
         outside = {name: rule for name, rule in self.outside.items() if name != variable}
         table = done.table
-        if variable in self.outside and (rule := self.outside[variable].recoded(done)):
+        if variable in self.outside and (rule := self.outside[variable].after_recode(done)):
             outside[variable], table = rule, rule.inside(table, variable, done.trees)
         return replace(
             self,
@@ -115,7 +115,7 @@ class Microdata(UnitRecords):
         keys_of = self._keys_of(secret, rule, editions)
         name, ids = self._ids(id)
         side = record_keys.side_table(name, ids, keys_of(ids))
-        keys = record_keys.lent(self.backend, name, side)
+        keys = record_keys.lend(self.backend, name, side)
         return self._with_side(keys, rule, editions, secret)
 
     def with_random_keys(
@@ -140,7 +140,7 @@ class Microdata(UnitRecords):
         side = record_keys.side_table(name, ids, record_keys.random_keys(len(ids), rule))
         if path is not None:
             record_keys.write(path, side, record_keys.Header(rule))
-        return self._with_side(record_keys.lent(self.backend, name, side), rule)
+        return self._with_side(record_keys.lend(self.backend, name, side), rule)
 
     def store_keys(
         self,
@@ -166,7 +166,7 @@ class Microdata(UnitRecords):
         rule = key_convention(convention)
         keys_of = self._keys_of(secret, rule, editions)
         name = self._id_name(id)
-        keys = record_keys.stored(self.backend, self.table, name, table, keys_of, self.origin)
+        keys = record_keys.store(self.backend, self.table, name, table, keys_of, self.origin)
         return self._with_side(keys, rule, editions, secret)
 
     def with_stored_keys(self, source: Any, *, id: str | None = None) -> Self:
@@ -191,11 +191,11 @@ class Microdata(UnitRecords):
         """
         if self.id is not None and not self.has_keys:
             return self.with_keys(secret, convention=self.convention, editions=editions)
-        return replace(self, secret=secret)._registered()
+        return replace(self, secret=secret)._enter_edition()
 
     def write_keys(self, path: str | Path) -> Path:
         """Write ids and record keys to a Parquet file that only its owner can read."""
-        table, key = self.keyed()
+        table, key = self.join_keys()
         if key is None or self.id is None:
             raise KeysError(
                 "there are no keys to write; name the id column and make keys first, e.g. "
@@ -325,7 +325,7 @@ class Microdata(UnitRecords):
             secret=self.secret if secret is None else secret,
             data_set=replace(self.data_set, keys=policy),
             key_check=KeyCheck(),
-        )._registered()
+        )._enter_edition()
 
 
 def open(

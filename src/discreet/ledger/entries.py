@@ -1,4 +1,4 @@
-"""What the tables of a ledger hold, read and written within a transaction."""
+"""The file of a ledger, what its tables hold, and what is known of an edition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,20 +19,99 @@ from discreet.files import OWNER_ONLY
 from discreet.ledger.sketch import Sketch
 from discreet.tables.truth import DataSet
 
+_OURS = 0x64697363  # "disc"
+_PATIENCE = 60.0  # seconds that a writer waits for others
+_SCHEMA = (
+    "CREATE TABLE budgets (name TEXT PRIMARY KEY, epsilon TEXT, delta TEXT)",
+    "CREATE TABLE costs (time TEXT, name TEXT, edition TEXT, epsilon TEXT, delta TEXT, rho TEXT,"
+    " step TEXT)",
+    "CREATE INDEX costs_by_name ON costs (name, epsilon, delta, rho)",
+    "CREATE TABLE releases (time TEXT, name TEXT, edition TEXT, number INTEGER, digest TEXT,"
+    " step TEXT, PRIMARY KEY (name, edition, number))",
+    "CREATE TABLE editions (time TEXT, name TEXT, edition TEXT, keys TEXT, mark TEXT, sketch BLOB,"
+    " PRIMARY KEY (name, edition))",
+    "CREATE TABLE counts (time TEXT, name TEXT, edition TEXT, variables TEXT, digest TEXT,"
+    " PRIMARY KEY (name, edition, variables))",
+    f"PRAGMA application_id = {_OURS}",
+)
+
+
+class LedgerFile:
+    """A ledger's file, made when it is not there.
+
+    Promise: what was written within `writing` is on the disk when the block ends, or none of it
+    is, also when the program is killed or the power fails; writers wait for each other.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path).absolute()
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, OWNER_ONLY))
+            found = self.path.stat()
+        except OSError as error:
+            raise LedgerError(f"cannot open the ledger {self.path}: {error.strerror}.") from error
+        if found.st_size:
+            with self.reading() as db:
+                if not _is_ours(db):
+                    raise LedgerError(
+                        f"{self.path} is a database, but not a ledger. Give the path of a ledger, "
+                        "or a path where there is no file yet."
+                    )
+        if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise LedgerError(
+                f"the ledger {self.path} has permissions {stat.S_IMODE(found.st_mode):o}: others "
+                f"can reach it. Change them with `chmod 600 {self.path}`."
+            )
+        if not found.st_size:
+            with self.writing() as db:
+                if not _is_ours(db):  # another process may have been faster
+                    for statement in _SCHEMA:
+                        db.execute(statement)
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """One consistent view of the ledger."""
+        return self._transaction("BEGIN")
+
+    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A transaction of its own: no other process reads or writes in between."""
+        return self._transaction("BEGIN IMMEDIATE")
+
+    @contextmanager
+    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
+        address = f"{self.path.as_uri()}?mode=rw"  # never makes a file
+        try:
+            # Closing the connection undoes what was not committed.
+            with closing(
+                sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+            ) as db:
+                db.execute("PRAGMA synchronous = EXTRA")
+                db.execute(begin)
+                yield db
+                db.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise LedgerError(
+                f"cannot use the ledger {self.path}: {error}. It must be a ledger made by "
+                "discreet, on a disk of this machine."
+            ) from error
+
+
+def _is_ours(db: sqlite3.Connection) -> bool:
+    return bool(db.execute("PRAGMA application_id").fetchone()[0] == _OURS)
+
+
 _KINDS = {
     "private release": "SELECT time, name, edition, epsilon, delta, rho, step FROM costs",
     "table-wise release": "SELECT time, name, edition, number, digest, step FROM releases",
     "edition": "SELECT time, name, edition, keys FROM editions",
     "counts": "SELECT time, name, edition, variables, digest FROM counts",
 }
-_NAMES = " UNION ".join(
-    f"SELECT name FROM {table}" for table in ("costs", "releases", "editions", "counts")
-)
 
 
 def names(db: sqlite3.Connection) -> list[str]:
     """The data sets of which something was entered."""
-    return [name for (name,) in db.execute(f"{_NAMES} ORDER BY name")]
+    tables = ("costs", "releases", "editions", "counts")
+    query = " UNION ".join(f"SELECT name FROM {table}" for table in tables)
+    return [name for (name,) in db.execute(f"{query} ORDER BY name")]
 
 
 def all_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
@@ -41,7 +120,12 @@ def all_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
     for kind, query in _KINDS.items():
         cursor = db.execute(query)
         columns = [column[0] for column in cursor.description]
-        found += [_row(kind, dict(zip(columns, values, strict=True))) for values in cursor]
+        for values in cursor:
+            row: dict[str, Any] = {"entry": kind, **dict(zip(columns, values, strict=True))}
+            row |= {name: _number(row[name]) for name in ("epsilon", "delta", "rho") if name in row}
+            if "step" in row:
+                row["step"] = json.loads(row["step"])
+            found.append(row)
     return sorted(found, key=lambda row: str(row["time"]))
 
 
@@ -133,16 +217,6 @@ def _head(data_set: DataSet) -> tuple[str, str, str]:
     return datetime.now(UTC).isoformat(timespec="milliseconds"), data_set.name, data_set.edition
 
 
-def _row(kind: str, row: dict[str, Any]) -> dict[str, Any]:
-    """A row with numbers and steps in place of their texts."""
-    for name in ("epsilon", "delta", "rho"):
-        if name in row:
-            row[name] = _number(row[name])
-    if "step" in row:
-        row["step"] = json.loads(row["step"])
-    return {"entry": kind, **row}
-
-
 def _text(amount: float | None) -> str | None:
     return None if amount is None else repr(float(amount))
 
@@ -162,19 +236,13 @@ OTHER_DATA = (
 
 @dataclass(frozen=True)
 class Edition:
-    """What is known of an edition; `None` where nothing is.
+    """What is known of an edition; `None` where nothing is."""
 
-    Attributes:
-      keys: Whether record keys are kept in the next edition or redrawn.
-      mark: The mark of the secret behind them.
-      sketch: Sketch of the records.
-    """
+    keys: str | None = None  # whether record keys are kept in the next edition or redrawn
+    mark: str | None = None  # the mark of the secret behind them
+    sketch: Sketch | None = None  # sketch of the records
 
-    keys: str | None = None
-    mark: str | None = None
-    sketch: Sketch | None = None
-
-    def joined(self, new: Edition, data_set: DataSet) -> Edition:
+    def merge(self, new: Edition, data_set: DataSet) -> Edition:
         """What both know together; an error where they contradict each other."""
         for what, here, there in (
             ("way of making record keys", self.keys, new.keys),
@@ -183,12 +251,12 @@ class Edition:
         ):
             if here is not None and there is not None and here != there:
                 raise LedgerError(
-                    f"{shown(data_set)} was entered with another {what}. {OTHER_DATA}"
+                    f"{edition_text(data_set)} was entered with another {what}. {OTHER_DATA}"
                 )
         return Edition(self.keys or new.keys, self.mark or new.mark, self.sketch or new.sketch)
 
 
-def shown(data_set: DataSet) -> str:
+def edition_text(data_set: DataSet) -> str:
     """The data set in an error's words."""
     return f"edition {data_set.edition!r} of data set {data_set.name!r}"
 
@@ -199,8 +267,8 @@ def check_kept_keys(new: Edition, others: Mapping[str, Edition], data_set: DataS
         is_kept = new.keys == other.keys == "kept"
         if is_kept and new.mark and other.mark and new.mark != other.mark:
             raise LedgerError(
-                f"the record keys of {shown(data_set)} are said to be kept, but its secret is not "
-                f"that of edition {name!r}. Use that secret, or keys='redrawn'."
+                f"the record keys of {edition_text(data_set)} are said to be kept, but its secret "
+                f"is not that of edition {name!r}. Use that secret, or keys='redrawn'."
             )
 
 
@@ -214,103 +282,8 @@ def check_changed(
         changed = sketch.changed_since(other.sketch)
         if changed < min_changed:
             raise LedgerError(
-                f"{shown(data_set)} differs from edition {name!r} by about {changed:.0f} records, "
-                f"fewer than min_changed={min_changed}: a comparison of their tables could show "
-                "who changed, and how. Publish less often, so that more records change between "
-                "editions, or open the ledger with a smaller min_changed."
+                f"{edition_text(data_set)} differs from edition {name!r} by about {changed:.0f} "
+                f"records, fewer than min_changed={min_changed}: a comparison of their tables "
+                "could show who changed, and how. Publish less often, so that more records change "
+                "between editions, or open the ledger with a smaller min_changed."
             )
-
-
-_OURS = 0x64697363
-_PATIENCE = 60.0
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
-_SCHEMA = (
-    "CREATE TABLE budgets (name TEXT PRIMARY KEY, epsilon TEXT, delta TEXT)",
-    "CREATE TABLE costs (time TEXT, name TEXT, edition TEXT, epsilon TEXT, delta TEXT, rho TEXT,"
-    " step TEXT)",
-    "CREATE INDEX costs_by_name ON costs (name, epsilon, delta, rho)",
-    "CREATE TABLE releases (time TEXT, name TEXT, edition TEXT, number INTEGER, digest TEXT,"
-    " step TEXT, PRIMARY KEY (name, edition, number))",
-    "CREATE TABLE editions (time TEXT, name TEXT, edition TEXT, keys TEXT, mark TEXT, sketch BLOB,"
-    " PRIMARY KEY (name, edition))",
-    "CREATE TABLE counts (time TEXT, name TEXT, edition TEXT, variables TEXT, digest TEXT,"
-    " PRIMARY KEY (name, edition, variables))",
-    f"PRAGMA application_id = {_OURS}",
-)
-
-
-class LedgerFile:
-    """A ledger's file, made when it is not there.
-
-    Promise: what was written within `writing` is on the disk when the block ends, or none of it
-    is, also when the program is killed or the power fails; writers wait for each other.
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path).absolute()
-        try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, OWNER_ONLY))
-            found = self.path.stat()
-        except OSError as error:
-            raise LedgerError(f"cannot open the ledger {self.path}: {error.strerror}.") from error
-        if found.st_size:
-            self._check_format()
-        self._check_mode(found.st_mode)
-        if not found.st_size:
-            self._make_tables()
-
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """One consistent view of the ledger."""
-        with self._transaction("BEGIN") as db:
-            yield db
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction of its own: no other process reads or writes in between."""
-        with self._transaction("BEGIN IMMEDIATE") as db:
-            yield db
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        try:
-            with closing(self._connect()) as db:
-                db.execute("PRAGMA synchronous = EXTRA")
-                db.execute(begin)
-                yield db
-                db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise LedgerError(
-                f"cannot use the ledger {self.path}: {error}. It must be a ledger made by "
-                "discreet, on a disk of this machine."
-            ) from error
-
-    def _connect(self) -> sqlite3.Connection:
-        """A connection that never makes a file; closing it undoes what was not committed."""
-        address = f"{self.path.as_uri()}?mode=rw"
-        return sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
-
-    def _check_format(self) -> None:
-        with self.reading() as db:
-            if not _is_ours(db):
-                raise LedgerError(
-                    f"{self.path} is a database, but not a ledger. Give the path of a ledger, or "
-                    "a path where there is no file yet."
-                )
-
-    def _check_mode(self, mode: int) -> None:
-        if mode & _OTHERS:
-            raise LedgerError(
-                f"the ledger {self.path} has permissions {stat.S_IMODE(mode):o}: others can reach "
-                f"it. Change them with `chmod 600 {self.path}`."
-            )
-
-    def _make_tables(self) -> None:
-        with self.writing() as db:
-            if not _is_ours(db):
-                for statement in _SCHEMA:
-                    db.execute(statement)
-
-
-def _is_ours(db: sqlite3.Connection) -> bool:
-    return bool(db.execute("PRAGMA application_id").fetchone()[0] == _OURS)

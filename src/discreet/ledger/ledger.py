@@ -17,7 +17,7 @@ from discreet.ledger.entries import (
     LedgerFile,
     check_changed,
     check_kept_keys,
-    shown,
+    edition_text,
 )
 from discreet.ledger.sketch import Sketch
 from discreet.tables.truth import DataSet
@@ -127,8 +127,8 @@ class Ledger:
                 return found[digest]
             if found and not again:
                 raise LedgerError(
-                    f"{shown(data_set)} has a release by a table-wise method already, and this one "
-                    f"differs from it. {risk}, or accept the risk with again=True."
+                    f"{edition_text(data_set)} has a release by a table-wise method already, and "
+                    f"this one differs from it. {risk}, or accept the risk with again=True."
                 )
             entries.add_release(db, data_set, len(found) + 1, digest, step)
             return len(found) + 1
@@ -154,7 +154,7 @@ class Ledger:
         with self._file.writing() as db:
             others = entries.editions_of(db, data_set.name)
             before = others.pop(data_set.edition, None)
-            now = (before or Edition()).joined(Edition(keys, secret_mark, sketch), data_set)
+            now = (before or Edition()).merge(Edition(keys, secret_mark, sketch), data_set)
             if now == before:
                 return
             check_kept_keys(now, others, data_set)
@@ -179,7 +179,7 @@ class Ledger:
                 entries.add_counts(db, data_set, variables, digest)
             elif before != digest:
                 raise LedgerError(
-                    f"{shown(data_set)} was entered with other counts of these variables. "
+                    f"{edition_text(data_set)} was entered with other counts of these variables. "
                     f"{OTHER_DATA}"
                 )
 
@@ -189,12 +189,24 @@ class Ledger:
             return entries.all_rows(db)
 
     def summary(self) -> list[dict[str, Any]]:
-        """For each data set, its totals and its budget, as plain data."""
+        """For each data set, its totals and budget as plain data; ε is absent where not finite."""
         with self._file.reading() as db:
-            return [
-                _summary(name, entries.total_of(db, name), entries.budget_of(db, name))
-                for name in entries.names(db)
-            ]
+            found = []
+            for name in entries.names(db):
+                total, budget = entries.total_of(db, name), entries.budget_of(db, name)
+                together = math.inf if budget is None else total.epsilon_at(budget.delta)
+                found.append(
+                    {
+                        "name": name,
+                        "private_releases": total.entries,
+                        "epsilon": total.epsilon,
+                        "delta": total.delta,
+                        "rho": total.rho,
+                        "budget": budget and {"epsilon": budget.epsilon, "delta": budget.delta},
+                        "epsilon_at_delta": None if math.isinf(together) else together,
+                    }
+                )
+            return found
 
     def text(self) -> str:
         """The ledger for people: totals by data set, then every entry."""
@@ -236,50 +248,28 @@ def _check_budget(name: str, before: Total, cost: Cost, budget: Cost) -> None:
     )
 
 
-def _summary(name: str, total: Total, budget: Cost | None) -> dict[str, Any]:
-    """Totals of one data set; ε at the budget's δ is absent where none is finite."""
-    together = math.inf if budget is None else total.epsilon_at(budget.delta)
-    return {
-        "name": name,
-        "private_releases": total.entries,
-        "epsilon": total.epsilon,
-        "delta": total.delta,
-        "rho": total.rho,
-        "budget": budget and {"epsilon": budget.epsilon, "delta": budget.delta},
-        "epsilon_at_delta": None if math.isinf(together) else together,
-    }
-
-
 def summary_line(found: Mapping[str, Any]) -> str:
     """What was spent of a data set's budget."""
     parts = {"ε": found["epsilon"], "δ": found["delta"], "ρ": found["rho"]}
     spent = ", ".join(f"{sign} = {amount:g}" for sign, amount in parts.items() if amount)
     line = f"{found['name']}: {found['private_releases']} private releases"
     line += f" cost {spent} together" if spent else ""
-    return f"{line}; {_budget(found)}."
+    if found["budget"] is None:
+        return f"{line}; no budget."
+    budget, together = Cost(**found["budget"]), found["epsilon_at_delta"]
+    proved = "no finite ε" if together is None else f"ε = {together:g}"
+    return f"{line}; {proved} of a budget of {budget}."
 
 
 def row_line(row: Mapping[str, Any]) -> str:
     """One entry."""
-    shown = f"{row['time']}  {row['name']}, edition {row['edition']}: {row['entry']}"
-    return f"{shown}{_details(row)}"
-
-
-def _budget(found: Mapping[str, Any]) -> str:
-    if found["budget"] is None:
-        return "no budget"
-    budget, together = Cost(**found["budget"]), found["epsilon_at_delta"]
-    proved = "no finite ε" if together is None else f"ε = {together:g}"
-    return f"{proved} of a budget of {budget}"
-
-
-def _details(row: Mapping[str, Any]) -> str:
+    line = f"{row['time']}  {row['name']}, edition {row['edition']}: {row['entry']}"
     step = ", ".join(f"{name} {value}" for name, value in row.get("step", {}).items())
     match row["entry"]:
         case "private release":
-            return f", {Cost(row['epsilon'], row['delta'], row['rho'])} ({step})"
+            return f"{line}, {Cost(row['epsilon'], row['delta'], row['rho'])} ({step})"
         case "table-wise release":
-            return f" {row['number']} ({step})"
+            return f"{line} {row['number']} ({step})"
         case "edition":
-            return f", keys {row['keys']}" if row["keys"] else ""
-    return f" of {row['variables']}"
+            return f"{line}, keys {row['keys']}" if row["keys"] else line
+    return f"{line} of {row['variables']}"

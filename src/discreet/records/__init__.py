@@ -1,3 +1,1 @@
 """Records that stay in their engine: sources, roles, keys, codes, and engines that count them."""
-
-from __future__ import annotations

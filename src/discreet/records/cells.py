@@ -1,4 +1,4 @@
-"""Cells from an engine, coded on axes that all groupings of one table share."""
+"""Cells from an engine, coded on axes that all groupings share, and the contributions to them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.design.structured import StructuredDesign
 from discreet.errors import CodeError, suggest
 from discreet.progress import report
-from discreet.records.code_list import Outside
+from discreet.records.code_list import WORDS, Outside
 from discreet.records.engine import (
     CONTRIBUTOR,
     HOLDING,
     Engine,
-    Groups,
+    ValueGroups,
     as_array,
     check_values,
     values_of,
@@ -41,17 +41,12 @@ class Reader:
     """Asks an engine for cells and codes them.
 
     The axis of a variable is made from the first grouping that has it and used for all others.
-
-    Attributes:
-      engine: The engine.
-      data: The records.
-      axes: The axes of the variables read so far.
-      found: For each of them the values of a grouping, and the leaf position of each.
     """
 
-    engine: Engine
-    data: UnitRecords
-    axes: dict[str, Axis] = field(default_factory=dict)
+    engine: Engine  # the engine
+    data: UnitRecords  # the records
+    axes: dict[str, Axis] = field(default_factory=dict)  # the axes of the variables read so far
+    # For each of them the values of a grouping, and the leaf position of each.
     found: dict[str, tuple[Any, Whole]] = field(default_factory=dict)
 
     def read(self, variables: Sequence[str]) -> CodedCells:
@@ -63,13 +58,8 @@ class Reader:
         axes = tuple(self.axes[v] for v in variables)
         return CodedCells(axes, leaves, values_of(cells, len(variables)))
 
-    def grouped(self, variable: str, group: Array) -> tuple[pa.Array, Whole]:
-        """The distinct values of a variable as they were read, and the group of each.
-
-        Args:
-          variable: A variable that was read.
-          group: The group of each leaf.
-        """
+    def groups_of(self, variable: str, group: Array) -> tuple[pa.Array, Whole]:
+        """The distinct values of a variable as they were read, and the group of each one's leaf."""
         column, leaves = self.found[variable]
         coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
         index = coded.indices.to_numpy()
@@ -105,31 +95,22 @@ def with_missing(trees: Sequence[Hierarchy]) -> tuple[Hierarchy, ...]:
 
     A hierarchy that covers some of the categories only goes on to cover those.
     """
-    everything = len(trees[0].leaves)
-    return tuple(
-        _extended(tree) if len(tree.leaves) == everything and MISSING not in tree else tree
-        for tree in trees
-    )
-
-
-def _extended(tree: Hierarchy) -> Hierarchy:
-    parents = {**tree.parents, MISSING: tree.root}
-    return Hierarchy(tree.root, parents, tree.labels, tree.level_names, tree.total_aliases)
+    found = []
+    for tree in trees:
+        if len(tree.leaves) == len(trees[0].leaves) and MISSING not in tree:
+            parents = {**tree.parents, MISSING: tree.root}
+            tree = Hierarchy(tree.root, parents, tree.labels, tree.level_names, tree.total_aliases)
+        found.append(tree)
+    return tuple(found)
 
 
 def leaf_positions(axis: Axis, codes: Sequence[str], index: Whole32, rule: Outside) -> Whole:
-    """The leaf position of each row; records that are dropped are not among them any more.
+    """The leaf position of each row, whose code is `codes[index]`, or missing where that is -1.
 
-    Args:
-      axis: The variable, with the codes of its list.
-      codes: The codes found.
-      index: The place of each row's code among them, -1 where it is missing.
-      rule: Where other codes and missing values go.
-
-    Raises:
-      CodeError: The list refuses a code, or a missing value, that was found.
+    Records that are dropped are not among them any more; what the rule refuses is a `CodeError`.
     """
-    leaf, other, missing = axis.leaf_position, rule.code_for_other(), rule.code_for_missing()
+    leaf = axis.leaf_position
+    other, missing = (None if to in WORDS else to for to in (rule.other, rule.missing))
     unlisted = next((code for code in codes if code not in leaf), None)
     if unlisted is not None and other is None:
         raise CodeError(
@@ -157,13 +138,7 @@ class _Ranked:
 
 
 def contributions_of(reader: Reader, table: TrueTable, of: Magnitude) -> Contributions:
-    """The contributions to a table's cells.
-
-    Args:
-      reader: What read the table's cells; it knows the values of its variables.
-      table: The table, on a structured design.
-      of: What is summed, and whose it is.
-    """
+    """The contributions to the cells of a table that the reader has read."""
     check_values(of, reader.engine.value_facts(reader.data, of))
     design = table.design.require_variables("contributions to its cells")
     places = None if table.inner is None else design.inner_in_published()
@@ -172,13 +147,15 @@ def contributions_of(reader: Reader, table: TrueTable, of: Magnitude) -> Contrib
     found = []
     for k, block in enumerate(asked):
         report("contributions", k / len(asked))
-        found.append(_ranked(reader, design, of, block, k))
+        found.append(_rank_contributions(reader, design, of, block, k))
     report("contributions", 1.0)
     owners, codes = _owners([one.answer for one in found])
-    published = _filled(found[: len(design.blocks)], codes, design.n_published, of.largest)
+    published = _place_contributions(
+        found[: len(design.blocks)], codes, design.n_published, of.largest
+    )
     inner = None if places is None else published.take(places)
     if lacks_inner:
-        inner = _filled(found[-1:], codes[-1:], design.n_inner, of.largest)
+        inner = _place_contributions(found[-1:], codes[-1:], design.n_inner, of.largest)
     return Contributions(
         of.value,
         published,
@@ -189,13 +166,13 @@ def contributions_of(reader: Reader, table: TrueTable, of: Magnitude) -> Contrib
     )
 
 
-def _ranked(
+def _rank_contributions(
     reader: Reader, design: StructuredDesign, of: Magnitude, block: Block, k: int
 ) -> _Ranked:
     """The largest contributions to the cells of one margin."""
     pairs = list(zip(design.axes, block.levels, strict=True))
     groups = [
-        Groups(axis.name, *reader.grouped(axis.name, level.group))
+        ValueGroups(axis.name, *reader.groups_of(axis.name, level.group))
         for axis, level in pairs
         if level is not None
     ]
@@ -205,19 +182,12 @@ def _ranked(
     for i, size in enumerate(sizes):
         flat = flat * size + as_array(answer.column(f"g{i}")).astype(np.int64)
     rank = as_array(answer.column("rank")).astype(np.int64)
-    return _Ranked(_position(design, k, flat), rank, answer)
+    is_published = k < len(design.blocks)  # the inner block comes last
+    place = design.published_at(k, flat) if is_published else design.inner_at(flat)
+    return _Ranked(place, rank, answer)
 
 
-def _position(design: StructuredDesign, k: int, flat: Whole) -> Whole:
-    """Positions of cells of a block's crossing among the published cells, or the inner ones."""
-    if k < len(design.blocks):
-        return design.published_at(k, flat)
-    return design.inner_at(flat)
-
-
-def _owners(
-    answers: Sequence[pa.Table],
-) -> tuple[tuple[str, ...], list[Whole]]:
+def _owners(answers: Sequence[pa.Table]) -> tuple[tuple[str, ...], list[Whole]]:
     """The identifiers of all owners, and for each answer the place of each row's owner."""
     import pyarrow as pa
 
@@ -230,7 +200,7 @@ def _owners(
     return owners, np.split(codes, np.cumsum([len(answer) for answer in answers])[:-1])
 
 
-def _filled(
+def _place_contributions(
     found: Sequence[_Ranked], codes: Sequence[Whole], n: int, largest: int
 ) -> CellContributions:
     """Contributions in their places."""

@@ -13,11 +13,11 @@ from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError, suggest
 from discreet.frames import fresh_name
-from discreet.records.recode import Recoded, Trees, is_missing, typed
+from discreet.records.recode import Recoded, Trees, is_missing, value_of_code
 from discreet.tables.assembly import Hierarchies, free_total
 
 REFUSE, DROP = "refuse", "drop"
-_WORDS = (REFUSE, DROP)
+WORDS = (REFUSE, DROP)
 _KEYS = ("codes", "hierarchy", "other", "missing")
 
 
@@ -34,30 +34,27 @@ class Outside:
     other: str = REFUSE
     missing: str = REFUSE
 
-    def code_for_other(self) -> str | None:
-        """The code that takes in records with another code, if there is one."""
-        return None if self.other in _WORDS else self.other
-
-    def code_for_missing(self) -> str | None:
-        """The code that takes in records without a value, if there is one."""
-        return None if self.missing in _WORDS else self.missing
-
     def inside(self, table: Any, variable: str, trees: Trees) -> Any:
         """The records without those that are dropped.
 
         The codes are joined as a small table, which costs the same for two codes and for ten
         thousand.
         """
-        if self.other == DROP:
-            return self._listed(table, variable, trees)
-        return table.filter(~is_missing(table[variable])) if self.missing == DROP else table
-
-    def _listed(self, table: Any, variable: str, trees: Trees) -> Any:
         import ibis
         import pyarrow as pa
 
+        if self.other != DROP:
+            return table.filter(~is_missing(table[variable])) if self.missing == DROP else table
         kind, name = table[variable].type(), fresh_name("listed_code", table.columns)
-        values = pa.array(_values(trees[0].leaves, variable, kind), kind.to_pyarrow())
+        try:
+            listed = [value_of_code(code, kind) for code in trees[0].leaves]
+        except ParameterError:
+            raise ParameterError(
+                f"column {variable!r} holds {kind}, which cannot be compared with the codes of a "
+                'list; make it text, or choose other = "refuse" or a code instead of "drop".'
+            ) from None
+        # Codes that the column's type cannot hold do not occur in it.
+        values = pa.array([value for value in listed if value is not None], kind.to_pyarrow())
         side = ibis.memtable(pa.table({name: values}))
         joined = table.left_join(side, table[variable] == side[name])
         kept = joined[name].notnull()
@@ -65,45 +62,26 @@ class Outside:
             kept = kept | is_missing(joined[variable])
         return joined.filter(kept).drop(name)
 
-    def recoded(self, done: Recoded) -> Outside | None:
+    def after_recode(self, done: Recoded) -> Outside | None:
         """The rule after a recode; none when a code it names is gone."""
         if not done.trees:
             return None
-        new = [_moved(target, done) for target in (self.other, self.missing)]
-        return None if None in new else Outside(*map(str, new))
-
-
-def _values(codes: tuple[str, ...], variable: str, kind: Any) -> list[Any]:
-    """The codes as values of a column's type; codes that it cannot hold do not occur in it."""
-    try:
-        values = [typed(code, kind) for code in codes]
-    except ParameterError:
-        raise ParameterError(
-            f"column {variable!r} holds {kind}, which cannot be compared with the codes of a list; "
-            'make it text, or choose other = "refuse" or a code instead of "drop".'
-        ) from None
-    return [value for value in values if value is not None]
-
-
-def _moved(target: str, done: Recoded) -> str | None:
-    """Where a recode takes the target of a rule."""
-    if target in _WORDS:
-        return target
-    new = None if done.moves is None else done.moves(target)
-    return new if new in done.trees[0].leaves and new not in _WORDS else None
+        new: list[str] = []
+        for target in (self.other, self.missing):
+            if target not in WORDS:
+                target = "" if done.moves is None else done.moves(target)
+                if target not in done.trees[0].leaves or target in WORDS:
+                    return None
+            new.append(target)
+        return Outside(*new)
 
 
 @dataclass(frozen=True, eq=False)
 class CodeLists:
-    """The declared codes of some variables.
+    """The declared codes of some variables."""
 
-    Attributes:
-      hierarchies: Code lists and hierarchies by variable.
-      outside: What happens to records that they do not cover, by variable.
-    """
-
-    hierarchies: Hierarchies
-    outside: Mapping[str, Outside]
+    hierarchies: Hierarchies  # code lists and hierarchies by variable
+    outside: Mapping[str, Outside]  # what happens to records that they do not cover, by variable
 
     @classmethod
     def read(cls, path: str | Path) -> CodeLists:
@@ -121,7 +99,12 @@ class CodeLists:
         file = Path(path)
         content = _content(file)
         trees = {name: _trees(file, name, entry) for name, entry in content.items()}
-        rules = {name: _rule(file, name, content[name], trees[name][0]) for name in content}
+        rules = {}
+        for name, entry in content.items():
+            where, tree = _where(file, name), trees[name][0]
+            given = {key: entry[key] for key in ("other", "missing") if key in entry}
+            targets = {key: _target(f"{where}: {key}", v, tree) for key, v in given.items()}
+            rules[name] = Outside(**targets)
         return cls(trees, rules)
 
     @staticmethod
@@ -174,7 +157,14 @@ def _trees(file: Path, variable: str, entry: Mapping[str, Any]) -> Trees:
     try:
         if "codes" in entry:
             return (_flat(entry["codes"]),)
-        return tuple(_read(file.parent / name, where) for name in _names(entry["hierarchy"]))
+        trees = []
+        for path in (file.parent / name for name in _names(entry["hierarchy"])):
+            if not path.is_file():
+                raise DataError(
+                    f"{where}: there is no file {path}; a hierarchy lies beside the code list."
+                )
+            trees.append(Hierarchy.read(path))
+        return tuple(trees)
     except CodeError as error:
         raise CodeError(f"{where}: {error}") from error
 
@@ -206,18 +196,6 @@ def _names(files: object) -> list[str]:
     return names
 
 
-def _read(path: Path, where: str) -> Hierarchy:
-    if not path.is_file():
-        raise DataError(f"{where}: there is no file {path}; a hierarchy lies beside the code list.")
-    return Hierarchy.read(path)
-
-
-def _rule(file: Path, variable: str, entry: Mapping[str, Any], tree: Hierarchy) -> Outside:
-    where = _where(file, variable)
-    given = {key: entry[key] for key in ("other", "missing") if key in entry}
-    return Outside(**{key: _target(f"{where}: {key}", v, tree) for key, v in given.items()})
-
-
 def _target(what: str, given: object, tree: Hierarchy) -> str:
     """Where records go: one of two words, or a code of the list."""
     target = canonical(given)
@@ -226,9 +204,9 @@ def _target(what: str, given: object, tree: Hierarchy) -> str:
             f"{what} = {target!r} could also mean the code {target!r} of the list; give that code "
             "another name in the records and in the list."
         )
-    if target in _WORDS or target in tree.leaves:
+    if target in WORDS or target in tree.leaves:
         return target
     raise CodeError(
         f"{what} = {target!r} is neither 'refuse' nor 'drop' nor a code of the list. "
-        + suggest(target, [*_WORDS, *tree.leaves])
+        + suggest(target, [*WORDS, *tree.leaves])
     )

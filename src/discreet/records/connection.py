@@ -1,4 +1,4 @@
-"""The border to the engine that holds the records: what passes, and what is said when it fails."""
+"""Connections to the engines that hold records: what passes, what is said when it fails, names."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from discreet.errors import DataError, DiscreetError, EngineError, ParameterErro
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 Answer = TypeVar("Answer")
-Keyed = Callable[[Any], "pa.Table"]
+GiveKeys = Callable[[Any], "pa.Table"]
 """Gives some ids their keys: both side by side."""
 _BAD_INPUT = {
     "IOException",
@@ -91,15 +90,12 @@ class Connection:
         """A frame as a new table of the back end."""
         return self.backend.create_table(name, frame)
 
-    def store_keys(self, name: str, side: Any, keyed: Keyed) -> Any:
-        """A new table of ids and their keys; all of it, or nothing.
+    def store_keys(self, name: str, side: Any, give_keys: GiveKeys) -> Any:
+        """A new table of ids and their keys, all of it or nothing.
 
-        Args:
-          name: The new table.
-          side: A query for the ids, and for a key that is yet to come.
-          keyed: Gives some ids their keys.
+        `side` is a query for the ids, and for a key that is yet to come.
         """
-        return self.store(name, keyed(self.answer(side.select(side[0])).column(0)))
+        return self.store(name, give_keys(self.answer(side.select(side[0])).column(0)))
 
 
 class DuckDBConnection(Connection):
@@ -114,34 +110,29 @@ class DuckDBConnection(Connection):
         import ibis.expr.operations as ops
 
         source = table.op()
-        if not isinstance(source, ops.DatabaseTable) or not self._has_collation(source.name):
+        if not isinstance(source, ops.DatabaseTable):
+            return table
+        statement = "SELECT sql FROM duckdb_tables() WHERE table_name = ?"
+        found = self.backend.con.execute(statement, [source.name]).fetchall()
+        if not any("COLLATE" in sql.upper() for (sql,) in found):
             return table
         to_bytes = engine_function("encode", (str,), bytes)
         to_text = engine_function("decode", (bytes,), str)
         texts = [name for name, kind in table.schema().items() if kind.is_string()]
         return table.mutate(**{name: to_text(to_bytes(table[name])) for name in texts})
 
-    def _has_collation(self, table: str) -> bool:
-        made = "SELECT sql FROM duckdb_tables() WHERE table_name = ?"
-        found = self.backend.con.execute(made, [table]).fetchall()
-        return any("COLLATE" in sql.upper() for (sql,) in found)
-
 
 def engine_function(name: str, takes: tuple[type, ...], gives: type) -> Callable[..., Any]:
     """A function of one or two arguments that an engine brings along, for expressions."""
     import ibis
 
-    shape = _of_one if len(takes) == 1 else _of_two
-    made: Callable[..., Any] = ibis.udf.scalar.builtin(shape, name=name, signature=(takes, gives))
-    return made
+    def of_one(first: Any) -> None: ...  # Ibis reads the number of arguments off a function
+    def of_two(first: Any, second: Any) -> None: ...
 
-
-def _of_one(first: Any) -> None:
-    """What Ibis is shown of a function of one argument."""
-
-
-def _of_two(first: Any, second: Any) -> None:
-    """What Ibis is shown of a function of two arguments."""
+    shape = of_one if len(takes) == 1 else of_two
+    builtin: Callable[..., Any]
+    builtin = ibis.udf.scalar.builtin(shape, name=name, signature=(takes, gives))
+    return builtin
 
 
 def without_unsigned(frame: pa.Table) -> pa.Table:
@@ -167,7 +158,7 @@ def without_unsigned(frame: pa.Table) -> pa.Table:
 def attempt(work: Callable[[], Answer], origin: str) -> Answer:
     """Have a back end do something; whatever goes wrong is one clear line."""
     try:
-        with quiet:
+        with _engine_warnings:
             return work()
     except DiscreetError:
         raise
@@ -181,31 +172,24 @@ def clear_error(error: Exception, origin: str) -> DiscreetError:
     text, kinds = str(error), {kind.__name__ for kind in type(error).__mro__}
     for kind, said in _CAUSE.findall(text):  # the last one is where it began
         text, kinds = said, {kind}
-    if _CONVERSION & kinds:
-        return DataError(f"{origin} could not be read: {_conversion(text)}")
-    if _CSV_LINE.search(text):
-        return DataError(f"{origin} could not be read: {_csv_fault(text)}")
-    short = in_short(text.splitlines())
+    line = _CSV_LINE.search(text)
+    if _CONVERSION & kinds:  # neither the value nor the line is quoted: both are a record's
+        columns = [name for pair in _IN_COLUMN.findall(text) for name in pair if name]
+        place = f" of column {columns[-1]!r}" if columns else ""
+        place += f" in line {line[1]}" if line else ""
+        return DataError(
+            f"{origin} could not be read: a value{place} cannot be read as the number or date that "
+            "is asked for."
+        )
+    lines = text.splitlines()
+    if line:
+        known = (said for said in _CSV_FAULTS if any(each.startswith(said) for each in lines))
+        fault = _CSV_FAULTS.get(next(known, ""), "it does not read like the others")
+        return DataError(f"{origin} could not be read: line {line[1]}: {fault}.")
+    short = in_short(lines)
     if _BAD_INPUT & kinds:
         return DataError(f"{origin} could not be read: {short}")
     return EngineError(f"the engine that holds {origin} did not answer: {short}")
-
-
-def _conversion(text: str) -> str:
-    """What is wrong with a value, without the value, which is a record's."""
-    found = [name for pair in _IN_COLUMN.findall(text) for name in pair if name]
-    line = _CSV_LINE.search(text)
-    place = (f" of column {found[-1]!r}" if found else "") + (f" in line {line[1]}" if line else "")
-    return f"a value{place} cannot be read as the number or date that is asked for."
-
-
-def _csv_fault(text: str) -> str:
-    """What is wrong with a line, without the line."""
-    line = _CSV_LINE.search(text)
-    lines = text.splitlines()
-    known = (said for said in _CSV_FAULTS if any(each.startswith(said) for each in lines))
-    fault = _CSV_FAULTS.get(next(known, ""), "it does not read like the others")
-    return f"line {line[1] if line else '?'}: {fault}."
 
 
 def in_short(lines: Sequence[str]) -> str:
@@ -216,8 +200,12 @@ def in_short(lines: Sequence[str]) -> str:
     return said if len(said) <= _LONGEST else said[: _LONGEST - 1] + "…"
 
 
-class Quiet:
-    """A block that any number of threads may be in."""
+class IgnoredWarnings:
+    """A block without the warnings of engines, in which any number of threads may be at once.
+
+    With a `warnings.catch_warnings` of its own, a thread that leaves late would restore the filters
+    that it found within another's block, for good.
+    """
 
     def __init__(self) -> None:
         self._lock, self._inside = threading.Lock(), 0
@@ -228,7 +216,10 @@ class Quiet:
             if self._inside == 0:
                 self._block = warnings.catch_warnings()
                 self._block.__enter__()
-                _ignore()
+                warnings.simplefilter("ignore", DeprecationWarning)  # Ibis calls DuckDB's old names
+                warnings.filterwarnings(
+                    "ignore", "PySpark does not yet fully support", FutureWarning
+                )
             self._inside += 1
 
     def __exit__(self, *_: object) -> None:
@@ -238,16 +229,9 @@ class Quiet:
                 self._block.__exit__(None, None, None)
 
 
-def _ignore() -> None:
-    warnings.simplefilter("ignore", DeprecationWarning)  # Ibis calls DuckDB's old names
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support", FutureWarning)
-
-
-quiet = Quiet()
+_engine_warnings = IgnoredWarnings()
 TABLE_MARK = "::"
 _SCHEME = re.compile(r"([a-z]+)://")
-
-
 # A user with a password and a host in brackets may hold the mark themselves.
 _MARKED = re.compile(r"(?s)((?:\w+://)?(?:[^/@]*@)?(?:\[[^\]]*\])?.*?)(?:::(.*))?")
 
@@ -274,9 +258,3 @@ def one_table(*given: str | None) -> str | None:
     if len(names) > 1:
         raise ParameterError(f"two tables are named, {' and '.join(map(repr, sorted(names)))}.")
     return names.pop() if names else None
-
-
-def split_schema(name: str) -> tuple[str | None, str]:
-    """The schema and the name of a table to be made: `schema.table`, or a name alone."""
-    schema, dot, table = name.partition(".")
-    return (schema, table) if dot else (None, name)

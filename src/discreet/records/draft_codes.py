@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
 
 from discreet.design.codes import MISSING, factorise, natural_order
 from discreet.errors import DataError
@@ -30,30 +29,19 @@ _HEADER = """\
 
 @dataclass(frozen=True)
 class Draft:
-    """Code lists to review, as the text of a file.
+    """Code lists to review, as the text of a file."""
 
-    Attributes:
-      text: The file, in TOML; see `CodeLists.read`.
-      listed: Variables with a code list.
-      skipped: Other columns, with the reason why they have none.
-    """
-
-    text: str
-    listed: tuple[str, ...]
-    skipped: dict[str, str]
+    text: str  # the file, in TOML; see `CodeLists.read`
+    listed: tuple[str, ...]  # variables with a code list
+    skipped: dict[str, str]  # other columns, with the reason why they have none
 
 
 def draft_code_lists(data: UnitRecords, max_codes: int) -> Draft:
-    """Code lists of every column that looks like a variable.
-
-    Args:
-      data: The records; their id, weight and key are left out.
-      max_codes: Columns with more codes are left out.
-    """
+    """Code lists of every column that looks like a variable and has at most `max_codes` codes."""
     entries, skipped = {}, {}
     for done, name in enumerate(data.columns):
         report("codes", done / len(data.columns))
-        codes, reason = _found(data, name, max_codes)
+        codes, reason = _codes_of(data, name, max_codes)
         if reason is None:
             entries[name] = codes
         else:
@@ -65,7 +53,7 @@ def draft_code_lists(data: UnitRecords, max_codes: int) -> Draft:
     return Draft(_text(data.origin, entries, skipped), tuple(entries), skipped)
 
 
-def _found(data: UnitRecords, name: str, max_codes: int) -> tuple[list[str], str | None]:
+def _codes_of(data: UnitRecords, name: str, max_codes: int) -> tuple[list[str], str | None]:
     """The codes of a column in their order, or the reason why it gets no code list."""
     if name not in data.dimensions:
         return [], "is the id, the weight or the key"
@@ -73,7 +61,9 @@ def _found(data: UnitRecords, name: str, max_codes: int) -> tuple[list[str], str
         return [], "has the name of an id, a weight or a key"
     if data.table.schema()[name].is_nested():
         return [], f"holds {data.table.schema()[name]}, not single values"
-    cells = _cells(data, name, max_codes + 2)
+    cells = data.table.group_by(value=data.table[name]).aggregate(n=data.table.count())
+    # One code too many and a missing value are enough to know that the column is left out.
+    cells = fetch(data.backend, cells.limit(max_codes + 2), data.origin)
     codes, index = factorise(cells.column(0))
     if len(codes) > max_codes:
         return [], f"has more than {max_codes} codes; recode it into classes"
@@ -85,30 +75,17 @@ def _found(data: UnitRecords, name: str, max_codes: int) -> tuple[list[str], str
     return natural_order({*codes, *([MISSING] if (index < 0).any() else [])}), None
 
 
-def _cells(data: UnitRecords, name: str, limit: int) -> Any:
-    """Some values of a column, each with its number of records."""
-    column = data.table[name]
-    query = data.table.group_by(value=column).aggregate(n=data.table.count()).limit(limit)
-    return fetch(data.backend, query, data.origin)
-
-
 def _text(origin: str, entries: dict[str, list[str]], skipped: dict[str, str]) -> str:
+    import tomli_w
+
     parts = [_HEADER.format(origin=" ".join(origin.split()))]
     if skipped:
         lines = (f"# - {name!r} {reason}.\n" for name, reason in skipped.items())
         parts.append("".join(["# Columns without a code list:\n", *lines]))
-    parts += [_entry(name, codes) for name, codes in entries.items()]
+    for name, codes in entries.items():
+        listed = [code for code in codes if code.strip()]
+        note = "# Blank values occur, which cannot be codes: see other.\n"
+        missing = MISSING if MISSING in codes else REFUSE
+        entry = {"codes": listed, "other": REFUSE, "missing": missing}
+        parts.append((note if listed != codes else "") + tomli_w.dumps({name: entry}))
     return "\n".join(parts)
-
-
-def _entry(name: str, codes: list[str]) -> str:
-    import tomli_w
-
-    listed = [code for code in codes if code.strip()]
-    note = "" if listed == codes else "# Blank values occur, which cannot be codes: see other.\n"
-    entry = {
-        "codes": listed,
-        "other": REFUSE,
-        "missing": MISSING if MISSING in codes else REFUSE,
-    }
-    return note + tomli_w.dumps({name: entry})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from discreet.arrays import Array, Mask, Real, Whole
+from discreet.arrays import Array, Real, Whole
 from discreet.design.axis import OUTSIDE
 from discreet.errors import DataError, KeysError
 from discreet.tables.magnitude import Magnitude
@@ -19,54 +19,36 @@ if TYPE_CHECKING:
 
     from discreet.records.records import UnitRecords
 
-
 COUNT, WEIGHT, WEIGHT_SQUARED, KEY = "n", "w", "w2", "k"
 HOLDING, CONTRIBUTOR, CONTRIBUTION = "h", "c", "amount"
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
-    """Where the values of a variable lie along one margin.
-
-    Attributes:
-      variable: The variable.
-      values: Its distinct values as the engine wrote them; null when missing values occur.
-      number: For each value the number of its group, -1 for values in none.
-    """
+class ValueGroups:
+    """Where the values of a variable lie along one margin."""
 
     variable: str
-    values: pa.Array
-    number: Whole
+    values: pa.Array  # its distinct values as the engine wrote them; null when missing values occur
+    number: Whole  # for each value the number of its group, -1 for values in none
 
     @property
     def missing(self) -> int:
         """The group of missing values."""
-        found = self.number[np.flatnonzero(_is_missing(self.values))]
+        import pyarrow.compute as pc
+
+        is_missing = np.asarray(pc.is_null(self.values, nan_is_null=True))
+        found = self.number[np.flatnonzero(is_missing)]
         return int(found[0]) if len(found) else OUTSIDE
-
-
-def _is_missing(values: pa.Array) -> Mask:
-    """Whether values are null or not a number."""
-    import pyarrow.compute as pc
-
-    return np.asarray(pc.is_null(values, nan_is_null=True))
 
 
 @dataclass(frozen=True)
 class ValueFacts:
-    """What is to know of values before they are summed.
+    """What is to know of values before they are summed."""
 
-    Attributes:
-      records: Number of records.
-      finite: Number of them with a finite value.
-      owned: Number of them with a contributor or a holding.
-      lowest: The smallest finite value.
-    """
-
-    records: int
-    finite: int
-    owned: int
-    lowest: float
+    records: int  # number of records
+    finite: int  # number of them with a finite value
+    owned: int  # number of them with a contributor or a holding
+    lowest: float  # the smallest finite value
 
 
 class Engine(Protocol):
@@ -89,7 +71,9 @@ class Engine(Protocol):
           KeysError: A record key is missing or outside the range of the convention.
         """
 
-    def contributions(self, data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+    def contributions(
+        self, data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]
+    ) -> pa.Table:
         """The largest contributions to each cell, a row for each.
 
         A contribution is the sum of a contributor's records in the cell, of weight times value
@@ -127,13 +111,7 @@ def as_array(column: Any) -> Array:
 
 
 def check_weights(data: UnitRecords, lowest: float, sums: Real) -> None:
-    """Refuse weights that are missing (`lowest` is then −∞), negative or not finite.
-
-    Args:
-      data: The records.
-      lowest: The smallest weight.
-      sums: Sums of weights, which are not finite when a weight is not.
-    """
+    """Refuse weights that are missing (`lowest` is then −∞), negative or not finite."""
     if lowest == -np.inf:
         raise DataError(
             f"weight column {data.weight!r} has missing or infinite values; every record needs "

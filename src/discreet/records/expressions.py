@@ -1,4 +1,4 @@
-"""Records in their roles as Ibis expressions: those within bounds, weights, keys as numbers."""
+"""What is asked of records as Ibis expressions: bounds, weights, keys and their check, sketches."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arrays import Whole
 from discreet.errors import DataError
 from discreet.frames import fresh_name
 from discreet.ledger.sketch import Sketch
-from discreet.records.backend import border, fetch
+from discreet.records.backend import connection_of, fetch
 from discreet.tables.keys import SAMPLED, KeyCounts, buckets_of, require_uniform
 
 if TYPE_CHECKING:
     from discreet.records.records import UnitRecords
+
+BUCKETS = 16**3
+_BUCKET_DIGITS = 3
+_SEPARATOR, _MISSING = "\x1f", "\x1e"
 
 
 def within_bounds(table: Any, data: UnitRecords) -> Any:
@@ -50,19 +53,13 @@ def weights_of(table: Any, data: UnitRecords) -> Any:
 def whole_keys(column: Any, modulus: int) -> tuple[Any, Any]:
     """Keys as whole numbers, and whether they lie in their range."""
     require_numbers(column, "key")
-    given = _as_numbers(column)
-    if given.type().is_floating():
-        return nearest(given * float(modulus)).cast("int64"), (given >= 0) & (given < 1)
-    return given, (given >= 0) & (given < modulus)
-
-
-def _as_numbers(column: Any) -> Any:
-    """Keys as integers or, when they have decimals, as floats; text holds whole numbers."""
     kind = column.type()
     if kind.is_floating() or (kind.is_decimal() and kind.scale != 0):
-        return column if kind.is_float64() else column.cast("float64")
+        given = column if kind.is_float64() else column.cast("float64")
+        return nearest(given * float(modulus)).cast("int64"), (given >= 0) & (given < 1)
     is_safe = kind.is_integer() and not kind.is_uint64()
-    return column if is_safe else column.cast("int64")
+    given = column if is_safe else column.cast("int64")  # text holds whole numbers
+    return given, (given >= 0) & (given < modulus)
 
 
 def require_numbers(column: Any, role: str) -> None:
@@ -90,15 +87,15 @@ class KeyCheck:
     def __call__(self, data: UnitRecords) -> None:
         """Refuse the keys of the records when they are predictable."""
         if not self._is_done:
-            require_uniform(counted_keys(data), "record keys")
+            require_uniform(count_keys(data), "record keys")
             self._is_done = True
 
 
-def counted_keys(data: UnitRecords) -> KeyCounts:
+def count_keys(data: UnitRecords) -> KeyCounts:
     """The counts of the records' keys, in one query that returns at most 64 × 64 of them."""
     import ibis
 
-    table, key = data.keyed()
+    table, key = data.join_keys()
     rule, buckets = data.convention, buckets_of(data.convention)
     whole, in_range = whole_keys(table[key], rule.modulus)
     keys = table.filter(in_range).select(k=whole.cast("int64"))
@@ -110,20 +107,10 @@ def counted_keys(data: UnitRecords) -> KeyCounts:
     )
     columns = (np.asarray(c) for c in fetch(data.backend, found, data.origin).columns)
     at_high, at_low, n, distinct = columns
-    return KeyCounts(
-        _summed(at_high, n, buckets), _summed(at_low, n, buckets), int(distinct.sum()), rule
-    )
-
-
-def _summed(place: Whole, n: Whole, buckets: int) -> Whole:
-    sums = np.zeros(buckets, dtype=np.int64)
-    np.add.at(sums, place, n)
-    return sums
-
-
-BUCKETS = 16**3
-_BUCKET_DIGITS = 3
-_SEPARATOR, _MISSING = "\x1f", "\x1e"
+    by_high, by_low = np.zeros((2, buckets), dtype=np.int64)
+    np.add.at(by_high, at_high, n)
+    np.add.at(by_low, at_low, n)
+    return KeyCounts(by_high, by_low, int(distinct.sum()), rule)
 
 
 def sketch_of(data: UnitRecords) -> Sketch:
@@ -150,17 +137,10 @@ def _sums(data: UnitRecords, columns: Sequence[str], part: int) -> Any:
     import ibis
 
     table = data.opened
-    digest = border(data.backend).digest(_as_text([table[name] for name in columns]))
+    texts = [table[name].cast("string").fill_null(_MISSING) for name in columns]
+    digest = connection_of(data.backend).digest(ibis.literal(_SEPARATOR).join(texts))
     hashed = table.select(digest=digest)
     sign = ibis.ifelse(hashed.digest.substr(_BUCKET_DIGITS, 1).isin(list("01234567")), 1, -1)
     bucket = hashed.digest.substr(0, _BUCKET_DIGITS)
     sums = hashed.group_by(bucket=bucket).aggregate(total=sign.sum().cast("int64"))
     return sums.select(part=ibis.literal(part, "int64"), bucket=sums.bucket, total=sums.total)
-
-
-def _as_text(columns: Sequence[Any]) -> Any:
-    """All values of a record in one text."""
-    import ibis
-
-    texts = [column.cast("string").fill_null(_MISSING) for column in columns]
-    return ibis.literal(_SEPARATOR).join(texts)

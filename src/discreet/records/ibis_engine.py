@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arrays import Array, Real
 from discreet.design.axis import OUTSIDE
+from discreet.errors import DiscreetError
 from discreet.records.backend import fetch
 from discreet.records.engine import (
     CONTRIBUTION,
@@ -18,8 +18,8 @@ from discreet.records.engine import (
     KEY,
     WEIGHT,
     WEIGHT_SQUARED,
-    Groups,
     ValueFacts,
+    ValueGroups,
     as_array,
     bad_keys,
     check_weights,
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from discreet.records.records import UnitRecords
 
-
 _VALID = "valid"
 _LARGEST = float(np.finfo(np.float64).max)
 
@@ -58,7 +57,9 @@ class IbisEngine:
         """The cells that occur; see `Engine.group`."""
         cells = fetch(data.backend, self.query(data, variables), data.origin)
         sums = {name: as_array(cells.column(name)) for name in cells.column_names[len(variables) :]}
-        _check(data, sums)
+        is_finite = WEIGHT not in sums or bool(np.isfinite(sums[WEIGHT]).all())
+        if not is_finite or not np.array_equal(sums.get(_VALID, sums[COUNT]), sums[COUNT]):
+            raise _fault(data)
         kept = [name for name in cells.column_names if name != _VALID]
         return cells.select(kept).rename_columns([*variables, *kept[len(variables) :]])
 
@@ -70,13 +71,17 @@ class IbisEngine:
         by = {f"v{i}": table[name] for i, name in enumerate(variables)}
         return table.group_by(**by).aggregate(**sums)
 
-    def contributions(self, data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+    def contributions(
+        self, data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]
+    ) -> pa.Table:
         """The largest contributions to each cell; see `Engine.contributions`."""
         return fetch(data.backend, contributions_query(data, of, groups), data.origin)
 
     def value_facts(self, data: UnitRecords, of: Magnitude) -> ValueFacts:
         """What is to know of the values before they are summed."""
-        return value_facts(fetch(data.backend, value_facts_query(data, of), data.origin))
+        answer = fetch(data.backend, value_facts_query(data, of), data.origin)
+        records, finite, owned, lowest = (column[0].as_py() for column in answer.columns)
+        return ValueFacts(records, finite, owned, 0.0 if lowest is None else float(lowest))
 
 
 def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:
@@ -87,7 +92,7 @@ def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:
     """
     import ibis
 
-    table, key = data.keyed()
+    table, key = data.join_keys()
     table, bounds = within_bounds(table, data), data.data_set.bounds
     sums, is_valid = {COUNT: table.count()}, []
     if bounds.person is not None:
@@ -105,45 +110,37 @@ def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:
     return table, sums
 
 
-def _check(data: UnitRecords, sums: dict[str, Array]) -> None:
-    """Refuse records whose weight, key or person is not valid."""
-    is_finite = WEIGHT not in sums or bool(np.isfinite(sums[WEIGHT]).all())
-    if is_finite and np.array_equal(sums.get(_VALID, sums[COUNT]), sums[COUNT]):
-        return
-    if data.weight is not None:
-        check_weights(data, *_weight_facts(data))
-    if data.person is not None and _lacks_persons(data):
-        raise missing_persons(data)
-    raise bad_keys(data)
-
-
-def _weight_facts(data: UnitRecords) -> tuple[float, Real]:
-    """The smallest weight, minus infinity when one is missing, and the sum of all weights.
-
-    Asked only to explain an error.
-    """
-    w = weights_of(data.table, data)
-    query = data.table.aggregate(low=w.min(), sum=w.sum(), some=w.count(), all=data.table.count())
-    low, total, some, all_ = (c[0].as_py() for c in fetch(data.backend, query, data.origin).columns)
-    return float(low) if some == all_ else float("-inf"), np.array([total], dtype=np.float64)
-
-
-def _lacks_persons(data: UnitRecords) -> bool:
+def _fault(data: UnitRecords) -> DiscreetError:
+    """The error for records of which a weight, key or person is not valid: asks which it is."""
     table = data.table
-    counts = [table[data.person].count(), table[data.id].count(), table.count()]
-    query = table.aggregate(**{f"n{i}": count for i, count in enumerate(counts)})
-    found = [c[0].as_py() for c in fetch(data.backend, query, data.origin).columns]
-    return len(set(found)) > 1
+    if data.weight is not None:
+        w = weights_of(table, data)
+        low, total, some, records = _row(data, [w.min(), w.sum(), w.count(), table.count()])
+        lowest = float(low) if some == records else float("-inf")
+        check_weights(data, lowest, np.array([total], dtype=np.float64))
+    if data.person is not None:
+        counts = _row(data, [table[data.person].count(), table[data.id].count(), table.count()])
+        if len(set(counts)) > 1:
+            return missing_persons(data)
+    return bad_keys(data)
 
 
-def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> Any:
+def _row(data: UnitRecords, sums: Sequence[Any]) -> list[Any]:
+    """Some sums over all records."""
+    query = data.table.aggregate(**{f"n{i}": one for i, one in enumerate(sums)})
+    return [column[0].as_py() for column in fetch(data.backend, query, data.origin).columns]
+
+
+def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]) -> Any:
     """The contributions as an Ibis expression; see `Engine.contributions`.
 
     Records are summed by cell and contributor, and a window over each cell ranks the sums.
     """
     import ibis
 
-    table = _placed(_records(data, of, groups), groups)
+    table = _records(data, of, groups)
+    for i, group in enumerate(groups):
+        table = _join_group(table, f"v{i}", f"g{i}", group)
     by = [f"g{i}" for i in range(len(groups))]
     sums = table.group_by(*by, HOLDING, CONTRIBUTOR).aggregate(
         x=table[CONTRIBUTION].sum(), gross=table[CONTRIBUTION].abs().sum()
@@ -161,7 +158,7 @@ def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[Group
     return kept.select(*by, "rank", "x", HOLDING, CONTRIBUTOR, "n", "s", "a")
 
 
-def _records(data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> Any:
+def _records(data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]) -> Any:
     """Variables, contributor, holding and amount of each record, under names of ours."""
     import ibis
 
@@ -179,15 +176,8 @@ def _records(data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> Any:
     )
 
 
-def _placed(table: Any, groups: Sequence[Groups]) -> Any:
-    """The records that lie in some cell, with the number of their group for each variable."""
-    for i, group in enumerate(groups):
-        table = _joined(table, f"v{i}", f"g{i}", group)
-    return table
-
-
-def _joined(table: Any, variable: str, place: str, group: Groups) -> Any:
-    """The number of each record's group, through a small side table."""
+def _join_group(table: Any, variable: str, place: str, group: ValueGroups) -> Any:
+    """The records in some group of a variable, with its number, through a small side table."""
     import ibis
     import pyarrow as pa
 
@@ -220,12 +210,6 @@ def value_facts_query(data: UnitRecords, of: Magnitude) -> Any:
         owned=ibis.ifelse(has_owner, one, none).count(),
         lowest=ibis.ifelse(is_finite, value, ibis.null("float64")).min(),
     )
-
-
-def value_facts(answer: Any) -> ValueFacts:
-    """The facts from the answer to `value_facts_query`."""
-    records, finite, owned, lowest = (column[0].as_py() for column in answer.columns)
-    return ValueFacts(records, finite, owned, 0.0 if lowest is None else float(lowest))
 
 
 def _numbers(table: Any, of: Magnitude) -> Any:

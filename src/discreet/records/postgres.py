@@ -1,27 +1,25 @@
-"""PostgreSQL: how to reach it, and what passes over the border as `COPY`."""
+"""PostgreSQL: how to reach it, and what passes in both directions as `COPY`."""
 
 from __future__ import annotations
 
 import io
 import re
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import EngineError, MissingDependencyError, ParameterError
 from discreet.records.connection import (
     Connection,
-    Keyed,
+    GiveKeys,
     engine_function,
     in_short,
-    split_schema,
     without_unsigned,
 )
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
 
 _AT_ONCE = 100_000  # ids that are read, given keys and written together
 _BLOCK = 1 << 24
@@ -35,8 +33,6 @@ AND n.nspname NOT IN ('pg_catalog', 'information_schema')
 AND (n.nspname !~ '^pg_' OR pg_table_is_visible(c.oid))
 ORDER BY 3 DESC, 1, 2
 """
-
-
 # Blanks at the end of char(n) mean nothing; citext and some collations take `a` and `A` for one.
 _INEXACT = """
 SELECT a.attname
@@ -55,26 +51,28 @@ def connect(address: str) -> tuple[Any, str, str | None]:
     What the address leaves out comes from libpq's usual places: the variables PGHOST, PGUSER,
     PGPASSWORD, PGSERVICE and their kin, the password file and the service file.
     """
-    psycopg = _driver()
-    parts = _parts(address)
-    database, _, table = str(parts.pop("dbname", "")).partition("/")
-    shown = _shown(parts, database)
-    chosen = {**parts, "dbname": database} if database else parts
-    try:
-        connection = psycopg.connect(**chosen, autocommit=True)
-    except psycopg.Error as error:
-        said = in_short(str(error).splitlines())
-        raise EngineError(f"{shown} cannot be reached: {said}") from None  # a cause has arguments
-    return _backend(connection), shown, table or None
-
-
-def _driver() -> Any:
     try:
         import pandas  # noqa: F401  # Ibis needs it to speak to PostgreSQL
         import psycopg
     except ImportError as error:
         raise MissingDependencyError("reading PostgreSQL", "psycopg", "postgres") from error
-    return psycopg
+    import ibis
+
+    parts = _parts(address)
+    database, _, table = str(parts.pop("dbname", "")).partition("/")
+    user, host, port = (parts.get(part, "") for part in ("user", "host", "port"))
+    place = f"{user}{'@' if user else ''}{host}{':' if port else ''}{port}"
+    origin = f"postgresql://{place}/{database}"  # without a password
+    chosen = {**parts, "dbname": database} if database else parts
+    try:
+        connection = psycopg.connect(**chosen, autocommit=True)
+    except psycopg.Error as error:
+        said = in_short(str(error).splitlines())
+        # The cause would quote the arguments of the call, a password among them.
+        raise EngineError(f"{origin} cannot be reached: {said}") from None
+    backend = ibis.postgres.from_connection(connection)
+    weakref.finalize(backend, connection.close)  # when nobody needs the back end any more
+    return backend, origin, table or None
 
 
 def _parts(address: str) -> dict[str, Any]:
@@ -95,23 +93,7 @@ def _parts(address: str) -> dict[str, Any]:
     return parts
 
 
-def _shown(parts: dict[str, Any], database: str) -> str:
-    """An address without a password."""
-    user, host, port = (parts.get(part, "") for part in ("user", "host", "port"))
-    place = f"{user}{'@' if user else ''}{host}{':' if port else ''}{port}"
-    return f"postgresql://{place}/{database}"
-
-
-def _backend(connection: Any) -> Any:
-    """An Ibis back end that closes its connection when nobody needs it any more."""
-    import ibis
-
-    backend = ibis.postgres.from_connection(connection)
-    weakref.finalize(backend, connection.close)
-    return backend
-
-
-class PostgresBorder(Connection):
+class PostgresConnection(Connection):
     """Cells come, and keys go, as `COPY`: whole columns at once, and no values in the query log."""
 
     def answer(self, query: Any) -> pa.Table:
@@ -167,7 +149,11 @@ class PostgresBorder(Connection):
         wanted = {"name": source.name, "schema": source.namespace.database}
         with self.backend.con.transaction():
             inexact = [name for (name,) in self.backend.con.execute(_INEXACT, wanted)]
-        return table.mutate(**{name: _plain_text(table[name]) for name in inexact})
+        # A text that has gone through bytes has lost its column's idea of equality.
+        to_bytes = engine_function("convert_to", (str, str), bytes)
+        to_text = engine_function("convert_from", (bytes, str), str)
+        plain = {name: to_text(to_bytes(table[name], "UTF8"), "UTF8") for name in inexact}
+        return table.mutate(**plain)
 
     def digest(self, text: Any) -> Any:
         """The SHA-256 of a text, in hexadecimal digits."""
@@ -180,14 +166,13 @@ class PostgresBorder(Connection):
         """A frame as a temporary table, dropped when the connection closes."""
         from ibis.util import gen_name
 
-        return self._filled((gen_name("discreet"),), frame, is_temporary=True)
+        return self._create((gen_name("discreet"),), frame, is_temporary=True)
 
     def store(self, name: str, frame: pa.Table) -> Any:
         """A frame as a new table."""
-        schema, table = split_schema(name)
-        return self._filled((table,) if schema is None else (schema, table), frame)
+        return self._create(tuple(name.split(".", 1)), frame)
 
-    def _filled(self, place: tuple[str, ...], frame: pa.Table, is_temporary: bool = False) -> Any:
+    def _create(self, place: tuple[str, ...], frame: pa.Table, is_temporary: bool = False) -> Any:
         import ibis
 
         plain = without_unsigned(frame)
@@ -207,13 +192,14 @@ class PostgresBorder(Connection):
             for part in content:
                 copy.write(part)
 
-    def store_keys(self, name: str, side: Any, keyed: Keyed) -> Any:
+    def store_keys(self, name: str, side: Any, give_keys: GiveKeys) -> Any:
         """A new table of ids and their keys, batch by batch in one transaction."""
+        import pyarrow as pa
         from psycopg import sql
 
-        schema, table = split_schema(name)
-        place = (table,) if schema is None else (schema, table)
+        place = tuple(name.split(".", 1))
         ids = side.select(side[0])
+        to_id: Callable[[Any], Any] = str if ids[0].type().is_uuid() else lambda value: value
         connection = self.backend.con
         with connection.transaction():
             like = sql.SQL(self.backend.compile(side))
@@ -221,11 +207,11 @@ class PostgresBorder(Connection):
             with connection.cursor(name="discreet_ids") as reader:
                 reader.execute(self.backend.compile(ids))
                 while rows := reader.fetchmany(_AT_ONCE):
-                    self._copy(place, _csv(keyed(_values(rows, ids[0].type()))))
+                    self._copy(place, _csv(give_keys(pa.array([to_id(row[0]) for row in rows]))))
             column = sql.Identifier(ids.columns[0])
             connection.execute(_statement("ALTER TABLE {} ADD PRIMARY KEY ({})", place, column))
             connection.execute(_statement("ANALYZE {}", place))
-        return self._expression(schema, table)
+        return self._expression(place[0] if len(place) > 1 else None, place[-1])
 
 
 def _statement(text: str, place: tuple[str, ...], *more: Any) -> Any:
@@ -235,26 +221,16 @@ def _statement(text: str, place: tuple[str, ...], *more: Any) -> Any:
     return sql.SQL(text).format(sql.Identifier(*place), *more)
 
 
-def _values(rows: list[tuple[Any]], kind: Any) -> pa.Array:
-    """The first column of some rows."""
-    import pyarrow as pa
-
-    return pa.array([str(value) if kind.is_uuid() else value for (value,) in rows])
-
-
-def _plain_text(column: Any) -> Any:
-    """A text that has gone through bytes, and has lost its column's idea of equality."""
-    to_bytes = engine_function("convert_to", (str, str), bytes)
-    to_text = engine_function("convert_from", (bytes, str), str)
-    return to_text(to_bytes(column, "UTF8"), "UTF8")
-
-
 def _read(content: bytes, schema: Any) -> pa.Table:
     """What `COPY` wrote, in the types of the schema; what Arrow does not know stays text."""
     import pyarrow as pa
     import pyarrow.csv as csv
 
-    types = {name: _arrow_type(kind) for name, kind in schema.items()}
+    types = {}
+    for name, kind in schema.items():
+        is_bare = kind.is_decimal() and kind.precision is None
+        known = kind.is_numeric() or kind.is_boolean() or kind.is_date() or kind.is_timestamp()
+        types[name] = kind.to_pyarrow() if known and not is_bare else pa.string()
     if not content:
         return pa.table({name: pa.array([], kind) for name, kind in types.items()})
     found = csv.read_csv(
@@ -272,24 +248,12 @@ def _read(content: bytes, schema: Any) -> pa.Table:
     )
     for place, (name, kind) in enumerate(schema.items()):
         if kind.is_decimal() and kind.precision is None:
-            found = found.set_column(place, name, _decimals(found.column(place)))
+            texts = found.column(place).to_pylist()
+            values = [None if text is None else Decimal(text) for text in texts]
+            known = any(value is not None for value in values)  # else Arrow cannot infer a type
+            column = pa.array(values) if known else pa.nulls(len(values))
+            found = found.set_column(place, name, column)
     return found
-
-
-def _arrow_type(kind: Any) -> pa.DataType:
-    import pyarrow as pa
-
-    is_bare = kind.is_decimal() and kind.precision is None
-    known = kind.is_numeric() or kind.is_boolean() or kind.is_date() or kind.is_timestamp()
-    return kind.to_pyarrow() if known and not is_bare else pa.string()
-
-
-def _decimals(column: Any) -> pa.Array:
-    """Numbers of any precision."""
-    import pyarrow as pa
-
-    values = [None if text is None else Decimal(text) for text in column.to_pylist()]
-    return pa.array(values) if any(v is not None for v in values) else pa.nulls(len(values))
 
 
 def _csv(frame: pa.Table) -> Iterable[bytes]:

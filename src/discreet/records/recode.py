@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -13,7 +14,9 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, ParameterError, UnknownNameError
 from discreet.frames import fresh_name
 
-_EXACT = 2.0**53
+_EXACT = 2.0**53  # beyond it not every whole number is a float
+Trees = tuple[Hierarchy, ...]
+Rules = tuple[Mapping[str, Any], ...]
 
 
 @dataclass(frozen=True)
@@ -53,23 +56,18 @@ def cut(points: Sequence[float], labels: Sequence[str] | None = None) -> Cut:
     >>> cut([0, 15, 25, 65]).labels
     ('0-14', '15-24', '25-64', '65+')
     """
-    ends = tuple(points)
-    return Cut(ends, tuple(labels) if labels is not None else _labels(ends))
-
-
-def _labels(points: tuple[float, ...]) -> tuple[str, ...]:
-    is_whole = all(float(p).is_integer() for p in points)
-    pairs = zip(points, points[1:], strict=False)
-    return (*(_label(low, high, is_whole) for low, high in pairs), f"{canonical(points[-1])}+")
-
-
-def _label(low: float, high: float, is_whole: bool) -> str:
-    if not is_whole:
-        return f"{canonical(low)} to <{canonical(high)}"
-    return canonical(low) if high == low + 1 else f"{canonical(low)}-{canonical(high - 1)}"
-
-
-Trees = tuple[Hierarchy, ...]
+    points = tuple(points)
+    if labels is not None:
+        return Cut(points, tuple(labels))
+    made = []
+    for low, high in itertools.pairwise(points):
+        if not all(float(point).is_integer() for point in points):
+            made.append(f"{canonical(low)} to <{canonical(high)}")
+        elif high == low + 1:
+            made.append(canonical(low))
+        else:
+            made.append(f"{canonical(low)}-{canonical(high - 1)}")
+    return Cut(points, (*made, f"{canonical(points[-1])}+"))
 
 
 @dataclass(frozen=True)
@@ -117,8 +115,10 @@ def _by_level(table: Any, variable: str, level: str, trees: Trees) -> Recoded:
         raise UnknownNameError(f"level of variable {variable!r}", level, known)
     up = tree.ancestor_at(tree.level(level))
     kind = table[variable].type()
-    possible = {old: new for old, new in up.items() if old != new and typed(old, kind) is not None}
-    recoded = substituted(table, variable, possible, None)
+    possible = {
+        old: new for old, new in up.items() if old != new and value_of_code(old, kind) is not None
+    }
+    recoded = substitute(table, variable, possible, None)
     return Recoded(recoded, (tree.grouped(level),), Moves(up))
 
 
@@ -129,19 +129,17 @@ def _by_mapping(
     rest = None if default is None else canonical(default)
     kind = table[variable].type()
     for code in new_codes:
-        if code != MISSING and typed(code, kind) is None:
+        if code != MISSING and value_of_code(code, kind) is None:
             raise CodeError(
                 f"code {code!r} cannot occur in column {variable!r}, which holds {kind}."
             )
     results = {*new_codes.values(), *([] if rest is None else [rest])} - {MISSING}
     keeps_trees = bool(trees) and results <= set(trees[0].leaves)
-    recoded = substituted(table, variable, new_codes, rest)
+    recoded = substitute(table, variable, new_codes, rest)
     return Recoded(recoded, trees if keeps_trees else (), Moves(new_codes, rest))
 
 
-def substituted(
-    table: Any, variable: str, new_codes: Mapping[str, str], default: str | None
-) -> Any:
+def substitute(table: Any, variable: str, new_codes: Mapping[str, str], default: str | None) -> Any:
     """The records with codes replaced through a small side table.
 
     A join costs the same for two codes and for ten thousand, unlike a chain of conditions.
@@ -151,23 +149,19 @@ def substituted(
 
     kind = table[variable].type()
     old, new = (fresh_name(name, table.columns) for name in ("old_code", "new_code"))
-    pairs = [(typed(code, kind), text) for code, text in new_codes.items() if code != MISSING]
+    pairs = [
+        (value_of_code(code, kind), text) for code, text in new_codes.items() if code != MISSING
+    ]
     values = pa.array([value for value, _ in pairs], kind.to_pyarrow())
     texts = pa.array([None if text == MISSING else text for _, text in pairs], pa.string())
     side = ibis.memtable(pa.table({old: values, new: texts}))
     joined = table.left_join(side, table[variable] == side[old])
-    rest = _rest(joined[variable], new_codes.get(MISSING), default)
+    column, missing = joined[variable], new_codes.get(MISSING, MISSING)
+    kept = text_of(column) if default is None else ibis.literal(default)
+    for_missing = ibis.null(str) if missing == MISSING else ibis.literal(missing)
+    rest = ibis.ifelse(is_missing(column), for_missing, kept)
     changed = ibis.ifelse(joined[old].notnull(), joined[new], rest)
     return joined.mutate(**{variable: changed}).drop(old, new)
-
-
-def _rest(column: Any, for_missing: str | None, default: str | None) -> Any:
-    """The codes of values that are not listed: kept, or all one; missing ones stay missing."""
-    import ibis
-
-    missing = ibis.null(str) if for_missing in (None, MISSING) else ibis.literal(for_missing)
-    kept = text_of(column) if default is None else ibis.literal(default)
-    return ibis.ifelse(is_missing(column), missing, kept)
 
 
 def is_missing(column: Any) -> Any:
@@ -197,7 +191,7 @@ def text_of(column: Any) -> Any:
     )
 
 
-def typed(code: str, kind: Any) -> Any:
+def value_of_code(code: str, kind: Any) -> Any:
     """The value of the column's type that has this code; None when there is none."""
     readers: dict[str, Callable[[str], Any]] = {
         "is_string": str,
@@ -215,11 +209,8 @@ def typed(code: str, kind: Any) -> Any:
         value = reader(code)
     except (ValueError, InvalidOperation):
         return None
-    return value if canonical(value) == code and _fits(value, kind) else None
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    return not kind.is_integer() or kind.bounds.lower <= value <= kind.bounds.upper
+    fits = not kind.is_integer() or kind.bounds.lower <= value <= kind.bounds.upper
+    return value if fits and canonical(value) == code else None
 
 
 def cut_column(column: Any, change: Cut) -> Any:
@@ -237,32 +228,23 @@ def cut_column(column: Any, change: Cut) -> Any:
     return ibis.cases(*branches, else_=change.labels[-1])
 
 
-Rules = tuple[Mapping[str, Any], ...]
-
-
 def moved_rules(rules: Rules, variable: str, moves: Moves | None, trees: Trees) -> Rules:
     """Structural zeros after a recode: a new code is impossible when all that went into it was.
 
-    Args:
-      rules: Impossible combinations, as {variable: codes}.
-      variable: The recoded variable.
-      moves: Where its codes went; `None` when that is not known, and rules on it are dropped.
-      trees: The variable's hierarchies before the recode.
+    Rules on a variable are dropped when it is not known where its codes went. The trees are those
+    from before the recode.
     """
-    moved = (_moved(rule, variable, moves, trees) if variable in rule else rule for rule in rules)
-    return tuple(rule for rule in moved if rule is not None)
-
-
-def _moved(
-    rule: Mapping[str, Any], variable: str, moves: Moves | None, trees: Trees
-) -> Mapping[str, Any] | None:
-    if moves is None:
-        return None
-    old = leaves_of(rule[variable], trees)
-    known = {*moves.new_codes, *(trees[0].leaves if trees else ())}
-    possible = {moves(code) for code in known - old} | {moves.rest}
-    codes = {moves(code) for code in old} - possible
-    return {**rule, variable: frozenset(codes)} if codes else None
+    found: list[Mapping[str, Any]] = []
+    for rule in rules:
+        if variable not in rule:
+            found.append(rule)
+        elif moves is not None:
+            old = leaves_of(rule[variable], trees)
+            known = {*moves.new_codes, *(trees[0].leaves if trees else ())}
+            possible = {moves(code) for code in known - old} | {moves.rest}
+            codes = {moves(code) for code in old} - possible
+            found += [{**rule, variable: frozenset(codes)}] if codes else []
+    return tuple(found)
 
 
 def leaves_of(codes: Any, trees: Trees) -> set[str]:

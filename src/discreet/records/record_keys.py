@@ -15,14 +15,13 @@ from discreet.errors import DataError, KeysError, UnknownNameError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import fresh_name, to_arrow
 from discreet.randomness import system_integers
-from discreet.records.backend import border, fetch, table_of
+from discreet.records.backend import connection_of, fetch, table_of
 from discreet.records.connection import TABLE_MARK, attempt
 from discreet.tables.keys import KeyConvention
 from discreet.tables.truth import Keys
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
 
 RECORD_KEY = "record_key"
 _HEADER = b"discreet.keys"
@@ -31,15 +30,10 @@ KeysOf = Callable[[Any], Whole]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RecordKeys:
-    """Keys by id.
+    """Keys by id."""
 
-    Attributes:
-      id: The column of ids, of the same name in the records and in the side table.
-      side: An Ibis table of two columns, the ids and `record_key`.
-    """
-
-    id: str
-    side: Any
+    id: str  # the column of ids, of the same name in the records and in the side table
+    side: Any  # an Ibis table of two columns, the ids and `record_key`
 
     def join(self, table: Any) -> tuple[Any, str]:
         """The records with their keys, and the name of that column; null where there is no key."""
@@ -55,17 +49,11 @@ class RecordKeys:
 
 @dataclass(frozen=True)
 class Header:
-    """What is known of keys in a side table.
-
-    Attributes:
-      convention: What the keys mean.
-      keys: Whether they stay the same in the next edition.
-      edition: The edition they were made for.
-    """
+    """What is known of keys in a side table."""
 
     convention: KeyConvention | None = None
-    keys: Keys = "given"
-    edition: str | None = None
+    keys: Keys = "given"  # whether they stay the same in the next edition
+    edition: str | None = None  # the edition they were made for
 
     def check_edition(self, edition: str) -> None:
         """Refuse keys that were made for another edition of the records alone."""
@@ -79,8 +67,8 @@ class Header:
         """The header as a Parquet file stores it."""
         rule = self.convention
         known = {"side": "confidential", "keys": self.keys, "edition": self.edition}
-        shown = None if rule is None else [rule.name, rule.modulus, rule.edge]
-        return {_HEADER: json.dumps({**known, "convention": shown}).encode()}
+        convention = None if rule is None else [rule.name, rule.modulus, rule.edge]
+        return {_HEADER: json.dumps({**known, "convention": convention}).encode()}
 
     @classmethod
     def from_json(cls, stored: bytes) -> Header:
@@ -123,39 +111,30 @@ def side_table(name: str, ids: pa.ChunkedArray, keys: Whole) -> pa.Table:
     return pa.table({name: ids, RECORD_KEY: pa.array(keys)})
 
 
-def lent(backend: Any, name: str, side: pa.Table) -> RecordKeys:
+def lend(backend: Any, name: str, side: pa.Table) -> RecordKeys:
     """Keys held by this program and lent to the engine as a table."""
-    return RecordKeys(name, attempt(lambda: border(backend).lend(side), "the keys"))
+    return RecordKeys(name, attempt(lambda: connection_of(backend).lend(side), "the keys"))
 
 
-def stored(
+def store(
     backend: Any, table: Any, name: str, target: str, keys_of: KeysOf, origin: str
 ) -> RecordKeys:
-    """Keys made here, batch by batch, and stored in a new table of the engine.
+    """Keys made here by `keys_of`, batch by batch, and stored in a new table of the engine."""
+    import ibis
 
-    Args:
-      backend: The engine that holds the records.
-      table: The records.
-      name: Their column of ids.
-      target: The new table.
-      keys_of: Gives each of some ids its key.
-      origin: What the records came from.
-    """
-    way = border(backend)
-    if attempt(lambda: way.has(target), origin):
+    connection = connection_of(backend)
+    if attempt(lambda: connection.has(target), origin):
         raise KeysError(
             f"{origin} has a table {target!r} beside it already. Keys are made once: use them with "
             f"keys='{TABLE_MARK}{target}', or store them under another name."
         )
     _check_once(backend, table, name, origin, is_complete=True)
-    import ibis
-
     side = table.select(table[name], **{RECORD_KEY: ibis.null("int64")})
 
-    def keyed(ids: Any) -> pa.Table:
+    def give_keys(ids: Any) -> pa.Table:
         return side_table(name, ids, keys_of(ids))
 
-    return RecordKeys(name, attempt(lambda: way.store_keys(target, side, keyed), origin))
+    return RecordKeys(name, attempt(lambda: connection.store_keys(target, side, give_keys), origin))
 
 
 def random_keys(n: int, rule: KeyConvention) -> Whole:
@@ -177,15 +156,12 @@ def write(path: str | Path, side: pa.Table, header: Header) -> Path:
 
 
 def read(backend: Any, source: Any, name: str | None) -> tuple[RecordKeys, Header]:
-    """A side table from a file, the records' database or a frame, checked; and its header.
+    """A side table, checked, and its header.
 
-    Args:
-      backend: The engine that holds the records.
-      source: Two columns: ids, and keys under the name `record_key`. A Parquet file, `"::table"`
-        for a table beside the records, a frame, or an Ibis table.
-      name: The column of ids; by default the one beside the keys.
+    The source is a Parquet file, `"::table"` for a table beside the records, a frame, or an Ibis
+    table, with two columns: ids, and keys under the name `record_key`.
     """
-    side, header = _opened(backend, source)
+    side, header = _open(backend, source)
     name = name or next(c for c in side.columns if c != RECORD_KEY)
     for column in (name, RECORD_KEY):
         if column not in side.columns:
@@ -199,15 +175,12 @@ def check_match(backend: Any, table: Any, keys: RecordKeys, origin: str) -> None
     if keys.id not in table.columns:
         raise UnknownNameError("id column", keys.id, table.columns)
     here, there = table[keys.id].type(), keys.side[keys.id].type()
-    if _is_text(here) != _is_text(there):
+    is_text = [kind.is_string() or kind.is_uuid() for kind in (here, there)]
+    if is_text[0] != is_text[1]:
         raise KeysError(
             f"id {keys.id!r} holds {here} in the records but {there} in the side table of keys."
         )
     _check_once(backend, table, keys.id, origin)
-
-
-def _is_text(kind: Any) -> bool:
-    return bool(kind.is_string() or kind.is_uuid())
 
 
 def _check_once(
@@ -229,13 +202,13 @@ def _check_once(
         raise _duplicates(name, records - ids, where)
 
 
-def _opened(backend: Any, source: Any) -> tuple[Any, Header]:
+def _open(backend: Any, source: Any) -> tuple[Any, Header]:
     import ibis
 
     if isinstance(source, ibis.expr.types.Table):
         return source, Header()
     if not isinstance(source, (str, Path)):
-        return border(backend).lend(to_arrow(source)), Header()
+        return connection_of(backend).lend(to_arrow(source)), Header()
     if str(source).startswith(TABLE_MARK):
         name = str(source).removeprefix(TABLE_MARK)
         return table_of(backend, name, "the records' database")[0], Header()
@@ -244,7 +217,7 @@ def _opened(backend: Any, source: Any) -> tuple[Any, Header]:
         return attempt(lambda: backend.read_parquet(str(source)), str(source)), header
     import pyarrow.parquet as pq
 
-    return border(backend).lend(pq.read_table(source)), header
+    return connection_of(backend).lend(pq.read_table(source)), header
 
 
 def header_of(path: Path) -> Header:

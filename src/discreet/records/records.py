@@ -94,7 +94,7 @@ class UnitRecords:
         """Whether the records have keys."""
         return self.key is not None or self.record_keys is not None
 
-    def keyed(self) -> tuple[Any, str | None]:
+    def join_keys(self) -> tuple[Any, str | None]:
         """The records as a query, with the name of their key column if they have keys."""
         if self.record_keys is None:
             return self.table, self.key
@@ -134,7 +134,9 @@ class UnitRecords:
         self._check_id(id)
         given = {"weight": weight, "key": key, "id": id}
         changes: dict[str, Any] = {role: c for role, c in given.items() if c is not None}
-        bounds = changed_bounds(self.data_set.bounds, weight_bound, person, max_records)
+        limits = {"weight": weight_bound, "person": person, "max_records": max_records}
+        given_limits: dict[str, Any] = {k: v for k, v in limits.items() if v is not None}
+        bounds = replace(self.data_set.bounds, **given_limits)
         check_bounds(bounds, weight or self.weight, id or self.id)
         changes["data_set"] = replace(self.data_set, bounds=bounds)
         if key is not None or convention is not None:
@@ -159,7 +161,7 @@ class UnitRecords:
                 f"the record keys were made for edition {self.data_set.edition!r}; name edition "
                 f"{edition!r} first and make the keys then, `people.named(…).with_keys(…)`."
             )
-        return replace(self, data_set=data_set)._registered()
+        return replace(self, data_set=data_set)._enter_edition()
 
     def with_ledger(self, ledger: Any) -> Self:
         """The records with the custodian's ledger, in which their edition is entered.
@@ -174,7 +176,7 @@ class UnitRecords:
           LedgerError: The edition was entered with other records or keys, or is too near to an
             earlier one.
         """
-        return replace(self, ledger=ledger)._registered()
+        return replace(self, ledger=ledger)._enter_edition()
 
     def _check_id(self, id: str | None) -> None:
         """A ledger knows the records by their ids, so these are named before it is attached."""
@@ -184,7 +186,7 @@ class UnitRecords:
                 f"`dc.open(…, id={id!r}, ledger=…)`."
             )
 
-    def _registered(self) -> Self:
+    def _enter_edition(self) -> Self:
         """The same records, known to their ledger if they have one."""
         if self.ledger is not None:
             mark = None if self.secret is None else self.secret.mark
@@ -212,7 +214,33 @@ class UnitRecords:
         return replace(self, structural_zeros=(*self.structural_zeros, *several))
 
     def __repr__(self) -> str:
-        return text_of(self)
+        lines = [f"Microdata (confidential): {self.origin}"]
+        lines.append(f"  data set {self.data_set.name!r}, edition {self.data_set.edition!r}")
+        width = max(map(len, self.columns), default=0)
+        for name, kind in self.table.schema().items():
+            type_name = str(kind.copy(nullable=True))
+            lines.append(f"  {name:<{width}}  {type_name:<9} {self._role_of(name)}".rstrip())
+        if self.record_keys is not None:
+            lines.append(f"  record keys in a side table, by {self.record_keys.id}")
+        if self.has_keys:
+            lines.append(f"  keys: {self.data_set.keys}, convention {self.convention.name}")
+        if self.structural_zeros:
+            lines.append(f"  {len(self.structural_zeros)} rules on structural zeros")
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _role_of(self, name: str) -> str:
+        bounds = self.data_set.bounds
+        most = "" if bounds.weight is None else f", at most {bounds.weight:g}"
+        roles = {
+            self.id: "id",
+            self.key: "record key",
+            self.weight: f"weight{most}",
+            self.person: f"person, at most {bounds.max_records} records",
+        }
+        trees = self.hierarchies.get(name, ())
+        levels = (f"{len(t.leaves)} codes in {t.depth} levels" for t in trees)
+        return roles[name] if name in roles else "; ".join(levels)
 
 
 def check_spelling(columns: Sequence[str]) -> None:
@@ -224,15 +252,6 @@ def check_spelling(columns: Sequence[str]) -> None:
             raise DataError(
                 f"columns {other!r} and {name!r} differ by upper and lower case only; rename one."
             )
-
-
-def changed_bounds(
-    bounds: Bounds, weight: float | None, person: str | None, max_records: int | None
-) -> Bounds:
-    """Bounds with what is given; what is left out stays as it is."""
-    given = {"weight": weight, "person": person, "max_records": max_records}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(bounds, **changes)
 
 
 def check_bounds(bounds: Bounds, weight: str | None, id: str | None) -> None:
@@ -253,36 +272,3 @@ def check_bounds(bounds: Bounds, weight: str | None, id: str | None) -> None:
             "person= needs ids that tell the records of one person apart, so that the same ones "
             "are counted every time: name another column with id=."
         )
-
-
-def text_of(data: UnitRecords) -> str:
-    """The columns of some records, with types and roles."""
-    lines = [f"Microdata (confidential): {data.origin}"]
-    lines.append(f"  data set {data.data_set.name!r}, edition {data.data_set.edition!r}")
-    width = max(map(len, data.columns), default=0)
-    for name, kind in data.table.schema().items():
-        type_name = str(kind.copy(nullable=True))
-        lines.append(f"  {name:<{width}}  {type_name:<9} {_role(data, name)}".rstrip())
-    if data.record_keys is not None:
-        lines.append(f"  record keys in a side table, by {data.record_keys.id}")
-    if data.has_keys:
-        lines.append(f"  keys: {data.data_set.keys}, convention {data.convention.name}")
-    if data.structural_zeros:
-        lines.append(f"  {len(data.structural_zeros)} rules on structural zeros")
-    lines += [f"  note: {note}" for note in data.notes]
-    return "\n".join(lines)
-
-
-def _role(data: UnitRecords, name: str) -> str:
-    bounds = data.data_set.bounds
-    most = "" if bounds.weight is None else f", at most {bounds.weight:g}"
-    roles = {
-        data.id: "id",
-        data.key: "record key",
-        data.weight: f"weight{most}",
-        data.person: f"person, at most {bounds.max_records} records",
-    }
-    if name in roles:
-        return roles[name]
-    trees = data.hierarchies.get(name, ())
-    return "; ".join(f"{len(t.leaves)} codes in {t.depth} levels" for t in trees)

@@ -25,12 +25,7 @@ _DIGEST_BYTES = 8
 _SEED_BYTES = 32
 _LONGEST = 65
 _FORMAT = re.compile(rb"([0-9a-f]{64})\n?")
-_LOOKS = (
-    "A secret is 64 hexadecimal digits in lower case, with at most one newline after them; make "
-    "one with `Secret.from_file(path, create=True)`."
-)
 _DEMO = b"discreet demo data: this secret is public and protects nobody"
-_OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
 class Secret:
@@ -124,8 +119,8 @@ class Secret:
             state = _of_domain(self._keys, b"discreet record key")
         else:
             state = _of_domain(self._keys, b"discreet record key of an edition")
-            state.update(_prefixed(edition))
-        return _reduced(_words(state, _id_texts(ids)), convention(rule))
+            state.update(_with_length(edition))
+        return _to_range(_words(state, _id_texts(ids)), convention(rule))
 
     def zero_key(self, cells: Sequence[Cell], rule: str | KeyConvention = "discreet") -> Whole:
         """The key of each cell, from its definition alone: its codes, totals left out.
@@ -133,7 +128,7 @@ class Secret:
         Used for cells without records, whose sum of record keys says nothing.
         """
         state = _of_domain(self._keys, b"discreet zero cell key")
-        return _reduced(_words(state, map(definition, cells)), convention(rule))
+        return _to_range(_words(state, map(definition, cells)), convention(rule))
 
     def mixed(self, keys: Whole, purpose: str) -> Whole:
         """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes.
@@ -146,7 +141,7 @@ class Secret:
         """
         distinct, place = np.unique(np.asarray(keys, dtype=np.int64), return_inverse=True)
         state = _of_domain(self._keys, b"discreet cell noise")
-        state.update(_prefixed(purpose))
+        state.update(_with_length(purpose))
         words = _words(state, distinct.astype(">i8").view("V8").tolist())
         mixed: Whole = (words >> np.uint64(32)).astype(np.int64)[place]
         return mixed
@@ -174,10 +169,10 @@ class Secret:
 def definition(cell: Cell) -> bytes:
     """A cell's codes as bytes that no other cell has: sorted pairs, each text after its length."""
     pairs = sorted(cell.items())
-    return b"".join(_prefixed(text) for pair in pairs for text in pair)
+    return b"".join(_with_length(text) for pair in pairs for text in pair)
 
 
-def _prefixed(text: str) -> bytes:
+def _with_length(text: str) -> bytes:
     """A text after its length."""
     content = text.encode("utf-8", "surrogatepass")
     return len(content).to_bytes(8, "big") + content
@@ -195,18 +190,15 @@ def _of_domain(keyed: Any, domain: bytes) -> Any:
 
 def _words(state: Any, texts: Iterable[bytes]) -> Unsigned64:
     """The keyed hash of each text, 64 bits."""
-    fresh = state.copy
-
-    def digest(text: bytes) -> bytes:
-        one = fresh()
+    digests = []
+    for text in texts:
+        one = state.copy()
         one.update(text)
-        done: bytes = one.digest()
-        return done
-
-    return np.frombuffer(b"".join(map(digest, texts)), dtype=">u8").astype(np.uint64)
+        digests.append(one.digest())
+    return np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
 
 
-def _reduced(words: Unsigned64, rule: KeyConvention) -> Whole:
+def _to_range(words: Unsigned64, rule: KeyConvention) -> Whole:
     return (words % np.uint64(rule.modulus)).astype(np.int64)
 
 
@@ -216,11 +208,13 @@ def _id_texts(ids: Any) -> Iterable[bytes]:
 
     if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
         ids = pa.array(ids)
-    in_arrow = isinstance(ids, (pa.Array, pa.ChunkedArray))
-    if in_arrow and _is_plain(ids.type) and not ids.null_count:
+    if not isinstance(ids, (pa.Array, pa.ChunkedArray)):
+        return map(_id_text, ids)
+    is_whole, is_text = pa.types.is_integer(ids.type), ids.type in (pa.string(), pa.large_string())
+    if (is_whole or is_text) and not ids.null_count:
         texts: list[bytes] = ids.cast(pa.string()).cast(pa.binary()).to_pylist()
         return texts
-    return map(_id_text, ids.to_pylist() if in_arrow else ids)
+    return map(_id_text, ids.to_pylist())
 
 
 def _id_text(value: object) -> bytes:
@@ -230,19 +224,15 @@ def _id_text(value: object) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _is_plain(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_integer(kind) or pa.types.is_string(kind) or pa.types.is_large_string(kind)
-    )
-
-
 def _digits(content: bytes, origin: str) -> bytes:
     """What a secret file holds, or a clear error that does not quote it."""
     found = _FORMAT.fullmatch(content)
     if found is None:
-        raise KeysError(f"{origin} does not hold a secret. {_LOOKS}")
+        raise KeysError(
+            f"{origin} does not hold a secret. A secret is 64 hexadecimal digits in lower case, "
+            "with at most one newline after them; make one with `Secret.from_file(path, "
+            "create=True)`."
+        )
     return found[1]
 
 
@@ -270,7 +260,7 @@ def _read_private(path: Path) -> bytes:
         with path.open("rb") as file:
             found = _digits(file.read(_LONGEST + 1), f"file {path}")
             mode = os.fstat(file.fileno()).st_mode
-            if mode & _OTHERS:
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
                 raise KeysError(
                     f"secret file {path} has permissions {stat.S_IMODE(mode):o}: others can reach "
                     f"it. Change them with `chmod 600 {path}`."

@@ -16,7 +16,7 @@ from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import fresh_name, to_arrow, without_values
 from discreet.records import connection as urls
 from discreet.records import spark
-from discreet.records.backend import border, duckdb, fetch, table_of
+from discreet.records.backend import connection_of, duckdb, fetch, table_of
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import attempt
 from discreet.records.expressions import sketch_of
@@ -30,6 +30,7 @@ from discreet.tables.truth import UNNAMED, DataSet
 
 TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 DATABASE = (".duckdb", ".ddb", ".db")
+_BATCH = 500_000  # records that are given keys and written together
 
 
 class Found(NamedTuple):
@@ -41,41 +42,21 @@ class Found(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def has_decimals(trees: Sequence[Hierarchy]) -> bool:
-    """Whether a code list tells `47.0` from `47`."""
-    return any(leaf.endswith((".0", ",0")) for tree in trees for leaf in tree.leaves)
-
-
-def keyed_source(
-    found: Found, path: str | Path, others: Any, rule: KeyConvention
-) -> tuple[Found, str | None, KeyConvention]:
-    """A copy of the records with keys, the name of their column, and what they mean."""
-    if others is not None:
-        raise ParameterError("random_keys= draws keys, but the records have some: key= or keys=.")
-    raw = UnitRecords(found.records, found.backend, found.origin, convention=rule)
-    copy = with_keys_in_copy(raw, path)
-    return found._replace(records=copy.table, backend=copy.backend), copy.key, copy.convention
-
-
 def name_of(source: Any, origin: str) -> str:
     """A name for the data set: that of the table or file."""
     _, mark, table = origin.rpartition(urls.TABLE_MARK)
     if mark:
         return table
     if _is_ibis(source):
-        return _table_name(source)
+        import ibis.expr.operations as ops
+
+        node = source.op()
+        return str(node.name) if isinstance(node, ops.DatabaseTable) else UNNAMED
     if not isinstance(source, (str, Path)) or glob.has_magic(str(source)):
         return UNNAMED
     file = Path(source).name
     ending = next((e for e in (*PARQUET, *TEXT) if file.lower().endswith(e)), "")
     return file[: len(file) - len(ending)] or UNNAMED
-
-
-def _table_name(table: Any) -> str:
-    import ibis.expr.operations as ops
-
-    source = table.op()
-    return str(source.name) if isinstance(source, ops.DatabaseTable) else UNNAMED
 
 
 def code_lists_of(codes: str | Path | CodeLists, others: HierarchiesLike) -> CodeLists:
@@ -93,15 +74,19 @@ def code_lists_of(codes: str | Path | CodeLists, others: HierarchiesLike) -> Cod
 def find_source(source: Any, table: str | None, form: TextForm) -> Found:
     """The records, wherever they are."""
     if isinstance(source, (str, Path)):
-        return _named(str(source), table, form)
+        return _find_by_name(str(source), table, form)
     _check_plain(form)
-    if _is_session(source) or _is_spark_frame(source):
-        return _spark(source, table)
+    if _is_of_spark(source) and hasattr(source, "createDataFrame"):
+        return _table(spark.backend_of(source), table, "the Spark session")
+    if _is_of_spark(source) and hasattr(source, "createOrReplaceTempView"):
+        if table is not None:
+            raise ParameterError("table= goes with a Spark session, not with a frame.")
+        return Found(*spark.view_of(source), "a Spark frame")
     if table is not None:
         raise ParameterError("table= goes with a database: a DuckDB file, PostgreSQL or Spark.")
     if _is_ibis(source):
         backend = source.get_backend()
-        exact = attempt(lambda: border(backend).exact(source), "the Ibis table")
+        exact = attempt(lambda: connection_of(backend).exact(source), "the Ibis table")
         return Found(exact, backend, "the Ibis table")
     return _frame(source)
 
@@ -117,7 +102,7 @@ def declared_categories(source: Any) -> Hierarchies:
     return {} if is_elsewhere else frame_hierarchies(source)
 
 
-def _named(source: str, table: str | None, form: TextForm) -> Found:
+def _find_by_name(source: str, table: str | None, form: TextForm) -> Found:
     """A file, or a server with an address."""
     place, named = urls.split_table(source)
     scheme = urls.scheme_of(place)
@@ -131,23 +116,6 @@ def _named(source: str, table: str | None, form: TextForm) -> Found:
 def _table(backend: Any, name: str | None, origin: str) -> Found:
     records, name = table_of(backend, name, origin)
     return Found(records, backend, f"{origin}{urls.TABLE_MARK}{name}")
-
-
-def _spark(source: Any, table: str | None) -> Found:
-    """A session with a table, or a frame."""
-    if _is_session(source):
-        return _table(spark.backend_of(source), table, "the Spark session")
-    if table is not None:
-        raise ParameterError("table= goes with a Spark session, not with a frame.")
-    return Found(*spark.view_of(source), "a Spark frame")
-
-
-def _is_session(source: Any) -> bool:
-    return _is_of_spark(source) and hasattr(source, "createDataFrame")
-
-
-def _is_spark_frame(source: Any) -> bool:
-    return _is_of_spark(source) and hasattr(source, "createOrReplaceTempView")
 
 
 def _is_of_spark(source: Any) -> bool:
@@ -183,7 +151,9 @@ def _file(path: str, table: str | None, form: TextForm) -> Found:
         return Found(records, backend, path, notes)
     _check_plain(form)
     if table is not None or path.lower().endswith(DATABASE):
-        return _database(path, table)
+        if not Path(path).is_file():
+            raise DataError(f"there is no file {path}.")
+        return _table(attempt(lambda: duckdb(path), path), table, path)
     if path.lower().endswith(PARQUET) or Path(path).is_dir():
         return Found(attempt(lambda: backend.read_parquet(_existing(path)), path), backend, path)
     raise ParameterError(
@@ -204,10 +174,9 @@ def _existing(path: str) -> str:
     return path
 
 
-def _database(path: str, table: str | None) -> Found:
-    if not Path(path).is_file():
-        raise DataError(f"there is no file {path}.")
-    return _table(attempt(lambda: duckdb(path), path), table, path)
+def has_decimals(trees: Sequence[Hierarchy]) -> bool:
+    """Whether a code list tells `47.0` from `47`."""
+    return any(leaf.endswith((".0", ",0")) for tree in trees for leaf in tree.leaves)
 
 
 def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> UnitRecords:
@@ -224,7 +193,15 @@ def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> Un
     )
 
 
-_BATCH = 500_000
+def keyed_source(
+    found: Found, path: str | Path, others: Any, rule: KeyConvention
+) -> tuple[Found, str | None, KeyConvention]:
+    """A copy of the records with keys, the name of their column, and what they mean."""
+    if others is not None:
+        raise ParameterError("random_keys= draws keys, but the records have some: key= or keys=.")
+    raw = UnitRecords(found.records, found.backend, found.origin, convention=rule)
+    copy = with_keys_in_copy(raw, path)
+    return found._replace(records=copy.table, backend=copy.backend), copy.key, copy.convention
 
 
 def with_keys_in_copy(data: UnitRecords, path: str | Path) -> UnitRecords:
@@ -251,8 +228,14 @@ def with_keys_in_copy(data: UnitRecords, path: str | Path) -> UnitRecords:
     table = attempt(lambda: backend.read_parquet(str(path)), str(path))
     rule = header_of(Path(path)).convention or data.convention
     copy = UnitRecords(table, backend, data.origin, key=table.columns[-1], convention=rule)
-    if is_there:
-        _check_same(data, copy, path)
+    has_columns = set(copy.columns) - {copy.key} == set(data.columns)
+    if is_there and not (
+        has_columns and np.array_equal(sketch_of(data).rows, sketch_of(copy).rows)
+    ):
+        raise KeysError(
+            f"{path} holds other records than {data.origin}, or they were opened with other "
+            "options. Records that changed are a new edition: draw its keys into a new file."
+        )
     return copy
 
 
@@ -271,23 +254,7 @@ def _write(data: UnitRecords, path: str | Path) -> None:
         written_whole(path, OWNER_ONLY) as temporary,
         pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
     ):
-        for batch in _each(batches, data.origin):
+        while (batch := attempt(lambda: next(batches, None), data.origin)) is not None:
             keys = pa.array(random_keys(len(batch), rule))
             columns = [*batch.columns, keys]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
-
-
-def _each(batches: Any, origin: str) -> Any:
-    while (batch := attempt(lambda: next(batches, None), origin)) is not None:
-        yield batch
-
-
-def _check_same(data: UnitRecords, copy: UnitRecords, path: str | Path) -> None:
-    """Refuse a copy of other records; both are sketched by their engines."""
-    same_columns = set(copy.columns) - {copy.key} == set(data.columns)
-    if same_columns and np.array_equal(sketch_of(data).rows, sketch_of(copy).rows):
-        return
-    raise KeysError(
-        f"{path} holds other records than {data.origin}, or they were opened with other options. "
-        "Records that changed are a new edition: draw its keys into a new file."
-    )

@@ -1,4 +1,4 @@
-"""Spark: how to reach it, and what passes over the border as Arrow."""
+"""Spark: how to reach it, and what passes in both directions as Arrow."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import EngineError, MissingDependencyError, ParameterError
 from discreet.records.connection import (
     Connection,
-    Keyed,
+    GiveKeys,
     attempt,
     engine_function,
     without_unsigned,
@@ -18,7 +18,6 @@ from discreet.records.connection import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 _AT_ONCE = 5_000_000  # ids that are read, given keys and written together
 _BINARY = "UTF8_BINARY"
 _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps what a text column was declared as
@@ -26,14 +25,6 @@ _DECLARED = "__CHAR_VARCHAR_TYPE_STRING"  # where Spark keeps what a text column
 
 def connect(address: str) -> tuple[Any, str, str | None]:
     """A back end on a cluster, its address, and the table in the address."""
-    _require()
-    head, slash, table = address.removeprefix("spark://").partition("/")
-    master = f"spark://{head}"
-    session = attempt(lambda: _session(master), master)
-    return backend_of(session), master, table if slash else None
-
-
-def _require() -> None:
     try:
         import pandas  # noqa: F401  # Ibis needs it to speak to Spark
         import pyspark  # noqa: F401
@@ -41,6 +32,10 @@ def _require() -> None:
         raise MissingDependencyError("reading Spark", "pyspark", "spark") from error
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
         raise EngineError("Spark needs Java: sudo apt-get install default-jre-headless")
+    head, slash, table = address.removeprefix("spark://").partition("/")
+    master = f"spark://{head}"
+    session = attempt(lambda: _session(master), master)
+    return backend_of(session), master, table if slash else None
 
 
 def _session(master: str) -> Any:
@@ -65,11 +60,11 @@ def backend_of(session: Any) -> Any:
 def view_of(frame: Any) -> tuple[Any, Any]:
     """A frame of Spark's as a table with its back end; its records stay in Spark."""
     backend = backend_of(frame.sparkSession)
-    way = SparkBorder(backend)
-    return attempt(lambda: way.exact(way.view(frame)), "the Spark frame"), backend
+    connection = SparkConnection(backend)
+    return attempt(lambda: connection.exact(connection.view(frame)), "the Spark frame"), backend
 
 
-class SparkBorder(Connection):
+class SparkConnection(Connection):
     """Cells come as Arrow, and keys go as Arrow."""
 
     def answer(self, query: Any) -> pa.Table:
@@ -91,7 +86,7 @@ class SparkBorder(Connection):
 
     def has(self, name: str) -> bool:
         """Whether a name can be opened; a path is looked at when it is."""
-        return "/" in name or bool(self._catalog.tableExists(_quoted(name)))
+        return "/" in name or bool(self._session.catalog.tableExists(_quote(name)))
 
     def table(self, name: str) -> Any:
         """A table of the catalogue, or Parquet files by their path."""
@@ -126,49 +121,40 @@ class SparkBorder(Connection):
 
     def store(self, name: str, frame: pa.Table) -> Any:
         """A frame as a new table of the catalogue."""
-        self._session.createDataFrame(without_unsigned(frame)).write.saveAsTable(_quoted(name))
+        self._session.createDataFrame(without_unsigned(frame)).write.saveAsTable(_quote(name))
         return self.table(name)
 
-    def store_keys(self, name: str, side: Any, keyed: Keyed) -> Any:
+    def store_keys(self, name: str, side: Any, give_keys: GiveKeys) -> Any:
         """A new table of ids and their keys, in parts that are given its name when all are there.
 
         Each part is a scan of the ids: there is no other way to have them in this program a few at
         a time, and the secret does not leave it.
         """
         from ibis.util import gen_name
+        from pyspark.sql import functions
 
         unfinished = ".".join([*name.split(".")[:-1], gen_name("discreet_keys")])
         n = self.answer(side.aggregate(n=side.count())).column(0)[0].as_py()
         parts = max(1, -(-n // _AT_ONCE))
+        ids = self._frame(side.select(side[0])).toDF("id")
         try:
             for part in range(parts):
-                self._add(unfinished, keyed(self._ids(side, part, parts)))
-            self._session.sql(f"ALTER TABLE {_quoted(unfinished)} RENAME TO {_quoted(name)}")
+                # A hash of the ids tells which part an id is in, the same in every scan.
+                share = functions.pmod(functions.xxhash64("id"), functions.lit(parts))
+                keys = give_keys(ids.where(share == part).toArrow().column(0))
+                rows = self._session.createDataFrame(keys)
+                rows.write.mode("append").saveAsTable(_quote(unfinished))
+            self._session.sql(f"ALTER TABLE {_quote(unfinished)} RENAME TO {_quote(name)}")
         except BaseException:
-            self._session.sql(f"DROP TABLE IF EXISTS {_quoted(unfinished)}")
+            self._session.sql(f"DROP TABLE IF EXISTS {_quote(unfinished)}")
             raise
         return self.table(name)
-
-    def _ids(self, side: Any, part: int, parts: int) -> pa.ChunkedArray:
-        """The ids of one part, by a hash of theirs that all parts share."""
-        from pyspark.sql import functions
-
-        ids = self._frame(side.select(side[0])).toDF("id")
-        share = functions.pmod(functions.xxhash64("id"), functions.lit(parts))
-        return ids.where(share == part).toArrow().column(0)
-
-    def _add(self, name: str, frame: pa.Table) -> None:
-        self._session.createDataFrame(frame).write.mode("append").saveAsTable(_quoted(name))
 
     @property
     def _session(self) -> Any:
         return self.backend._session
 
-    @property
-    def _catalog(self) -> Any:
-        return self._session.catalog
 
-
-def _quoted(name: str) -> str:
+def _quote(name: str) -> str:
     """A name as Spark's parser reads it, part by part."""
     return ".".join(f"`{part.replace('`', '``')}`" for part in name.split("."))

@@ -1,4 +1,4 @@
-"""Records to a table."""
+"""Records to a table: which groupings an engine is asked for, and how large the table becomes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -26,6 +26,15 @@ from discreet.tables.truth import CellValues, TrueTable
 
 if TYPE_CHECKING:
     from discreet.records.records import UnitRecords
+
+HELD = 8_000_000
+"""Inner cells that are read and held whatever is published."""
+_AFFORDABLE = 8  # the crossing may be this many times larger than the margins that are asked for
+ANNOUNCED = 20_000_000
+"""Cells of a table from which on its memory is announced."""
+REFUSED = LARGEST_DENSE
+"""Cells beyond which a table is refused."""
+Variables = tuple[str, ...]
 
 
 def tabulate(
@@ -48,12 +57,16 @@ def tabulate(
     given = data.structural_zeros if structural_zeros is None else structural_zeros
     rules = [rule for rule in given if set(rule) <= set(variables)]
     needs_inner = support == "occurring" or bool(structural_zeros)
-    reader = Reader(_engine(engine), data)
-    is_announced = _announced(reader, terms, tuple(variables), support)
+    if isinstance(engine, str) or engine is None:
+        engine = cast("Engine", registry.build("engine", engine or "ibis"))
+    reader = Reader(engine, data)
+    is_announced = _announce_size(reader, terms, tuple(variables), support)
     groupings = _read(reader, terms, tuple(variables), needs_inner)
     if not is_announced:
-        _announced(reader, terms, tuple(variables), support)
-    if len(groupings) == 1 and (needs_inner or _holds_inner(reader, terms, tuple(variables))):
+        _announce_size(reader, terms, tuple(variables), support)
+    if len(groupings) == 1 and (
+        needs_inner or holds_inner(tuple(variables), _sets(reader, terms), _sizes(reader))
+    ):
         table = build_table(groupings[0], terms, data.convention, support, rules)
     else:
         table = margins_table(groupings, terms, data.convention)
@@ -62,14 +75,9 @@ def tabulate(
     return replace(table, data_set=data.data_set, secret=data.secret, ledger=data.ledger)
 
 
-def _engine(engine: str | Engine | None) -> Engine:
-    if isinstance(engine, str) or engine is None:
-        built: Engine = registry.build("engine", engine or "ibis")
-        return built
-    return engine
-
-
-def _announced(reader: Reader, terms: list[Term], variables: Variables, support: Support) -> bool:
+def _announce_size(
+    reader: Reader, terms: list[Term], variables: Variables, support: Support
+) -> bool:
     """Announce or refuse a large table; not yet while some variable's codes are unknown."""
     trees = reader.data.hierarchies
     sizes = {v: len(t[0].leaves) for v, t in trees.items() if v in variables} | _sizes(reader)
@@ -97,10 +105,6 @@ def _read(
     return found
 
 
-def _holds_inner(reader: Reader, terms: list[Term], variables: Variables) -> bool:
-    return holds_inner(variables, _sets(reader, terms), _sizes(reader))
-
-
 def _sets(reader: Reader, terms: list[Term]) -> list[Variables]:
     columns, trees = reader.data.dimensions, reader.data.hierarchies
     return largest_sets([tuple(variables_of([term], columns, trees)) for term in terms])
@@ -117,7 +121,8 @@ def _asks_once(reader: Reader, variables: Variables, sets: Sequence[Variables]) 
     are read first.
     """
     trees = reader.data.hierarchies
-    bare = Reader(reader.engine, without_sums(reader.data), reader.axes)
+    plain = replace(reader.data, weight=None, key=None, record_keys=None)
+    bare = Reader(reader.engine, plain, reader.axes)
     records = int(bare.read(()).values.count[0])
     if records <= HELD:
         return True
@@ -126,21 +131,6 @@ def _asks_once(reader: Reader, variables: Variables, sets: Sequence[Variables]) 
             bare.read((name,))
     sizes = {v: len(t[0].leaves) for v, t in trees.items() if v in variables}
     return holds_inner(variables, sets, {**sizes, **_sizes(reader)})
-
-
-def without_sums(data: UnitRecords) -> UnitRecords:
-    """The records without weights and keys, for questions that need none."""
-    return replace(data, weight=None, key=None, record_keys=None)
-
-
-HELD = 8_000_000
-"""Inner cells that are read and held whatever is published."""
-_AFFORDABLE = 8  # the crossing may be this many times larger than the margins that are asked for
-ANNOUNCED = 20_000_000
-"""Cells of a table from which on its memory is announced."""
-REFUSED = LARGEST_DENSE
-"""Cells beyond which a table is refused."""
-Variables = tuple[str, ...]
 
 
 def largest_sets(sets: Sequence[Variables]) -> list[Variables]:
@@ -167,17 +157,11 @@ def holds_inner(variables: Variables, sets: Sequence[Variables], sizes: Mapping[
 
 @dataclass(frozen=True)
 class Size:
-    """How large a table becomes, counted on the leaves of its variables.
+    """How large a table becomes, counted on the leaves of its variables."""
 
-    Attributes:
-      inner: Inner cells that are held.
-      published: Cells of the largest margins.
-      values: Kinds of value for each cell: counts, keys, weights and their squares.
-    """
-
-    inner: int
-    published: int
-    values: int
+    inner: int  # inner cells that are held
+    published: int  # cells of the largest margins
+    values: int  # kinds of value for each cell: counts, keys, weights and their squares
 
     @property
     def memory(self) -> int:
@@ -210,9 +194,6 @@ def _memory() -> float:
         return math.inf
 
 
-Placed = tuple[CodedCells, Whole]
-
-
 def margins_table(
     groupings: Sequence[CodedCells], terms: list[Term], rule: KeyConvention
 ) -> TrueTable:
@@ -228,17 +209,20 @@ def margins_table(
             f"{design.n_published:,} published cells are more than the {LARGEST_DENSE:,} that are "
             "held in memory. Publish fewer margins, or use support='occurring'."
         )
-    placed = [_placed(design, k, groupings) for k in design.root_blocks]
+    blocks = [_place_block(design, k, groupings) for k in design.root_blocks]
     first = groupings[0].values
-    optional = [
-        None if getattr(first, part) is None else _filled(design, placed, part)
-        for part in ("weight", "weight_squared", "key")
-    ]
-    values = CellValues(_filled(design, placed, "count"), *optional)
+    parts: dict[str, Any] = {
+        part: _fill(design, blocks, part)
+        for part in ("count", "weight", "weight_squared", "key")
+        if getattr(first, part) is not None
+    }
+    values = CellValues(**parts)
     return TrueTable(design, values.apply_linear(lambda array: array, rule), None, rule)
 
 
-def _placed(design: ProductDesign, k: int, groupings: Sequence[CodedCells]) -> Placed:
+def _place_block(
+    design: ProductDesign, k: int, groupings: Sequence[CodedCells]
+) -> tuple[CodedCells, Whole]:
     """The smallest grouping that has a block's variables, and where its cells lie in the block."""
     levels = zip(design.axes, design.blocks[k].levels, strict=True)
     needed = {axis.name for axis, level in levels if level is not None}
@@ -248,10 +232,10 @@ def _placed(design: ProductDesign, k: int, groupings: Sequence[CodedCells]) -> P
     return coded, design.places(k, leaves, len(coded.values.count))
 
 
-def _filled(design: ProductDesign, placed: Sequence[Placed], part: str) -> Array:
+def _fill(design: ProductDesign, blocks: Sequence[tuple[CodedCells, Whole]], part: str) -> Array:
     """One kind of value for all published cells."""
-    z = np.zeros(design.n_published, dtype=getattr(placed[0][0].values, part).dtype)
-    for coded, where in placed:
+    z = np.zeros(design.n_published, dtype=getattr(blocks[0][0].values, part).dtype)
+    for coded, where in blocks:
         inside = where >= 0
         np.add.at(z, where[inside], getattr(coded.values, part)[inside])
     return design.complete(z)

@@ -18,26 +18,18 @@ from discreet.records.backend import fetch
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 _DELIMITERS = ",;\t|"
 
 
 @dataclass(frozen=True)
 class TextForm:
-    """How a text file of records is read.
+    """How a text file of records is read."""
 
-    Attributes:
-      numbers: Columns of numbers, weights and keys.
-      kept: Columns of codes that stay as they are spelt.
-      encoding: Encoding of the file, UTF-8 when absent.
-      decimal: Decimal sign of numbers, `"."` or `","`.
-    """
-
-    numbers: Collection[str] = ()
-    kept: Collection[str] = ()
-    encoding: str | None = None
-    decimal: str = "."
+    numbers: Collection[str] = ()  # columns of numbers, weights and keys
+    kept: Collection[str] = ()  # columns of codes that stay as they are spelt
+    encoding: str | None = None  # encoding of the file, UTF-8 when absent
+    decimal: str = "."  # decimal sign of numbers, `"."` or `","`
 
     def __post_init__(self) -> None:
         if self.decimal not in (".", ","):
@@ -55,26 +47,15 @@ class TextForm:
         """Whether nothing was said that only text files need."""
         return self.encoding is None and self.decimal == "."
 
-    @property
-    def is_utf8(self) -> bool:
-        """Whether the engine can read the file itself."""
-        return codecs.lookup(self.encoding or "utf-8").name in _UTF8
-
 
 def read_text(backend: Any, path: str, form: TextForm) -> tuple[Any, tuple[str, ...]]:
-    """The records of a text file, and what was done to their codes.
+    """The records of a text file, or of all that match a pattern, and what was done to their codes.
 
-    The engine reads UTF-8; a file in another encoding is decoded in memory first.
-
-    Args:
-      backend: A DuckDB back end.
-      path: A file or pattern, as the engine takes it.
-      form: How the file is written.
+    DuckDB reads UTF-8; a file in another encoding is decoded in memory first.
     """
-    if form.is_utf8:
-        table, candidates = _read_by_engine(backend, path, form)
-    else:
-        table, candidates = _read_decoded(backend, path, form)
+    is_utf8 = codecs.lookup(form.encoding or "utf-8").name in _UTF8
+    read = _read_by_engine if is_utf8 else _read_decoded
+    table, candidates = read(backend, path, form)
     return one_spelling(backend, table, [c for c in candidates if c not in form.kept], form, path)
 
 
@@ -96,7 +77,7 @@ def _read_decoded(backend: Any, path: str, form: TextForm) -> tuple[Any, list[st
     import pyarrow as pa
 
     files = sorted(glob.glob(path, recursive=True))
-    read = pa.concat_tables([_decoded(Path(file), form) for file in files])
+    read = pa.concat_tables([_decode(Path(file), form) for file in files])
     for name in form.numbers:
         if name in read.column_names:
             place = read.column_names.index(name)
@@ -106,7 +87,7 @@ def _read_decoded(backend: Any, path: str, form: TextForm) -> tuple[Any, list[st
     return table, [name for name in read.column_names if name not in form.numbers]
 
 
-def _decoded(file: Path, form: TextForm) -> pa.Table:
+def _decode(file: Path, form: TextForm) -> pa.Table:
     """A file with every column as text."""
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
@@ -135,12 +116,8 @@ def _decoded(file: Path, form: TextForm) -> pa.Table:
 
 def _heading(file: Path, form: TextForm) -> tuple[list[str], str]:
     """The names of the columns, and what stands between them."""
-    is_packed = file.name.lower().endswith(".gz")
-    with (
-        gzip.open(file, "rt", encoding=form.encoding)
-        if is_packed
-        else file.open(encoding=form.encoding)
-    ) as text:
+    opener: Any = gzip.open if file.name.lower().endswith(".gz") else open
+    with opener(file, "rt", encoding=form.encoding) as text:
         line = text.readline()
     delimiter = max(_DELIMITERS, key=line.count)
     return next(csv.reader([line.rstrip("\r\n")], delimiter=delimiter), []), delimiter
@@ -168,42 +145,27 @@ def one_spelling(
     Programs that know no missing whole numbers write `47.0` in columns with blanks. A column is
     changed when all its values are whole numbers without leading zeros, some with `.0`, and some
     are blank or without it. Whatever else it holds (`1.10`, `01`, `A`) makes it text.
+    Cost: one query.
     """
-    found = _endings(backend, table, columns, form, origin) if columns else {}
+    import ibis
+
+    whole = "^-?(0|[1-9][0-9]*)"
+    counts: dict[str, Any] = {}
+    for k, name in enumerate(columns):
+        text = table[name]
+        is_plain = text.re_search(f"{whole}$")
+        is_long = text.re_search(f"{whole}{re.escape(form.decimal)}0$")
+        kinds = {"other": ~(is_plain | is_long), "long": is_long, "rest": is_plain | text.isnull()}
+        for part, kind in kinds.items():
+            counts[f"{part}{k}"] = ibis.ifelse(kind, 1, 0).sum()
+    found = fetch(backend, table.aggregate(**counts), origin).to_pylist()[0] if columns else {}
     changed = {
         name: table[name].re_replace(f"{re.escape(form.decimal)}0$", "")
-        for name, (others, with_zero, rest) in found.items()
-        if not others and with_zero and rest
+        for k, name in enumerate(columns)
+        if not found[f"other{k}"] and found[f"long{k}"] and found[f"rest{k}"]
     }
     if not changed:
         return table, ()
     named = ", ".join(map(repr, changed))
     note = f"whole numbers with and without '{form.decimal}0' are one code in {named}: 47.0 is 47"
     return table.mutate(**changed), (note,)
-
-
-def _endings(
-    backend: Any, table: Any, columns: Sequence[str], form: TextForm, origin: str
-) -> dict[str, tuple[int, int, int]]:
-    """By column: values that are no whole numbers, those that end in `.0`, and blank or plain ones.
-
-    Cost: one query.
-    """
-    import ibis
-
-    whole = "^-?(0|[1-9][0-9]*)"
-    counts = {}
-    for k, name in enumerate(columns):
-        text = table[name]
-        is_plain, is_long = (
-            text.re_search(f"{whole}$"),
-            text.re_search(f"{whole}{re.escape(form.decimal)}0$"),
-        )
-        kinds = (~(is_plain | is_long), is_long, is_plain | text.isnull())
-        for part, kind in enumerate(kinds):
-            counts[f"n{k}_{part}"] = ibis.ifelse(kind, 1, 0).sum()
-    row = fetch(backend, table.aggregate(**counts), origin).to_pylist()[0]
-    return {
-        name: tuple(int(row[f"n{k}_{part}"] or 0) for part in range(3))  # type: ignore[misc]  # three parts
-        for k, name in enumerate(columns)
-    }

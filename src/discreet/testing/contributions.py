@@ -15,7 +15,6 @@ from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, EngineError
 from discreet.facade.microdata import Microdata
-from discreet.facade.table import Table
 from discreet.randomness import stream
 from discreet.records.engine import Engine
 from discreet.tables.magnitude import CellContributions, Contributions
@@ -36,7 +35,12 @@ def compare_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> N
     for margins, largest in (("v*u", 3), ("u + v", 2)):
         options |= {"hierarchies": {"v": _TREE}, "support": "occurring", "largest": largest}
         table = data.tabulate(margins, engine=engine, **options)
-        _compare(table, frame, largest)
+        given, design = table.require_contributions(), table.design
+        cells = [(given.published, k, design.cell(k)) for k in range(design.n_published)]
+        inner = given.require_inner()
+        cells += [(inner, k, design.inner_cell(k)) for k in range(design.n_inner)]
+        for where, k, cell in cells:
+            check_cell(given, where, k, by_hand(frame, cell), largest, cell)
 
 
 def refuses_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> None:
@@ -48,35 +52,20 @@ def refuses_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> N
     raise EngineError(f"tabulating does not object to {frame.to_pylist()}.")
 
 
-def _compare(table: Table, frame: pa.Table, largest: int) -> None:
-    given, design = table.require_contributions(), table.design
-    for k in range(design.n_published):
-        expected = by_hand(frame, design.cell(k))
-        check_cell(given, given.published, k, expected, largest, design.cell(k))
-    inner = given.require_inner()
-    for k in range(design.n_inner):
-        expected = by_hand(frame, design.inner_cell(k))
-        check_cell(given, inner, k, expected, largest, design.inner_cell(k))
-
-
 def by_hand(frame: pa.Table, cell: Mapping[str, str]) -> Given:
     """What each contributor gives to a cell, record by record; zeros are left out."""
     parts: dict[str, list[float]] = defaultdict(list)
     for row in frame.to_pylist():
-        if all(_lies_in(row[name], code) for name, code in cell.items()):
+        own = {name: canonical(row[name]) for name in cell}
+        if all(
+            own[name] == code or (code in _TREE and own[name] in _TREE.leaves_of(code))
+            for name, code in cell.items()
+        ):
             who = row.get("holding")
-            parts[canonical(row["who"] if who is None else who)].append(_amount(row))
+            amount = float(row["value"]) * float(row.get("weight", 1.0))
+            parts[canonical(row["who"] if who is None else who)].append(amount)
     sums = {who: math.fsum(each) for who, each in parts.items()}
     return {who: x for who, x in sums.items() if abs(x) > 1e-12 * sum(map(abs, parts[who]))}
-
-
-def _lies_in(value: Any, code: str) -> bool:
-    own = canonical(value)
-    return own == code or (code in _TREE and own in _TREE.leaves_of(code))
-
-
-def _amount(row: Mapping[str, Any]) -> float:
-    return float(row["value"]) * float(row.get("weight", 1.0))
 
 
 def check_cell(
@@ -131,25 +120,6 @@ def _amounts(n: int = 60) -> Any:
     return amounts
 
 
-def _holdings() -> pa.Table:
-    groups = [None, "h1", "h1", "h2"] * 15
-    return _frame(_amounts(), pa.string(), holding=pa.array(groups, pa.string()))
-
-
-def _signed() -> pa.Table:
-    parts = [0.1, 0.2, -0.3, 5.0, -7.0, 7.0, -2.5, 0.0, 1.0, -12.0]
-    return _frame(np.array(parts * 4))
-
-
-def _missing() -> pa.Table:
-    return _frame(_amounts(), v=["a", "b", "c", None])
-
-
-def _numbers() -> pa.Table:
-    u = [1.0, float("nan"), 2.5, None] * 15
-    return _frame(_amounts(), u=pa.array(u, pa.float64()))
-
-
 def _many() -> pa.Table:
     rng = stream(11, "contributions")
     n = 3_000
@@ -166,11 +136,17 @@ MAGNITUDES: Mapping[str, Callable[[], pa.Table]] = {
         pa.array([Decimal("1.50"), Decimal("0.00"), Decimal("7.25")] * 10, pa.decimal128(12, 2))
     ),
     "contributions in text": lambda: _frame(pa.array(["1.5", "20", "0"] * 10)),
-    "contributions of holdings": _holdings,
+    "contributions of holdings": lambda: _frame(
+        _amounts(), pa.string(), holding=pa.array([None, "h1", "h1", "h2"] * 15, pa.string())
+    ),
     "weighted contributions": lambda: _frame(_amounts(), weight=np.tile([1.0, 2.5, 0.0, 4.0], 15)),
-    "negative contributions": _signed,
-    "contributions to missing codes": _missing,
-    "contributions by numbers": _numbers,
+    "negative contributions": lambda: _frame(
+        np.array([0.1, 0.2, -0.3, 5.0, -7.0, 7.0, -2.5, 0.0, 1.0, -12.0] * 4)
+    ),
+    "contributions to missing codes": lambda: _frame(_amounts(), v=["a", "b", "c", None]),
+    "contributions by numbers": lambda: _frame(
+        _amounts(), u=pa.array([1.0, float("nan"), 2.5, None] * 15, pa.float64())
+    ),
     "contributions of nothing": lambda: _frame(np.zeros(8)),
     "many contributions": _many,
 }

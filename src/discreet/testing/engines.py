@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from discreet.errors import DataError, DiscreetError, EngineError, KeysError
 from discreet.facade.microdata import Microdata
 from discreet.facade.microdata import open as open_records
 from discreet.randomness import stream
-from discreet.records.backend import border
+from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
 from discreet.records.engine import Engine, values_of
 from discreet.records.ibis_engine import IbisEngine
@@ -36,7 +37,7 @@ from discreet.testing.contributions import (
 )
 
 Sums = tuple[int, float, float, int]
-Counted = dict[tuple[str, ...], Sums]
+CellSums = dict[tuple[str, ...], Sums]
 _TOLERANCE = 1e-12
 _LARGEST_KEY = 2**32 - 1
 PERSON = "person"
@@ -80,64 +81,44 @@ def check_engine(
     unsupported: dict[str, str] = {}
     wrong: dict[str, str] = {}
     for name in ALL_CASES if cases is None else cases:
-        failed = _tried(backend, name, engine or IbisEngine())
-        if failed is None:
+        (check, make), table = ALL_CASES[name], f"discreet_check_{secrets.token_hex(6)}"
+        frame = make()
+        store = partial(connection_of(backend).store, table, frame)
+        try:
+            records = attempt(store, "the case")
+        except DiscreetError as error:  # the back end cannot even hold the records
+            unsupported[name] = str(error.__cause__ or error).splitlines()[0][:100]
+            continue
+        try:
+            check(frame, open_records(records), engine or IbisEngine())
             passed.append(name)
-        else:
-            (unsupported if failed.is_unsupported else wrong)[name] = failed.why
+        except Exception as error:  # any failure of the engine is a finding
+            wrong[name] = f"{type(error).__name__}: {error}"
+        finally:
+            backend.drop_table(table, force=True)
     if wrong:
         found = "; ".join(f"{name}: {what}" for name, what in wrong.items())
         raise EngineError(f"{len(wrong)} cases were counted wrongly. {found}")
     return EngineReport(tuple(passed), unsupported)
 
 
-@dataclass(frozen=True)
-class _Failure:
-    """Why a case did not pass, and whether the back end cannot even hold its records."""
-
-    why: str
-    is_unsupported: bool = False
-
-
-def _tried(backend: Any, case: str, engine: Engine) -> _Failure | None:
-    """What went wrong with a case, if anything did."""
-    check, make = ALL_CASES[case]
-    frame = make()
-    name = f"discreet_check_{secrets.token_hex(6)}"
-    try:
-        table = attempt(lambda: border(backend).store(name, frame), "the case")
-    except DiscreetError as error:
-        return _Failure(str(error.__cause__ or error).splitlines()[0][:100], is_unsupported=True)
-    try:
-        check(frame, open_records(table), engine)
-    except Exception as error:  # any failure of the engine is a finding
-        return _Failure(f"{type(error).__name__}: {error}")
-    finally:
-        backend.drop_table(name, force=True)
-    return None
-
-
 def compare(frame: pa.Table, data: Microdata, engine: Engine) -> None:
-    """Group the records by no column, one, and all, and compare with counting by hand."""
+    """Group the records by no column, one, and all, within bounds too, and compare by hand."""
     variables = [c for c in frame.column_names if c not in ("id", "weight", "key", PERSON)]
     data = data.with_roles(weight="weight", key="key", id="id")
     for some in [[], variables[:1], variables]:
-        check_same(grouped(data, some, engine), counted(frame, some), some)
+        check_same(cells_of_engine(data, some, engine), cells_by_hand(frame, some), some)
     secret = Secret.generate()
     keys = secret.keys_for_ids(frame.column("id")).tolist()
-    keyed = grouped(data.with_keys(secret), variables, engine)
-    check_same(keyed, counted(frame, variables, keys), variables)
-    if PERSON in frame.column_names:
-        compare_bounded(frame, data, engine)
-
-
-def compare_bounded(frame: pa.Table, data: Microdata, engine: Engine) -> None:
-    """Group the records within bounds of several sizes, and compare with counting by hand."""
+    keyed = cells_of_engine(data.with_keys(secret), variables, engine)
+    check_same(keyed, cells_by_hand(frame, variables, keys), variables)
+    if PERSON not in frame.column_names:
+        return
     for weight, records in ((2.5, 1), (4.0, 2), (1e6, 100)):
         bounded = data.with_roles(person=PERSON, weight_bound=weight, max_records=records)
         kept = within(frame, weight, records)
         for some in ([], ["v"]):
-            check_same(grouped(bounded, some, engine), counted(kept, some), some)
+            check_same(cells_of_engine(bounded, some, engine), cells_by_hand(kept, some), some)
 
 
 def within(frame: pa.Table, weight_bound: float, max_records: int) -> pa.Table:
@@ -163,37 +144,37 @@ def refuses(frame: pa.Table, data: Microdata, engine: Engine) -> None:
             raise EngineError(f"grouping by {some} does not object to {frame.to_pylist()}.")
 
 
-def grouped(data: Microdata, variables: Sequence[str], engine: Engine) -> Counted:
+def cells_of_engine(data: Microdata, variables: Sequence[str], engine: Engine) -> CellSums:
     """An engine's cells by canonical codes; rows of one cell are added up."""
     cells = engine.group(data, variables)
     values = values_of(cells, len(variables))
     codes = [[canonical(v) for v in cells.column(i).to_pylist()] for i in range(len(variables))]
     rows = list(zip(*codes, strict=True)) if codes else [()]
-    return _added(rows, values.count, values.weight, values.weight_squared, values.key)
+    return _add_up(rows, values.count, values.weight, values.weight_squared, values.key)
 
 
-def counted(
+def cells_by_hand(
     frame: pa.Table, variables: Sequence[str], keys: Iterable[int] | None = None
-) -> Counted:
+) -> CellSums:
     """The cells of a frame, counted record by record; slow and obvious."""
     codes = [[canonical(v) for v in frame.column(name).to_pylist()] for name in variables]
     n = frame.num_rows
     rows = list(zip(*codes, strict=True)) if codes else [()] * n
     w = [float(v) for v in frame.column("weight").to_pylist()]
     k = [int(v) for v in (frame.column("key").to_pylist() if keys is None else keys)]
-    cells = _added(rows, [1] * n, w, [v * v for v in w], k)
+    cells = _add_up(rows, [1] * n, w, [v * v for v in w], k)
     return cells or ({} if variables else {(): (0, 0.0, 0.0, 0)})
 
 
-def _added(rows: Sequence[tuple[str, ...]], *columns: Any) -> Counted:
-    sums: Counted = {}
+def _add_up(rows: Sequence[tuple[str, ...]], *columns: Any) -> CellSums:
+    sums: CellSums = {}
     for row, n, w, w2, k in zip(rows, *columns, strict=True):
         a, b, c, d = sums.get(row, (0, 0.0, 0.0, 0))
         sums[row] = (a + int(n), b + float(w), c + float(w2), d + int(k))
     return sums
 
 
-def check_same(found: Counted, expected: Counted, variables: Sequence[str]) -> None:
+def check_same(found: CellSums, expected: CellSums, variables: Sequence[str]) -> None:
     """Refuse cells that differ, counts and keys at all, weights by more than 1e-12."""
     if found.keys() != expected.keys():
         odd = sorted(found.keys() ^ expected.keys())[:3]
@@ -253,36 +234,12 @@ def _many(n: int) -> pa.Table:
 
 
 _STRANGE = (
-    "select",
-    "group",
-    "n",
-    "w",
-    "k",
-    "v0",
-    'a"b',
-    "a`b",
-    "it's",
-    "x; DROP TABLE y; --",
-    "Größe",
+    "select", "group", "n", "w", "k", "v0", 'a"b', "a`b", "it's", "x; DROP TABLE y; --", "Größe",
     " ",
-)
+)  # fmt: skip
 _TEXTS = (
-    "",
-    " ",
-    "a",
-    "A",
-    "ä",
-    "Ä",
-    "a ",
-    "å̊",
-    "ß",
-    "ss",
-    "数",
-    "\N{GRINNING FACE}",
-    "%",
-    "\\",
-    "'",
-)
+    "", " ", "a", "A", "ä", "Ä", "a ", "å̊", "ß", "ss", "数", "\N{GRINNING FACE}", "%", "\\", "'",
+)  # fmt: skip
 
 CASES: Mapping[str, Callable[[], pa.Table]] = {
     "text": _of(pa.string(), *_TEXTS),

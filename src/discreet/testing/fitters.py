@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
 from discreet.randomness import stream
-from discreet.solve.fit import Fit, Fitter
+from discreet.solve.fit import Fitter
 from discreet.testing.methods import BrokenPromiseError
 
 _CLOSE = 1e-4  # relative accuracy expected of two roads to one fit
@@ -34,8 +33,7 @@ def check_fitter(fitter: Fitter, design: Design, *, seed: int = 1) -> None:
     Raises:
       BrokenPromiseError: Naming each promise that is broken, and how.
     """
-    rng = stream(seed, "check-fitter")
-    table = rng.poisson(3.0, design.n_inner)
+    table = stream(seed, "check-fitter").poisson(3.0, design.n_inner)
     z = design.aggregate(table).astype(np.float64)
     size = _has_the_right_size(fitter, design, z)
     if size is not None:
@@ -66,12 +64,12 @@ def _is_certified(fitter: Fitter, design: Design, z: Array) -> str | None:
 
 
 def _meets_a_table_that_adds_up(fitter: Fitter, design: Design, z: Array) -> str | None:
-    return _differ("published cells", _fit(fitter, design, z).z, z, "those of a table")
+    return _differ("published cells", fitter(design, z).require().z, z, "those of a table")
 
 
 def _is_a_fixed_point(fitter: Fitter, design: Design, z: Array) -> str | None:
-    once = _fit(fitter, design, z)
-    again = _fit(fitter, design, once.z)
+    once = fitter(design, z).require()
+    again = fitter(design, once.z).require()
     return _differ("a second fit's inner cells", again.y, once.y, "the first's")
 
 
@@ -90,10 +88,6 @@ _CHECKS: tuple[Check, ...] = (
 )
 
 
-def _fit(fitter: Fitter, design: Design, z: Array) -> Fit:
-    return fitter(design, z).require()
-
-
 def _differ(what: str, seen: Array, expected: Array, of: str) -> str | None:
     off = float(np.abs(seen - expected).max(initial=0.0))
     scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
@@ -107,16 +101,12 @@ def design_matrix(design: StructuredDesign) -> Whole:
     X = np.zeros((design.n_inner, design.n_published), dtype=np.int64)
     for i, k in itertools.product(range(design.n_inner), range(design.n_published)):
         X[i, k] = all(
-            _lies_under(axis, codes[index[k]], leaf[i])
+            (code := codes[index[k]]) in axis.total_codes
+            or code == axis.leaves[leaf[i]]
+            or leaf[i] in axis.node_leaves.get(code, ())
             for axis, (index, codes), leaf in zip(design.axes, columns, leaves, strict=True)
         )
     return X
-
-
-def _lies_under(axis: Any, code: str, leaf: int) -> bool:
-    if code in axis.total_codes:
-        return True
-    return code == axis.leaves[leaf] or leaf in axis.node_leaves.get(code, ())
 
 
 def minimum_norm(X: Array, z: Array) -> Real:

@@ -7,6 +7,8 @@ r"""Laws that every method keeps, whatever it promises of its values.
 * *secret*: tables of other records share no noise under one secret.
 * *likelihood ratio*: no outcome of a private method is more than :math:`e^\varepsilon` times as
   likely with a record as without.
+
+Below them stand the tables and releases that they are tried on, and the tests of draws.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import numpy as np
 from discreet.accounting import rho_to_epsilon
 from discreet.arrays import Array, Real
 from discreet.design.axis import Axis
+from discreet.design.base import Design
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.product import ProductDesign
@@ -36,8 +39,9 @@ from discreet.tables.statement import PrivacyStatement, Statement
 from discreet.tables.truth import Bounds, CellValues, DataSet
 
 _SECRETS = 40
-_TESTED_DELTA = 0.02
+_TESTED_DELTA = 0.02  # of Gaussian noise: a smaller one is not seen in so few outcomes
 _OUTCOMES = 800
+FEWEST_EXPECTED = 5.0  # draws of a value, below which Pearson's statistic has no χ² law
 
 
 class Broken(Exception):
@@ -45,21 +49,16 @@ class Broken(Exception):
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """What the sentences of a statement are judged by.
+class ReleaseEvidence:
+    """What the sentences of a statement are judged by."""
 
-    Attributes:
-      truth: True values of the published cells, in the unit of the release.
-      finals: Final values, made under many secrets.
-      agrees_elsewhere: Whether the same cells have the same values in other tables.
-    """
-
-    truth: Array
-    finals: Sequence[Protected]
+    truth: Array  # true values of the published cells, in the unit of the release
+    finals: Sequence[Protected]  # final values, made under many secrets
+    # Whether the same cells have the same values in other tables.
     agrees_elsewhere: Callable[[], bool]
 
 
-def check_sentences(statement: Statement, evidence: Evidence) -> str:
+def check_sentences(statement: Statement, evidence: ReleaseEvidence) -> str:
     """Raise when a sentence about the values is not true of them."""
     about_values = [s for s in statement.sentences if s.about == "values"]
     for sentence in about_values:
@@ -94,18 +93,15 @@ def neighbours(table: Table) -> Iterator[Table]:
     moves = [(full, None), (None, full), (full, int(np.argsort(y)[len(y) // 2]))]
     moves += [(full, int(empty[0])), (None, int(empty[0]))] if len(empty) else []
     moves += [(int(single[0]), full), (int(single[0]), None)] if len(single) else []
-    return (_moved(table, source, target) for source, target in moves)
+    return (_move_record(table, source, target) for source, target in moves)
 
 
-def _moved(table: Table, source: int | None, target: int | None) -> Table:
+def _move_record(table: Table, source: int | None, target: int | None) -> Table:
     """The table with one record taken out of a cell and put into another."""
     inner = table.require_inner()
+    optional = {name: getattr(inner, name) for name in ("weight", "weight_squared", "key")}
+    parts = {name: values.copy() for name, values in optional.items() if values is not None}
     count = inner.count.copy()
-    parts: dict[str, Array] = {}
-    for name in ("weight", "weight_squared", "key"):
-        values = getattr(inner, name)
-        if values is not None:
-            parts[name] = values.copy()
     for cell, sign in ((source, -1), (target, 1)):
         if cell is None:
             continue
@@ -116,15 +112,19 @@ def _moved(table: Table, source: int | None, target: int | None) -> Table:
             values[cell] = values[cell] + sign * step if count[cell] else 0
     if "key" in parts:
         parts["key"] %= table.convention.modulus
-    changed = Table.from_inner(table.design, replace(inner, count=count, **parts), table.convention)
+    return _like(table, table.design, replace(inner, count=count, **parts))
+
+
+def _like(table: Table, design: Design, inner: CellValues) -> Table:
+    """A table with other cells, of the same data set, unit and custodian."""
     kept = {name: getattr(table, name) for name in ("data_set", "unit", "secret", "ledger")}
-    return replace(changed, **kept)
+    return replace(Table.from_inner(design, inner, table.convention), **kept)
 
 
 def _public_face(method: Any, table: Table, seed: int) -> dict[str, Any]:
     """What the public sees beside the values, or the error it sees instead."""
     try:
-        made = published(method, table, 0, seed)
+        made = publish(method, table, 0, seed)
     except DiscreetError as error:
         return {"error": error.public()}
     design, parts = made.design, ("z", "y", "status", "quality", "precision")
@@ -146,7 +146,7 @@ def _status_follows_values(method: Any, tables: Sequence[Table], seed: int) -> N
     seen: dict[Any, int] = {}
     for table in tables:
         try:
-            made = published(method, table, 0, seed)
+            made = publish(method, table, 0, seed)
         except DiscreetError:
             continue
         status = np.zeros(len(made.z), np.int8) if made.status is None else made.status
@@ -157,12 +157,12 @@ def _status_follows_values(method: Any, tables: Sequence[Table], seed: int) -> N
 
 def hidden(method: Any, table: Table, seed: int = 1) -> str:
     """Where two tables are released alike, nothing public tells their hidden cells apart."""
-    first = published(method, table, 0, seed)
+    first = publish(method, table, 0, seed)
     if not first.hidden.any():
         return "not exercised: no cell is hidden"
     compared = 0
     for other in neighbours(table):
-        again = published(method, other, 0, seed)
+        again = publish(method, other, 0, seed)
         both = first.hidden & again.hidden
         compared += int(both.sum())
         for part in ("z", "status", "precision", "quality"):
@@ -181,8 +181,8 @@ def secret(method: Any, table: Table, seed: int = 1) -> str:
     other = _other_records(table)
     pairs = []
     for k in range(_SECRETS):
-        here = published(method, table, k, seed)
-        there = published(method, other, k, seed, keys=f"others {k}")
+        here = publish(method, table, k, seed)
+        there = publish(method, other, k, seed, keys=f"others {k}")
         pairs.append((here.z - _truth(table, here), there.z - _truth(other, there)))
     one, two = (np.array(side, dtype=np.float64) for side in zip(*pairs, strict=True))
     one, two = one - one.mean(axis=0), two - two.mean(axis=0)
@@ -203,14 +203,11 @@ def _other_records(table: Table) -> Table:
         name: None if values is None else values[::-1].copy()
         for name, values in vars(inner).items()
     }
-    other = Table.from_inner(table.design, replace(inner, **parts), table.convention)
-    kept = {name: getattr(table, name) for name in ("data_set", "unit", "secret", "ledger")}
-    return replace(other, **kept)
+    return _like(table, table.design, replace(inner, **parts))
 
 
 def _truth(table: Table, made: Protected) -> Array:
-    values = table.published.weight if made.unit == "weight" else table.z
-    return np.asarray(values)
+    return np.asarray(table.published.weight if made.unit == "weight" else table.z)
 
 
 def likelihood_ratio(method: Any) -> str:
@@ -223,20 +220,20 @@ def likelihood_ratio(method: Any) -> str:
     base = tiny_table([2, 1])
     worst = 0.0
     cases = {"added": [3, 1], "removed": [1, 1], "replaced": [1, 2]}
-    here, stated = _outcomes(method, base, base.z), published(method, base, 0).statement.privacy
+    here, stated = _outcomes(method, base, base.z), publish(method, base, 0).statement.privacy
     if stated is None:
         raise Broken("a method that draws from the system states no guarantee.")
     for case, counts in cases.items():
         there = _outcomes(method, tiny_table(counts), base.z)
         for one, two in ((here, there), (there, here)):
-            excess = _largest_excess(one, two, *_stated(stated, case == "replaced"))
+            excess = _largest_excess(one, two, *_guarantee(stated, case == "replaced"))
             worst = max(worst, excess)
             if excess > 1:
                 raise Broken(f"an outcome is likelier than ε allows when a record is {case}.")
     return f"no outcome is beyond the guarantee (at most {worst:.2f} of it for certain)"
 
 
-def _stated(privacy: PrivacyStatement, replaced: bool) -> tuple[float, float]:
+def _guarantee(privacy: PrivacyStatement, replaced: bool) -> tuple[float, float]:
     """ε and δ of the guarantee; of Gaussian noise at a δ that few draws can test."""
     if privacy.rho is not None:
         rho = 2 * privacy.rho if replaced else privacy.rho
@@ -278,9 +275,6 @@ def _largest_excess(one: Real, two: Real, epsilon: float, delta: float) -> float
     return worst
 
 
-FEWEST_EXPECTED = 5.0
-
-
 def sample_table(*, weights: bool = False, seed: int = 1, unit: str | None = None) -> Table:
     """A table that exercises every promise: zeros, small and large counts, the same cell twice.
 
@@ -305,17 +299,12 @@ def sample_table(*, weights: bool = False, seed: int = 1, unit: str | None = Non
     return replace(table, data_set=DataSet("sample", bounds=bounds), unit=unit)
 
 
-def published(
+def publish(
     method: Method, table: Table, number: int, seed: int = 1, *, keys: str | None = None
 ) -> Protected:
-    """The method as it publishes, for a custodian and keys of their own for each number.
+    """The method as it publishes, for a custodian with a secret of their own for each number.
 
-    Args:
-      method: The method.
-      table: The table; its keys and secret are replaced.
-      number: Tells custodians apart.
-      seed: Root of the streams.
-      keys: Tells records apart; by default those of the custodian.
+    The table's record keys are the custodian's too, unless `keys` names other records.
     """
     custodian = SeededDraws(seed, f"testing {number}")
     records = custodian if keys is None else SeededDraws(seed, keys)
@@ -324,12 +313,7 @@ def published(
     return run(method, replace(fresh, secret=secret), SecretDraws())
 
 
-def releases(method: Method, table: Table, n: int, seed: int) -> Iterator[Protected]:
-    """Independent releases, each under keys and a secret of its own."""
-    return (published(method, table, k, seed) for k in range(n))
-
-
-def retabulated(table: Table, terms: Sequence[Term]) -> Table:
+def retabulate(table: Table, terms: Sequence[Term]) -> Table:
     """Another table of the same records: other margins, and the variables in reversed order."""
     design = table.design.require_variables("variables to tabulate by")
     other = SparseDesign(
@@ -338,9 +322,7 @@ def retabulated(table: Table, terms: Sequence[Term]) -> Table:
         design.inner_codes()[::-1],
         occurring=design.is_confidential,
     )
-    again = Table.from_inner(other, table.require_inner(), table.convention)
-    kept = {name: getattr(table, name) for name in ("data_set", "unit", "secret", "ledger")}
-    return replace(again, **kept)
+    return _like(table, other, table.require_inner())
 
 
 def by_cell(release: Protected) -> dict[frozenset[tuple[str, str]], Any]:

@@ -16,10 +16,9 @@ from discreet.protect.cells import Cells, on_public_support
 from discreet.protect.publish import SOURCES, built
 from discreet.protect.sentences import LARGE_COUNT, LEAST_P, is_additive, mean_p
 from discreet.tables.protected import WEIGHT, Method, Protected
-from discreet.tables.truth import CellValues
 from discreet.testing.laws import (
     Broken,
-    Evidence,
+    ReleaseEvidence,
     by_cell,
     check_sentences,
     chi_square,
@@ -27,9 +26,8 @@ from discreet.testing.laws import (
     hidden,
     likelihood_ratio,
     neighbour,
-    published,
-    releases,
-    retabulated,
+    publish,
+    retabulate,
     sample_table,
     secret,
 )
@@ -92,7 +90,7 @@ class _Trial:
 
     def release(self, table: Table | None = None, number: int = 0) -> Protected:
         """One release, under keys and a secret that belong to the number."""
-        return published(self.method, self.table if table is None else table, number, self.seed)
+        return publish(self.method, self.table if table is None else table, number, self.seed)
 
     @cached_property
     def cells(self) -> Cells:
@@ -109,22 +107,22 @@ class _Trial:
         return self.cells.weight if self.first.unit == WEIGHT else self.cells.count
 
     @cached_property
-    def made(self) -> list[Protected]:
-        """Independent releases."""
+    def releases(self) -> list[Protected]:
+        """Independent releases, each under keys and a secret of its own."""
         n = max(_FEWEST_RELEASES, math.ceil(self.draws / max(len(self.cells.distinct), 1)))
         if "source" in self.method.claims.follows_truth:  # nothing is drawn: they are all the same
             n = _FEWEST_RELEASES
-        return list(releases(self.method, self.table, n, self.seed))
+        return [self.release(number=k) for k in range(n)]
 
     @cached_property
-    def drawn(self) -> tuple[Array, Mask]:
+    def values(self) -> tuple[Array, Mask]:
         """Released values, a row for each release, and which of them are shown."""
-        return np.array([r.z for r in self.made]), np.array([~r.hidden for r in self.made])
+        return np.array([r.z for r in self.releases]), np.array([~r.hidden for r in self.releases])
 
     @cached_property
     def moves(self) -> Array:
         """Released minus true values, a row for each release; hidden cells count as unmoved."""
-        z, shown = self.drawn
+        z, shown = self.values
         return np.where(shown, z - self.truth, 0)
 
     @property
@@ -137,9 +135,8 @@ class _Trial:
         return {int(c): self.distinct[count == c] for c in np.unique(count) if c >= least}
 
 
-def _untouched(trial: _Trial) -> str:
-    before = _arrays(trial.table)
-    copies = {name: array.copy() for name, array in before.items()}
+def _leaves_input(trial: _Trial) -> str:
+    copies = {name: array.copy() for name, array in _arrays(trial.table).items()}
     trial.release()
     for name, array in _arrays(trial.table).items():
         if not np.array_equal(array, copies[name]):
@@ -148,11 +145,9 @@ def _untouched(trial: _Trial) -> str:
 
 
 def _arrays(table: Table) -> dict[str, Array]:
-    def named(kind: str, values: CellValues | None) -> dict[str, Array]:
-        parts = {} if values is None else vars(values)
-        return {f"{kind} {name}": a for name, a in parts.items() if a is not None}
-
-    return {**named("published", table.published), **named("inner", table.inner)}
+    both = {"published": table.published, "inner": table.inner}
+    parts = {kind: vars(values) for kind, values in both.items() if values is not None}
+    return {f"{k} {n}": a for k, part in parts.items() for n, a in part.items() if a is not None}
 
 
 def _repeats(trial: _Trial) -> str:
@@ -199,7 +194,7 @@ def _statement(trial: _Trial) -> str:
 def _additive(trial: _Trial) -> str:
     if not trial.method.claims.additive:
         return "not claimed"
-    if not is_additive(trial.made[:5]):
+    if not is_additive(trial.releases[:5]):
         raise Broken("published cells miss the sums of any inner table.")
     return "published cells are sums"
 
@@ -222,9 +217,9 @@ def _max_move(trial: _Trial) -> str:
     return f"largest move {worst:g}"
 
 
-def _blocked(trial: _Trial) -> str:
+def _blocked_values(trial: _Trial) -> str:
     blocked = trial.method.claims.blocked
-    z, shown = trial.drawn
+    z, shown = trial.values
     whole = np.unique(z[shown][z[shown] == np.rint(z[shown])]).astype(np.int64)
     seen = [value for value in whole.tolist() if value in blocked]
     if seen:
@@ -232,7 +227,7 @@ def _blocked(trial: _Trial) -> str:
     return f"blocked values absent: {blocked[0]} to {blocked[-1]}" if blocked else "not claimed"
 
 
-def _unbiased(trial: _Trial) -> str:
+def _is_unbiased(trial: _Trial) -> str:
     if not trial.method.claims.unbiased:
         return "not claimed"
     tests = {f"cell {k}": trial.moves[:, k] for k in trial.distinct}
@@ -260,24 +255,16 @@ def _variance(trial: _Trial) -> str:
     return f"variance {squares.mean():.4g} where {claimed:.4g} is claimed (p = {p:.2g})"
 
 
-def _order(trial: _Trial) -> str:
-    if trial.method.source == "system":
-        return "not claimed"
-    return _agrees(trial, "the order of variables", _terms(trial.table))
-
-
 def _sentences(trial: _Trial) -> str:
-    evidence = Evidence(trial.truth, trial.made, lambda: _elsewhere(trial))
+    def agrees_elsewhere() -> bool:
+        try:
+            _consistent(trial)
+        except Broken:
+            return False
+        return True
+
+    evidence = ReleaseEvidence(trial.truth, trial.releases, agrees_elsewhere)
     return check_sentences(trial.first.statement, evidence)
-
-
-def _elsewhere(trial: _Trial) -> bool:
-    """Whether cells have the same value in tables of single margins."""
-    try:
-        _consistent(trial)
-    except Broken:
-        return False
-    return True
 
 
 def _consistent(trial: _Trial) -> str:
@@ -291,16 +278,11 @@ def _consistent(trial: _Trial) -> str:
 def _agrees(trial: _Trial, what: str, terms: list[tuple[str, ...]]) -> str:
     if not terms:
         return "not exercised: the table has no variables"
-    here, there = by_cell(trial.first), by_cell(trial.release(retabulated(trial.table, terms)))
-    differ = [cell for cell, value in there.items() if not _is_same(here[cell], value)]
-    if differ:
-        raise Broken(f"{what} changes the value of cell {sorted(differ[0]) or 'total'}.")
+    here, there = by_cell(trial.first), by_cell(trial.release(retabulate(trial.table, terms)))
+    for cell, value in there.items():  # sums of weights are equal up to the order of summation
+        if not math.isclose(here[cell], value, rel_tol=1e-9, abs_tol=1e-9):
+            raise Broken(f"{what} changes the value of cell {sorted(cell) or 'total'}.")
     return f"{what} has no effect"
-
-
-def _is_same(one: float, other: float) -> bool:
-    """Whether two values are equal, sums of weights up to the order of summation."""
-    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
 
 
 def _terms(table: Table) -> list[tuple[str, ...]]:
@@ -309,13 +291,16 @@ def _terms(table: Table) -> list[tuple[str, ...]]:
 
 
 def _law(trial: _Trial) -> str:
+    cell_law = getattr(trial.method, "cell_law", None)
     fits = {}
     for count, positions in trial.by_count().items():
-        found = [_cell_fit(trial, k) for k in positions.tolist()]
-        known = [fit for fit in found if fit is not None]
-        if len(known) < len(found):
-            return "no law declared"
-        fits[f"count {count}"] = np.sum(known, axis=0)
+        at_count = []
+        for k in positions.tolist():
+            law = None if cell_law is None else cell_law(trial.cells.table, k)
+            if law is None:
+                return "no law declared"
+            at_count.append(chi_square(trial.moves[:, k], *law))
+        fits[f"count {count}"] = np.sum(at_count, axis=0)
     fits["all counts"] = np.sum(list(fits.values()), axis=0)
     p = {name: chi_square_p(float(fit[0]), int(fit[1])) for name, fit in fits.items()}
     worst = min(p, key=lambda name: p[name])
@@ -324,25 +309,22 @@ def _law(trial: _Trial) -> str:
     return f"{trial.moves[:, trial.distinct].size:,} draws follow the law (p = {p[worst]:.2g})"
 
 
-def _cell_fit(trial: _Trial, position: int) -> tuple[float, int] | None:
-    """How well the moves of one cell fit its law, if the method declares one."""
-    cell_law = getattr(trial.method, "cell_law", None)
-    law = None if cell_law is None else cell_law(trial.cells.table, position)
-    return None if law is None else chi_square(trial.moves[:, position], *law)
-
-
 _CHECKS: dict[str, Callable[[_Trial], str]] = {
-    "untouched input": _untouched,
+    "untouched input": _leaves_input,
     "repeatable": _repeats,
     "source": _source,
     "statement": _statement,
     "additive": _additive,
     "keeps zeros": _keeps_zeros,
     "largest move": _max_move,
-    "blocked values": _blocked,
-    "unbiased": _unbiased,
+    "blocked values": _blocked_values,
+    "unbiased": _is_unbiased,
     "variance": _variance,
-    "order of variables": _order,
+    "order of variables": lambda trial: (
+        "not claimed"
+        if trial.method.source == "system"
+        else _agrees(trial, "the order of variables", _terms(trial.table))
+    ),
     "consistent": _consistent,
     "law": _law,
     "sentences": _sentences,

@@ -21,8 +21,8 @@ from discreet.records.engine import (
     KEY,
     WEIGHT,
     WEIGHT_SQUARED,
-    Groups,
     ValueFacts,
+    ValueGroups,
     bad_keys,
     check_weights,
     missing_persons,
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.records.records import UnitRecords
+
+Cell = tuple[int, ...]
+Owner = tuple[Any, Any]  # holding and contributor; one of them is None
 
 
 class NumpyEngine:
@@ -47,14 +50,20 @@ class NumpyEngine:
         """The cells that occur; see `Engine.group`."""
         import pyarrow as pa
 
-        table, key = data.keyed()
+        table, key = data.join_keys()
         ids = () if data.person is None else (data.person, data.id)
         used = [c for c in (*variables, data.weight, key, *ids) if c is not None]
         used = used or table.columns[:1]
         records = fetch(data.backend, table.select(*dict.fromkeys(used)), data.origin)
         records = _within_bounds(data, records)
         factors = [factorise(records.column(v)) for v in variables]
-        cell, places = _cells([place for _, place in factors], len(records))
+        # The number of each record's cell, and for each variable the place of each cell's code.
+        cell: Index = np.zeros(len(records), dtype=np.intp)
+        places: list[Whole32] = []
+        if factors:
+            stacked = np.stack([place for _, place in factors], axis=1)
+            rows, inverse = np.unique(stacked, axis=0, return_inverse=True)
+            cell, places = inverse.ravel(), list(rows.T)
         columns = [
             pa.array(codes, pa.string()).take(pa.array(place, mask=place < 0))
             for (codes, _), place in zip(factors, places, strict=True)
@@ -64,9 +73,11 @@ class NumpyEngine:
             [*columns, *(pa.array(values) for values in sums.values())], [*variables, *sums]
         )
 
-    def contributions(self, data: UnitRecords, of: Magnitude, groups: Sequence[Groups]) -> pa.Table:
+    def contributions(
+        self, data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]
+    ) -> pa.Table:
         """The largest contributions to each cell; see `Engine.contributions`."""
-        records = _valued(data, of, [group.variable for group in groups])
+        records = _fetch_values(data, of, [group.variable for group in groups])
         amounts = _values(records, of)
         if data.weight is not None:
             amounts = amounts * _weights(data, records.column(data.weight))
@@ -74,16 +85,15 @@ class NumpyEngine:
 
     def value_facts(self, data: UnitRecords, of: Magnitude) -> ValueFacts:
         """What is to know of the values before they are summed."""
-        records = _valued(data, of, [])
+        records = _fetch_values(data, of, [])
         return facts_of(records, _values(records, of).tolist(), of)
 
 
 def _values(records: pa.Table, of: Magnitude) -> Real:
-    column = _numbers(records.column(of.value), missing=np.nan, role="value")
-    return column.astype(np.float64)
+    return _numbers(records.column(of.value), missing=np.nan, role="value").astype(np.float64)
 
 
-def _valued(data: UnitRecords, of: Magnitude, variables: Sequence[str]) -> pa.Table:
+def _fetch_values(data: UnitRecords, of: Magnitude, variables: Sequence[str]) -> pa.Table:
     """The records that count, with the columns that contributions need."""
     ids = () if data.person is None else (data.person, data.id)
     used = dict.fromkeys((*variables, *of.columns, data.weight, *ids))
@@ -107,14 +117,6 @@ def _within_bounds(data: UnitRecords, records: pa.Table) -> pa.Table:
         if seen[person] <= data.data_set.bounds.max_records:
             kept.append(row)
     return records.take(sorted(kept))
-
-
-def _cells(places: list[Whole32], n_records: int) -> tuple[Index, list[Whole32]]:
-    """The number of each record's cell, and for each variable the place of each cell's code."""
-    if not places:
-        return np.zeros(n_records, dtype=np.intp), []
-    rows, cell = np.unique(np.stack(places, axis=1), axis=0, return_inverse=True)
-    return cell.ravel(), list(rows.T)
 
 
 def _sums(
@@ -164,24 +166,18 @@ def _numbers(column: Any, missing: float, role: str) -> Array:
     return np.asarray(column.fill_null(missing).to_numpy())
 
 
-Cell = tuple[int, ...]
-Owner = tuple[Any, Any]
-
-
 def ranked_contributions(
-    records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[Groups]
+    records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[ValueGroups]
 ) -> pa.Table:
-    """The largest contributions to each cell; see `Engine.contributions`.
+    """The largest contributions to each cell, from what each record that counts contributes."""
+    import pyarrow as pa
 
-    Args:
-      records: The records that count.
-      amounts: What each of them contributes.
-      of: What is summed, and whose it is.
-      groups: For each variable of the cells where its values lie.
-    """
     rows: list[dict[str, Any]] = []
     for cell, given in _by_cell(records, amounts, of, groups).items():
-        sums = {who: math.fsum(parts) for who, parts in given.items() if _counts(parts)}
+        sums = {who: math.fsum(parts) for who, parts in given.items()}
+        gross = {who: math.fsum(map(abs, parts)) for who, parts in given.items()}
+        # Records of a contributor that cancel out do not count.
+        sums = {who: x for who, x in sums.items() if abs(x) > NEGLIGIBLE * gross[who]}
         ordered = sorted(sums, key=lambda who: (-abs(sums[who]), *map(str, who)))
         facts = {
             "n": len(sums),
@@ -192,14 +188,24 @@ def ranked_contributions(
             owner = {HOLDING: who[0], CONTRIBUTOR: who[1]}
             place = {f"g{i}": number for i, number in enumerate(cell)}
             rows.append({**place, "rank": rank, "x": sums[who], **owner, **facts})
-    return _as_table(rows, records, of, len(groups))
+    holding_type = pa.int64() if of.holding is None else records.column(of.holding).type
+    kinds = [(f"g{i}", pa.int64()) for i in range(len(groups))]
+    kinds += [("rank", pa.int64()), ("x", pa.float64()), (HOLDING, holding_type)]
+    kinds += [(CONTRIBUTOR, records.column(of.contributor).type), ("n", pa.int64())]
+    kinds += [("s", pa.float64()), ("a", pa.float64())]
+    return pa.Table.from_pylist(rows, pa.schema(kinds))
 
 
 def _by_cell(
-    records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[Groups]
+    records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[ValueGroups]
 ) -> dict[Cell, dict[Owner, list[float]]]:
     """What each contributor gives to each cell, record by record."""
-    columns = [_value_numbers(records.column(group.variable), group) for group in groups]
+    columns = []
+    for group in groups:
+        pairs = zip(group.values.to_pylist(), group.number, strict=True)
+        number = {canonical(value): int(at) for value, at in pairs} | {MISSING: group.missing}
+        values = records.column(group.variable).to_pylist()
+        columns.append([number[canonical(value)] for value in values])
     cells = list(zip(*columns, strict=True)) if columns else [()] * len(records)
     contributors = records.column(of.contributor).to_pylist()
     holdings = [None] * len(records)
@@ -213,39 +219,8 @@ def _by_cell(
     return found
 
 
-def _value_numbers(column: Any, group: Groups) -> list[int]:
-    """The group of each record."""
-    number = {
-        canonical(v): int(g) for v, g in zip(group.values.to_pylist(), group.number, strict=True)
-    }
-    number[MISSING] = group.missing
-    return [number[canonical(value)] for value in column.to_pylist()]
-
-
-def _counts(parts: Sequence[float]) -> bool:
-    """Whether the records of a contributor do not cancel out."""
-    return abs(math.fsum(parts)) > NEGLIGIBLE * math.fsum(map(abs, parts))
-
-
-def _as_table(rows: list[dict[str, Any]], records: pa.Table, of: Magnitude, n: int) -> pa.Table:
-    import pyarrow as pa
-
-    holding = pa.int64() if of.holding is None else records.column(of.holding).type
-    kinds = [(f"g{i}", pa.int64()) for i in range(n)]
-    kinds += [("rank", pa.int64()), ("x", pa.float64()), (HOLDING, holding)]
-    kinds += [(CONTRIBUTOR, records.column(of.contributor).type), ("n", pa.int64())]
-    kinds += [("s", pa.float64()), ("a", pa.float64())]
-    return pa.Table.from_pylist(rows, pa.schema(kinds))
-
-
 def facts_of(records: pa.Table, values: Sequence[float], of: Magnitude) -> ValueFacts:
-    """What is to know of the values before they are summed.
-
-    Args:
-      records: The records that count.
-      values: Their values, not a number where they are missing.
-      of: What is summed, and whose it is.
-    """
+    """What is to know of the values before they are summed; missing ones are not a number."""
     finite = [value for value in values if math.isfinite(value)]
     columns = [records.column(name) for name in (of.contributor, of.holding) if name is not None]
     pairs = zip(*(column.to_pylist() for column in columns), strict=True)

@@ -13,7 +13,7 @@ from discreet.design.sparse import SparseDesign
 from discreet.errors import InfeasibleError
 from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.plan import PublicationPlan
-from discreet.testing.laws import retabulated
+from discreet.testing.laws import retabulate
 from tests.protect.suppress.reference import disclosed, told
 from tests.strategies import designs
 
@@ -93,7 +93,7 @@ def test_publishing_any_secondary_opens_a_primary(table, rule):
 def test_the_order_of_axes_changes_nothing_but_labels(table, rule):
     method = gauss(rule)
     here = method.pattern(table)
-    there = method.pattern(retabulated(table, table.design.terms))
+    there = method.pattern(retabulate(table, table.design.terms))
 
     def states(pattern):
         cells = (frozenset(cell.items()) for cell in pattern.cells(pattern.state >= 0))

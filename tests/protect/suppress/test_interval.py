@@ -15,7 +15,7 @@ from discreet.errors import DesignError, InfeasibleError, ParameterError
 from discreet.suppress.interval import IntervalSearch
 from discreet.suppress.pattern import PUBLISHED
 from discreet.suppress.proofs import Proofs
-from discreet.testing.laws import retabulated
+from discreet.testing.laws import retabulate
 from tests.protect.tables import party
 from tests.strategies import designs
 
@@ -84,7 +84,7 @@ def test_swaps_keep_all_intervals_and_never_cost_more(table, rule, lone):
 @given(tables(), RULES)
 def test_the_order_of_the_axes_changes_nothing_but_labels(table, rule):
     here = suppressed(table, rule)
-    there = suppressed(retabulated(table, table.design.terms), rule)
+    there = suppressed(retabulate(table, table.design.terms), rule)
 
     def states(pattern):
         cells = (frozenset(cell.items()) for cell in pattern.cells(pattern.state >= 0))
