@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
     {"arrays", "errors", "parameters", "randomness", "progress", "files", "frames", "registry"}
-    | {"accounting", "digests", "moved", "processes"},
+    | {"accounting", "digests", "lazy", "moved", "processes", "randomness"},
     {"design"},
     {"solve", "tables"},
     {"ledger"},

@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet.design.product import ProductDesign
 from discreet.errors import LedgerError
-from discreet.protect.cells import Cells
+from discreet.protect.cells import NoiseCells
 from discreet.protect.keyed_noise import noise_by_draw
 from discreet.randomness import stream
 from discreet.tables.truth import DataSet
@@ -49,7 +49,7 @@ def test_two_tables_under_one_secret_share_no_noise(method):
 def test_two_tables_under_one_stream_share_their_noise():
     law = dc.DropAdd(0.05).law
     tables = [country(seed=seed, smallest=40) for seed in (1, 2)]
-    noise = [noise_by_draw(Cells(table), law, stream(1, "drop-add")) for table in tables]
+    noise = [noise_by_draw(NoiseCells(table), law, stream(1, "drop-add")) for table in tables]
     assert correlation(*noise) > 0.8
 
 

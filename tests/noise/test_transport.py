@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DataError, DesignError
-from discreet.noise.allocate import round_transport
+from discreet.noise.invariant import round_transport
 
 
 @st.composite

@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import KeysError, ParameterError
-from discreet.protect.cells import Cells
+from discreet.protect.cells import NoiseCells
 from discreet.protect.draws import SeededDraws
 from discreet.protect.private_noise import change_of_known
 from discreet.tables.truth import CellValues
@@ -83,7 +83,7 @@ def test_margins_without_small_counts_stay_as_they_are():
     """The row totals 11, 12 and 40 of Table 7 of Langsrud (2019b), and the total."""
     design = dc.Design.product({"row": 3, "column": 3}, [("row",), ("column",), ()])
     table = dc.Table.from_inner(design, np.array([3, 6, 2, 1, 4, 7, 5, 8, 27]))
-    change = change_of_known(Cells(table), ["row", "1"], 5, SeededDraws(1))
+    change = change_of_known(NoiseCells(table), ["row", "1"], 5, SeededDraws(1))
     assert not change.any()
     fit = dc.NonNegative(exact=["row", "1"])(
         design, np.array([11, 12, 40, 3.286, 21.633, 35.433, 63.0])

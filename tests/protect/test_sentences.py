@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet.facade.release import Trial
 from discreet.protect import sentences
-from discreet.tables.protected import Protected
+from discreet.tables.protected import Claims, Protected
 from discreet.tables.statement import Statement, Step
 from discreet.testing.laws import Broken, ReleaseEvidence, check_sentences, publish
 from tests.protect.methods import ALL, NOISE
@@ -129,6 +129,13 @@ def test_a_public_secret_is_named_as_such():
     assert not demo.protect(dc.Laplace(1.0)).statement.says("public-secret")
 
 
+def claim(kind, **claims):
+    """The sentence of one kind that goes with a claim."""
+    given = Claims(**{"additive": False, "unbiased": False, "keeps_zeros": False, **claims})
+    said = sentences.claim_sentences(given, "count")
+    return next(sentence for sentence in said if sentence.kind == kind)
+
+
 def final(z, truth):
     design = dc.Design.product({"a": 3}, "a")
     return ReleaseEvidence(
@@ -139,13 +146,17 @@ def final(z, truth):
 @pytest.mark.parametrize(
     ("sentence", "true", "false"),
     [
-        (sentences.moves_at_most(2, "count"), [3, 0, 9, 13], [3, 0, 9, 14]),
-        (sentences.zeros_stay(), [2, 0, 9, 11], [2, 1, 9, 12]),
-        (sentences.occupied_cells_show(True), [3, 0, 8, 11], [0, 0, 9, 9]),
-        (sentences.occupied_cells_show(False), [0, 0, 9, 9], [2, 1, 9, 12]),
+        (claim("moves-at-most", max_move=2), [3, 0, 9, 13], [3, 0, 9, 14]),
+        (claim("zeros-stay", keeps_zeros=True), [2, 0, 9, 11], [2, 1, 9, 12]),
+        (
+            claim("occupied-cells", keeps_zeros=True, keeps_positive=True),
+            [3, 0, 8, 11],
+            [0, 0, 9, 9],
+        ),
+        (claim("occupied-cells", keeps_zeros=True), [0, 0, 9, 9], [2, 1, 9, 12]),
         (sentences.never_published([1, 2]), [3, 0, 9, 12], [2.5, 0, 9, 11.5]),
         (sentences.adds_up(), [3, 0, 9, 12], [3, 0, 9, 13]),
-        (sentences.need_not_add_up(), [3, 0, 9, 13], [3, 0, 9, 12]),
+        (claim("need-not-add-up"), [3, 0, 9, 13], [3, 0, 9, 12]),
         (sentences.not_negative(), [0, 0, 1, 1], [-1, 0, 9, 8]),
         (sentences.whole_numbers(), [3.0, 0, 9, 12], [3.2, 0, 9, 12.2]),
         (sentences.multiples_of(3), [3, 0, 9, 12], [3, 0, 8, 11]),
@@ -168,8 +179,8 @@ def test_predicates_about_laws_reject_wrong_means_and_variances():
         return ReleaseEvidence(truth, made, lambda: True)
 
     fair = evidence(rng.normal(0, 2, (400, 4)))
-    assert sentences.mean_zero().holds(fair)
-    assert sentences.variance_is(4.0).holds(fair)
-    assert not sentences.variance_is(6.0).holds(fair)
-    assert not sentences.mean_zero().holds(evidence(rng.normal(0.7, 2, (400, 4))))
-    assert not sentences.same_everywhere().holds(final([2, 0, 9, 11], [2, 0, 9, 11]))
+    assert claim("mean-zero", unbiased=True).holds(fair)
+    assert claim("variance", variance=4.0).holds(fair)
+    assert not claim("variance", variance=6.0).holds(fair)
+    assert not claim("mean-zero", unbiased=True).holds(evidence(rng.normal(0.7, 2, (400, 4))))
+    assert not claim("same-everywhere", consistent=True).holds(final([2, 0, 9, 11], [2, 0, 9, 11]))

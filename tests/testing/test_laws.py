@@ -9,7 +9,7 @@ import discreet as dc
 from discreet import DiscreteLaplace, registry
 from discreet.design.product import ProductDesign
 from discreet.errors import DiscreetError
-from discreet.protect.sentences import claimed, limit, process, statement_of
+from discreet.protect.sentences import claim_sentences, limit, process, statement_of
 from discreet.tables.protected import CellStatus, Claims, Protected
 from discreet.testing import BrokenPromiseError, check_method
 from discreet.testing.laws import (
@@ -80,7 +80,7 @@ HONEST = Claims(additive=False, unbiased=True, keeps_zeros=False, max_move=2)
 
 
 def stated(claims=HONEST, more=(), privacy=None, parameters=None):
-    said = [process("noise", "Noise.", "Noise."), *claimed(claims, "count"), *more]
+    said = [process("noise", "Noise.", "Noise."), *claim_sentences(claims, "count"), *more]
     said.append(limit("rest", "The rest."))
     return statement_of("planted", parameters or {}, said, privacy)
 
@@ -141,11 +141,12 @@ class Planted:
         return replace(self._hidden(table, made), quality=np.minimum(table.z, 3))
 
     def _stale_sentence(self, table, made):
-        more = claimed(Claims(additive=False, unbiased=False, keeps_zeros=True), "count")[:1]
+        claims = Claims(additive=False, unbiased=False, keeps_zeros=True)
+        more = claim_sentences(claims, "count")[:1]
         return replace(made, statement=stated(more=more))
 
     def _untestable_sentence(self, table, made):
-        bare = replace(claimed(HONEST, "count")[0], holds=None, text="All is well.")
+        bare = replace(claim_sentences(HONEST, "count")[0], holds=None, text="All is well.")
         return replace(made, statement=stated(more=[bare]))
 
     def _new_label(self, table, made):

@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet.protect.draws import SeededDraws
-from discreet.protect.sentences import claimed, limit, mean_p, process, statement_of
+from discreet.protect.sentences import claim_sentences, limit, mean_p, process, statement_of
 from discreet.tables.protected import CellStatus, Claims, Protected
 from discreet.tables.statement import Statement, Step
 from discreet.tables.truth import CellValues
@@ -22,7 +22,11 @@ DRAWS = 20_000
 
 def stated(claims):
     """A complete statement: what was done, what is claimed, and what is not protected."""
-    said = [process("noise", "Noise.", "Noise."), *claimed(claims, "count"), limit("more", "More.")]
+    said = [
+        process("noise", "Noise.", "Noise."),
+        *claim_sentences(claims, "count"),
+        limit("more", "More."),
+    ]
     return statement_of("steps", {"reach": 2}, said)
 
 

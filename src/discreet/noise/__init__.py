@@ -5,10 +5,14 @@
 [-1, 1, 4]
 """
 
-from discreet.noise.allocate import allocate, blurred_deviations, controlled_flows
-from discreet.noise.audit import Audit, Neighbours, realised_bias
+from discreet.noise.audit import MatrixAudit as Audit
+from discreet.noise.audit import NeighbourPair as Neighbours
+from discreet.noise.audit import realised_bias
 from discreet.noise.entropy import perturbation_table, variance_range
 from discreet.noise.invariant import (
+    allocate,
+    blurred_deviations,
+    controlled_flows,
     invariant_matrix,
     moment_estimate,
     no_small_cells,

@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from discreet.noise.matrix import TransitionMatrix
 
 
+# a mean below it is rounding: rows are solved to 1e-11
 _ZERO = 1e-9
-_PRINTED = 1e-8  # what a probability printed with eight decimals may be off
+# what a probability printed with eight decimals may be off
+_PRINTED = 1e-8
+# far above 1/population, so one cell in ten thousand may give itself away
 _LARGE_DELTA = 1e-4
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class NeighbourPair:
     """How well two counts that differ by one can be told apart, from the first to the second."""
 
     first: int
@@ -43,7 +46,7 @@ class Neighbours:
 
 
 @dataclass(frozen=True, eq=False)
-class Audit:
+class MatrixAudit:
     """Moments of every row and the distance between neighbouring counts.
 
     Attributes:
@@ -63,12 +66,12 @@ class Audit:
     variance: Real
     stay: Real
     entropy: Real
-    neighbours: tuple[Neighbours, ...]
+    neighbours: tuple[NeighbourPair, ...]
     epsilon: float
     delta: float
 
     @property
-    def worst(self) -> Neighbours:
+    def worst(self) -> NeighbourPair:
         """The pair with the largest δ, and among those the largest ε."""
         return max(self.neighbours, key=lambda pair: (pair.delta, pair.epsilon))
 
@@ -81,12 +84,32 @@ class Audit:
 
     def guaranteed(self) -> list[str]:
         """What holds for every cell, one sentence each."""
+        matrix, largest, above = self.matrix, float(np.abs(self.mean).max()), self.variance[1:]
+        said = [f"No published count differs from its true count by more than {matrix.max_move}."]
+        if largest < _ZERO:
+            said.append("The noise is unbiased: its mean is zero at every count.")
+        elif largest <= _rounding(matrix):
+            said.append(
+                "The noise is unbiased up to the rounding of its probabilities: its mean is at "
+                f"most {largest:.1e} away from zero."
+            )
+        if np.ptp(above) < 1e-6:
+            said.append(f"Its variance is {above[0]:.4g} at every count above zero.")
+        else:
+            said.append(
+                f"Its variance lies between {above.min():.4g} and {above.max():.4g} above zero."
+            )
+        stay = matrix.law[0, matrix.max_move]
+        said.append(
+            "A true zero is always published as zero."
+            if matrix.keeps_zeros
+            else f"A true zero is published as zero with probability {stay:.4g} only."
+        )
+        if matrix.blocked:
+            values = "1" if matrix.blocked == 1 else f"1 to {matrix.blocked}"
+            said.append(f"Values of {values} are never published.")
         return [
-            f"No published count differs from its true count by more than {self.matrix.max_move}.",
-            *_mean_sentence(self),
-            _variance_sentence(self),
-            _zero_sentence(self.matrix),
-            *_blocked_sentence(self.matrix),
+            *said,
             f"For one cell, counts that differ by one are indistinguishable up to "
             f"ε = {self.epsilon:.4g} and δ = {self.delta:.3g}; δ is largest from count "
             f"{self.worst.first} to {self.worst.second}.",
@@ -94,7 +117,23 @@ class Audit:
 
     def not_guaranteed(self) -> list[str]:
         """What does not follow, one sentence each."""
-        return [*_bias_sentence(self), *_privacy_limits(self), *_GENERAL_LIMITS]
+        said, worst = [], int(np.argmax(np.abs(self.mean)))
+        if abs(self.mean[worst]) > max(_ZERO, _rounding(self.matrix)):
+            said.append(
+                f"The noise is biased: its mean reaches {self.mean[worst]:+.4g} "
+                f"at count {self.counts[worst]}."
+            )
+        if self.matrix.keeps_zeros:
+            said.append(
+                "Zeros are not hidden: a positive published count proves that somebody is in the "
+                "cell."
+            )
+        if self.delta > _LARGE_DELTA:
+            said.append(
+                f"δ = {self.delta:.3g} is too large to speak of differential privacy: it bounds "
+                "the probability of a published count that gives the neighbouring true count away."
+            )
+        return [*said, *_GENERAL_LIMITS]
 
     def __str__(self) -> str:
         """The audit as text: rows, then promises, then limits."""
@@ -105,14 +144,19 @@ class Audit:
         return "\n".join(lines)
 
 
-def audit(matrix: TransitionMatrix, epsilon: float | None = None) -> Audit:
+def audit(matrix: TransitionMatrix, epsilon: float | None = None) -> MatrixAudit:
     """See `TransitionMatrix.audit`."""
     if epsilon is not None and not (math.isfinite(epsilon) and epsilon >= 0):
         raise ParameterError(f"epsilon must be a number of at least 0, got {epsilon!r}.")
     law, v = matrix.law, matrix.deviations
     mean = law @ v
-    pairs = tuple(_neighbours(matrix, epsilon))
-    return Audit(
+    # both directions of every pair at which the rows, or their place in the turn, change: between
+    # the other pairs the same two laws meet again
+    starts = set(matrix.starts.tolist())
+    lower = sorted(starts | {s - 1 for s in starts if s > 0})
+    both_ways = [pair for i in lower for pair in ((i, i + 1), (i + 1, i))]
+    pairs = tuple(_compare(matrix, a, b, epsilon) for a, b in both_ways)
+    return MatrixAudit(
         matrix=matrix,
         counts=matrix.starts,
         mean=mean,
@@ -125,104 +169,34 @@ def audit(matrix: TransitionMatrix, epsilon: float | None = None) -> Audit:
     )
 
 
-def _neighbours(matrix: TransitionMatrix, epsilon: float | None) -> list[Neighbours]:
-    """Both directions of every pair at which the rows, or their place in the turn, change."""
-    starts = set(matrix.starts.tolist())
-    lower = sorted(starts | {s - 1 for s in starts if s > 0})
-    pairs = [pair for i in lower for pair in ((i, i + 1), (i + 1, i))]
-    return [_compare(matrix, a, b, epsilon) for a, b in pairs]
-
-
-def _compare(matrix: TransitionMatrix, a: int, b: int, epsilon: float | None) -> Neighbours:
+def _compare(matrix: TransitionMatrix, a: int, b: int, epsilon: float | None) -> NeighbourPair:
     """The law of `a` against that of `b`, on common targets."""
+    # deviations of the two counts are one apart: padding puts the same targets in the same places
     p = np.pad(matrix.probabilities(a), (max(a - b, 0), max(b - a, 0)))
     q = np.pad(matrix.probabilities(b), (max(b - a, 0), max(a - b, 0)))
     common = (p > 0) & (q > 0)
     ratio = float((np.log(p[common]) - np.log(q[common])).max(initial=0.0))
     if epsilon is None:
-        return Neighbours(a, b, ratio, float(p[q == 0].sum()))
+        return NeighbourPair(a, b, ratio, float(p[q == 0].sum()))
     excess = np.maximum(0.0, p - math.exp(epsilon) * q)
-    return Neighbours(a, b, epsilon, float(excess.sum()))
+    return NeighbourPair(a, b, epsilon, float(excess.sum()))
 
 
-def _table(audit: Audit) -> str:
+def _table(audit: MatrixAudit) -> str:
     head = f"{'count':>7} {'mean':>9} {'variance':>9} {'stay':>7} {'entropy':>8}"
     columns = zip(audit.counts, audit.mean, audit.variance, audit.stay, audit.entropy, strict=True)
-    lines = [
-        f"{c:>7} {_tidy(m, 9)} {_tidy(v, 9)} {_tidy(s, 7)} {_tidy(h, 8)}"
-        for c, m, v, s, h in columns
-    ]
+    lines = []
+    for count, *row in columns:
+        m, v, s, h = (round(x, 4) + 0.0 for x in row)  # adding zero turns -0.0 into 0.0
+        lines.append(f"{count:>7} {m:>9.4f} {v:>9.4f} {s:>7.4f} {h:>8.4f}")
     if len(lines) > 30:
         lines = [*lines[:15], f"{'…':>7} ({len(lines) - 30} rows)", *lines[-15:]]
     return "\n".join([head, *lines])
 
 
-def _tidy(x: float, width: int) -> str:
-    """Four decimals, and no minus before a zero."""
-    return f"{round(x, 4) + 0.0:>{width}.4f}"
-
-
-def _mean_sentence(audit: Audit) -> list[str]:
-    """What is promised about the mean; nothing where the noise is biased."""
-    largest = float(np.abs(audit.mean).max())
-    if largest < _ZERO:
-        return ["The noise is unbiased: its mean is zero at every count."]
-    if largest <= _rounding(audit.matrix):
-        return [
-            "The noise is unbiased up to the rounding of its probabilities: its mean is at most "
-            f"{largest:.1e} away from zero."
-        ]
-    return []
-
-
-def _bias_sentence(audit: Audit) -> list[str]:
-    worst = int(np.argmax(np.abs(audit.mean)))
-    if abs(audit.mean[worst]) <= max(_ZERO, _rounding(audit.matrix)):
-        return []
-    return [
-        f"The noise is biased: its mean reaches {audit.mean[worst]:+.4g} "
-        f"at count {audit.counts[worst]}."
-    ]
-
-
 def _rounding(matrix: TransitionMatrix) -> float:
     """The bias that printed probabilities may have though they were made without any."""
     return _PRINTED * float(np.abs(matrix.deviations).sum())
-
-
-def _variance_sentence(audit: Audit) -> str:
-    used = audit.variance[1:]
-    if np.ptp(used) < 1e-6:
-        return f"Its variance is {used[0]:.4g} at every count above zero."
-    return f"Its variance lies between {used.min():.4g} and {used.max():.4g} above zero."
-
-
-def _zero_sentence(matrix: TransitionMatrix) -> str:
-    if matrix.keeps_zeros:
-        return "A true zero is always published as zero."
-    stay = matrix.law[0, matrix.max_move]
-    return f"A true zero is published as zero with probability {stay:.4g} only."
-
-
-def _blocked_sentence(matrix: TransitionMatrix) -> list[str]:
-    if not matrix.blocked:
-        return []
-    values = "1" if matrix.blocked == 1 else f"1 to {matrix.blocked}"
-    return [f"Values of {values} are never published."]
-
-
-def _privacy_limits(audit: Audit) -> list[str]:
-    lines = []
-    if audit.matrix.keeps_zeros:
-        lines.append(
-            "Zeros are not hidden: a positive published count proves that somebody is in the cell."
-        )
-    if audit.delta > _LARGE_DELTA:
-        lines.append(
-            f"δ = {audit.delta:.3g} is too large to speak of differential privacy: it bounds the "
-            "probability of a published count that gives the neighbouring true count away."
-        )
-    return lines
 
 
 _GENERAL_LIMITS = (

@@ -1,4 +1,8 @@
-"""What a transition matrix must satisfy, each condition with its own message."""
+"""What parameters and transition matrices must satisfy, and which deviations a count may have.
+
+Parameters first, then the conditions of a matrix, each with its own message; then the supports of
+rows and the orders that their probabilities can be held to.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,9 @@ import numpy as np
 from discreet.arrays import Mask, Real, Whole
 from discreet.errors import ParameterError
 
+# How far the sum of a row may lie from one: tables of other programs are printed with eight or more
+# decimals, and what is further off was copied wrongly.
 SUM_TOLERANCE = 1e-8
-"""How far the sum of a row may lie from one."""
 
 
 def check_rows(starts: Whole, period: int) -> None:
@@ -65,23 +70,20 @@ def check_targets(starts: Whole, moves: Whole, widths: Real) -> None:
 def check_blocked(starts: Whole, law: Real, blocked: int, period: int) -> None:
     """The blocked values are reached from no row, nor from the last rows moved upwards."""
     deviations = np.arange(law.shape[1]) - law.shape[1] // 2
-    beyond = int(starts[-1]) + len(deviations) + blocked
+    beyond = int(starts[-1]) + len(deviations) + blocked  # from here on nothing leads so low
     ends = [*starts[1:].tolist(), beyond]
     for row, (start, end) in enumerate(zip(starts.tolist(), ends, strict=True)):
         repeats = row >= len(starts) - period
         for count in range(start, beyond, period) if repeats else range(start, min(end, beyond)):
             target = count + deviations[law[row] > 0]
-            if np.any((target >= 1) & (target <= blocked)):
-                raise _blocked_error(count, start, blocked)
-
-
-def _blocked_error(count: int, start: int, blocked: int) -> ParameterError:
-    if count == start:
-        return ParameterError(f"the row of count {count} leads to a value in 1..{blocked}.")
-    return ParameterError(
-        f"too few rows: the row of count {start} also serves count {count}, from where it leads "
-        f"to a value in 1..{blocked}. Add a row of its own for count {count}."
-    )
+            if not np.any((target >= 1) & (target <= blocked)):
+                continue
+            if count == start:
+                raise ParameterError(f"the row of count {count} leads to a value in 1..{blocked}.")
+            raise ParameterError(
+                f"too few rows: the row of count {start} also serves count {count}, from where it "
+                f"leads to a value in 1..{blocked}. Add a row of its own for count {count}."
+            )
 
 
 def _first(bad: Mask) -> int | None:

@@ -36,6 +36,8 @@ Variant = Literal["discreet", "ptable"]
 
 T = TypeVar("T")
 
+# ptable 1.0.0 lowers pstay in these steps and gives up after so many; other numbers would give
+# other tables than the peer's
 _PSTAY_STEP = 0.05
 _PSTAY_TRIES = 20
 
@@ -82,19 +84,33 @@ def perturbation_table(
 
     See Fraser & Wooton (2005), Giessing & Höhne (2011).
     """
-    _check(variant, optim)
+    _check_variant(variant, optim)
     D, V, js = whole("D", D, 1), positive("V", V), whole("js", js, 0)
     plans = _plans(D, V, js, pstay, mono, variant, optim)
     law = np.zeros((len(plans) + 1, 2 * D + 1))
     law[0, D] = 1.0
     for plan in plans:
-        law[plan.support.count, [D + v for v in plan.support.deviations]] = _solve(plan, plans)
+        if not plan.support.deviations:
+            raise _failure(plan, plans)
+        found = _lower_pstay(plan) if plan.yields else _best(plan, plan.pstay)
+        if not found.converged:
+            raise _failure(plan, plans)
+        law[plan.support.count, [D + v for v in plan.support.deviations]] = found.p
     parameters = {"D": D, "V": V, "js": js, "pstay": pstay, "mono": mono, "variant": variant}
     if variant == "ptable":
         parameters["optim"] = optim or 1
     return TransitionMatrix.from_law(
         "maximum entropy perturbation table", law, blocked=js, parameters=parameters
     )
+
+
+def _check_variant(variant: str, optim: int | None) -> None:
+    if variant not in ("discreet", "ptable"):
+        raise ParameterError(f'variant must be "discreet" or "ptable", got {variant!r}.')
+    if optim is not None and variant != "ptable":
+        raise ParameterError('optim belongs to variant="ptable"; our own variance is always met.')
+    if optim not in (None, 1, 2, 3, 4):
+        raise ParameterError(f"optim must be 1, 2, 3 or 4, got {optim!r}.")
 
 
 def variance_range(
@@ -108,20 +124,20 @@ def variance_range(
     >>> [round(v, 6) for v in variance_range(3, js=2, mono=False)]
     [2.0, 3.0]
     """
+    # the range does not depend on V, so any will do
     return _range(_plans(whole("D", D, 1), 1.0, whole("js", js, 0), pstay, mono, "discreet", None))
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _RowPlan:
     """What one row is asked for."""
 
     support: Support
     tails: Tails
     V: float
-    D: int
     pstay: float | None
-    bounded: bool
-    yields: bool
+    bounded: bool  # a variance below V will do
+    yields: bool  # pstay gives way to V
 
     def polytope(self) -> RowPolytope:
         stay = 0.0 if self.yields or self.pstay is None else self.pstay
@@ -136,7 +152,7 @@ def _plans(
     mono: bool | Sequence[bool],
     variant: Variant,
     optim: int | None,
-) -> list[_Plan]:
+) -> list[_RowPlan]:
     counts = table_rows(D, js)
     stays = _per_row("pstay", pstay, len(counts))
     monos = _per_row("mono", mono, len(counts))
@@ -149,7 +165,7 @@ def _plans(
         support = admissible(count, D, js)
         tails = order(support) if rising else free(support)
         stay = None if support.centre is None else stay
-        plans.append(_Plan(support, tails, V, D, stay, peer and optim != 4, peer))
+        plans.append(_RowPlan(support, tails, V, stay, peer and optim != 4, peer))
     return plans
 
 
@@ -161,16 +177,7 @@ def _per_row(name: str, value: T | Sequence[T], rows: int) -> Sequence[T]:
     return value
 
 
-def _solve(plan: _Plan, plans: list[_Plan]) -> list[float]:
-    if not plan.support.deviations:
-        raise _failure(plan, plans)
-    found = _yielding(plan) if plan.yields else _best(plan, plan.pstay)
-    if not found.converged:
-        raise _failure(plan, plans)
-    return found.p
-
-
-def _yielding(plan: _Plan) -> MaximumEntropy:
+def _lower_pstay(plan: _RowPlan) -> MaximumEntropy:
     """Lower the bound on the centre until the variance is met (to 3 decimals) or tries run out."""
     found = _best(plan, plan.pstay)
     for lowered in range(1, _PSTAY_TRIES):
@@ -180,8 +187,11 @@ def _yielding(plan: _Plan) -> MaximumEntropy:
     return found
 
 
-def _best(plan: _Plan, pstay: float | None) -> MaximumEntropy:
-    """Largest entropy with the centre at least `pstay`: the bound is either idle or met."""
+def _best(plan: _RowPlan, pstay: float | None) -> MaximumEntropy:
+    """Largest entropy with the centre at least `pstay`.
+
+    Entropy is concave, so where the bound is broken without it, it is met with equality.
+    """
     found = _with_variance(plan, None)
     centre = plan.support.centre
     if pstay is None or centre is None or (found.converged and found.p[centre] >= pstay):
@@ -189,7 +199,7 @@ def _best(plan: _Plan, pstay: float | None) -> MaximumEntropy:
     return _with_variance(plan, pstay)
 
 
-def _with_variance(plan: _Plan, stay: float | None) -> MaximumEntropy:
+def _with_variance(plan: _RowPlan, stay: float | None) -> MaximumEntropy:
     """Largest entropy with variance `V`, or at most `V` when the plan allows less."""
     if plan.bounded:
         free_variance = _moments(plan, stay, fixed=False)
@@ -198,7 +208,7 @@ def _with_variance(plan: _Plan, stay: float | None) -> MaximumEntropy:
     return _moments(plan, stay, fixed=True)
 
 
-def _moments(plan: _Plan, stay: float | None, *, fixed: bool) -> MaximumEntropy:
+def _moments(plan: _RowPlan, stay: float | None, *, fixed: bool) -> MaximumEntropy:
     """Largest entropy at mean zero, in units in which the variance is of size one."""
     v, unit = plan.support.deviations, max(plan.V, 1.0)
     features, moments, start = [[x / math.sqrt(unit) for x in v]], [0.0], [0.0]
@@ -207,24 +217,20 @@ def _moments(plan: _Plan, stay: float | None, *, fixed: bool) -> MaximumEntropy:
     if fixed:
         features.append([x**2 / unit for x in v])
         moments.append(plan.V / unit)
-        start.append(_first_slope(plan.V))
+        # the multiplier of nearly normal noise, or of noise that is nearly always zero
+        start.append(-0.5 if plan.V >= 1 else math.log(plan.V / 2))
     return maximise_entropy(features, moments, plan.tails, start)
 
 
-def _first_slope(V: float) -> float:
-    """The multiplier of the variance when the noise is nearly normal, or nearly always zero."""
-    return -0.5 if V >= 1 else math.log(V / 2)
-
-
-def _variance(plan: _Plan, found: MaximumEntropy) -> float:
+def _variance(plan: _RowPlan, found: MaximumEntropy) -> float:
     return math.fsum(p * v**2 for p, v in zip(found.p, plan.support.deviations, strict=True))
 
 
-def _range(plans: list[_Plan]) -> tuple[float, float] | None:
+def _range(plans: list[_RowPlan]) -> tuple[float, float] | None:
     return common_range(plan.polytope().variance_range() for plan in plans)
 
 
-def _failure(plan: _Plan, plans: list[_Plan]) -> InfeasibleError | NotConvergedError:
+def _failure(plan: _RowPlan, plans: list[_RowPlan]) -> InfeasibleError | NotConvergedError:
     row, count = plan.polytope().variance_range(), plan.support.count
     if row is not None and row[0] <= plan.V <= row[1]:
         return NotConvergedError(
@@ -236,12 +242,3 @@ def _failure(plan: _Plan, plans: list[_Plan]) -> InfeasibleError | NotConvergedE
         f"V={plan.V:g} cannot be met: the row of count {count} allows {own}. For the whole table "
         f"{describe_range(_range(plans))}. Change V, raise D, lower js or pstay, or set mono=False."
     )
-
-
-def _check(variant: str, optim: int | None) -> None:
-    if variant not in ("discreet", "ptable"):
-        raise ParameterError(f'variant must be "discreet" or "ptable", got {variant!r}.')
-    if optim is not None and variant != "ptable":
-        raise ParameterError('optim belongs to variant="ptable"; our own variance is always met.')
-    if optim not in (None, 1, 2, 3, 4):
-        raise ParameterError(f"optim must be 1, 2, 3 or 4, got {optim!r}.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arrays import Real, Whole
+from discreet.arrays import Whole
 from discreet.errors import ParameterError
 from discreet.noise.lookup import pad
 
@@ -24,10 +24,12 @@ if TYPE_CHECKING:
 Make = Callable[..., "TransitionMatrix"]
 """The class of matrices, which lies above this file."""
 PTABLE_COLUMNS = ("i", "j", "p", "v", "p_int_lb", "p_int_ub", "type")
-_ABOUT = "about"  # a column of our own: what the layout has no place for, on the first line
+# a column of our own: what the layout has no place for, on the first line
+_ABOUT = "about"
 _PEER_NAME = "table in the ptable layout"
+# beyond it the printed ends decide: keys are compared with ends, not with p
 _SAME_END = 1e-12
-
+# the layout has pcv up to here; larger counts n use the row 501 + (n - 501) % 250
 ONS_LAST = 750
 ONS_PERIOD = 250
 _MAX_EXPANDED = 10_000
@@ -46,11 +48,18 @@ def to_frame(matrix: TransitionMatrix) -> pyarrow.Table:
 
 def write_ptable(matrix: TransitionMatrix, path: Path) -> None:
     """See `TransitionMatrix.to_ptable_csv`."""
-    counts, about = _own_rows(matrix), _about(matrix)
+    last, about = int(matrix.starts[-1]), _about(matrix)
+    if matrix.period > 1:
+        raise ParameterError(
+            f"the last {matrix.period} rows of this matrix take turns; the ptable layout has one "
+            "last row for all larger counts. Use to_json instead."
+        )
+    if last > _MAX_EXPANDED:
+        raise ParameterError(f"the ptable layout would need {last} rows. Use to_json instead.")
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n")
         writer.writerow((*PTABLE_COLUMNS, *([_ABOUT] if about else [])))
-        for count in counts:
+        for count in range(last + 1):  # the layout has one row for each count
             for line in _ptable_lines(matrix, count):
                 writer.writerow((*line, *about))
                 about = [""] if about else []
@@ -77,7 +86,7 @@ def read_ptable(path: Path, make: Make) -> TransitionMatrix:
         if absent := set(PTABLE_COLUMNS) - set(reader.fieldnames or ()):
             raise ParameterError(f"{path.name} lacks the columns {sorted(absent)} of a ptable.")
         texts = list(reader)
-    lines = [_parsed(line, path) for line in texts]
+    lines = [_parse_line(line, path) for line in texts]
     rows = {i: _widths(list(group)) for i, group in groupby(lines, lambda line: line[0])}
     if list(rows) != list(range(len(rows))):
         raise ParameterError(f"{path.name} must hold rows for the counts 0, 1, 2, … in order.")
@@ -113,7 +122,13 @@ def to_ons(matrix: TransitionMatrix, keys: int) -> pyarrow.Table:
 
     if keys not in (256, 4096):
         raise ParameterError(f"the ONS layout has 256 or 4096 keys, got {keys}.")
-    _check_pcv(matrix)
+    head = int(matrix.starts[len(matrix.starts) - matrix.period])
+    # counts above 750 must share the law of the row that the ONS rule gives them
+    if head > ONS_LAST - ONS_PERIOD + 1 or ONS_PERIOD % matrix.period:
+        raise ParameterError(
+            f"the ONS layout reuses the rows {ONS_LAST - ONS_PERIOD + 1} to {ONS_LAST} for larger "
+            f"counts; this matrix changes at count {head} with period {matrix.period}."
+        )
     pcv, ckey = (a.ravel() for a in np.mgrid[0 : ONS_LAST + 1, 0:keys])
     return pa.table({"pcv": pcv, "ckey": ckey, "pvalue": matrix.noise(pcv, ckey, keys)})
 
@@ -128,23 +143,12 @@ def from_ons(frame: Any, make: Make) -> TransitionMatrix:
         raise ParameterError(f"pcv must lie in 0..{ONS_LAST} and ckey at 0 or above.")
     table = np.zeros((ONS_LAST + 1, keys), dtype=np.int64)
     table[pcv, ckey] = pvalue
-    moves, widths = pad([_runs(row) for row in table])
+    # equal neighbours make one interval (deviation, width)
+    runs = [[(v, sum(1 for _ in run) / keys) for v, run in groupby(row)] for row in table.tolist()]
+    moves, widths = pad(runs)
     starts = np.arange(ONS_LAST + 1)
     read = make("table in the ONS layout", starts, moves, widths, ONS_PERIOD)
     return replace(read, blocked=never_reached(read))
-
-
-def _own_rows(matrix: TransitionMatrix) -> range:
-    """Every count up to the first of the last row, for layouts that have one row per count."""
-    last = int(matrix.starts[-1])
-    if matrix.period > 1:
-        raise ParameterError(
-            f"the last {matrix.period} rows of this matrix take turns; the ptable layout has one "
-            "last row for all larger counts. Use to_json instead."
-        )
-    if last > _MAX_EXPANDED:
-        raise ParameterError(f"the ptable layout would need {last} rows. Use to_json instead.")
-    return range(last + 1)
 
 
 def _ptable_lines(matrix: TransitionMatrix, count: int) -> Iterable[tuple[str, ...]]:
@@ -159,7 +163,7 @@ def _ptable_lines(matrix: TransitionMatrix, count: int) -> Iterable[tuple[str, .
         begin = end
 
 
-def _parsed(line: dict[str, str], path: Path) -> tuple[int, int, float, float, float]:
+def _parse_line(line: dict[str, str], path: Path) -> tuple[int, int, float, float, float]:
     try:
         p, low, high = (float(line[key]) for key in ("p", "p_int_lb", "p_int_ub"))
         return int(line["i"]), int(line["v"]), p, low, high
@@ -175,36 +179,20 @@ def _widths(lines: list[tuple[int, int, float, float, float]]) -> list[tuple[int
     return [(line[1], float(width)) for line, width in zip(lines, p, strict=True)]
 
 
-def _check_pcv(matrix: TransitionMatrix) -> None:
-    """Counts above 750 must share the law of the row that the ONS rule gives them."""
-    head = int(matrix.starts[len(matrix.starts) - matrix.period])
-    if head > ONS_LAST - ONS_PERIOD + 1 or ONS_PERIOD % matrix.period:
-        raise ParameterError(
-            f"the ONS layout reuses the rows {ONS_LAST - ONS_PERIOD + 1} to {ONS_LAST} for larger "
-            f"counts; this matrix changes at count {head} with period {matrix.period}."
-        )
-
-
 def _ons_columns(frame: Any) -> tuple[Whole, Whole, Whole]:
     import narwhals as nw
 
     data = nw.from_native(frame, eager_only=True)
     if absent := {"pcv", "ckey", "pvalue"} - set(data.columns):
         raise ParameterError(f"the frame lacks the columns {sorted(absent)} of the ONS layout.")
-    pcv, ckey, pvalue = (_whole(data[c].to_numpy(), c) for c in ("pcv", "ckey", "pvalue"))
+    columns = []
+    for name in ("pcv", "ckey", "pvalue"):
+        # readers make floats of whole numbers where a column has gaps
+        column = np.asarray(data[name].to_numpy(), dtype=np.float64)
+        if not np.all(np.isfinite(column)) or np.any(column != np.rint(column)):
+            raise ParameterError(f"the column {name} must hold whole numbers.")
+        columns.append(column.astype(np.int64))
+    pcv, ckey, pvalue = columns
     if not len(pcv):
         raise ParameterError("the frame in the ONS layout has no lines.")
     return pcv, ckey, pvalue
-
-
-def _whole(column: Real, name: str) -> Whole:
-    """Integers, also where a reader made floats of them."""
-    whole = np.asarray(column, dtype=np.float64)
-    if not np.all(np.isfinite(whole)) or np.any(whole != np.rint(whole)):
-        raise ParameterError(f"the column {name} must hold whole numbers.")
-    return whole.astype(np.int64)
-
-
-def _runs(values: Whole) -> list[tuple[int, float]]:
-    """Equal neighbours as one interval (deviation, width)."""
-    return [(int(v), sum(1 for _ in run) / len(values)) for v, run in groupby(values.tolist())]

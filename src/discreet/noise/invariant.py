@@ -6,23 +6,35 @@ For states with frequencies `t` and any transition matrix `P`,
           R^* = \alpha R + (1 - \alpha) I
 
 satisfies :math:`t R^* = t`, and the expected flows :math:`\mathrm{diag}(t) R^*` are symmetric.
+Independent draws keep frequencies in expectation. `controlled_flows` and `allocate` keep them in
+the table at hand: expected flows are rounded to whole numbers of cells with the right sums, and
+cells are then picked for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import numpy.typing as npt
 
-from discreet.arrays import Real
-from discreet.errors import DataError, DesignError, InfeasibleError, ParameterError
+from discreet.arrays import Real, Whole
+from discreet.errors import (
+    DataError,
+    DesignError,
+    InfeasibleError,
+    NotConvergedError,
+    ParameterError,
+)
 from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
 from discreet.parameters import within
 
-_MAX_STATES = 1_000
+_MAX_STATES = 1_000  # the matrix is dense: a million probabilities
+# beyond it an inverse in float64 keeps fewer than four digits
 _SINGULAR = 1e12
+# expected flows are products of floats; what is this near to whole counts as whole
+_WHOLE = 1e-7
+# of the probability of leaving the joint state, down to a millionth of it
+_HALVINGS = 20
 
 
 def two_stage(P: npt.ArrayLike, t: npt.ArrayLike, alpha: float = 1.0) -> Real:
@@ -34,7 +46,13 @@ def two_stage(P: npt.ArrayLike, t: npt.ArrayLike, alpha: float = 1.0) -> Real:
     See Willenborg & De Waal (2001), Shlomo & Young (2008).
     """
     P, t = np.asarray(P, dtype=float), np.asarray(t, dtype=float)
-    _check(P, t, alpha)
+    if P.shape != (len(t), len(t)):
+        raise DesignError(f"{len(t)} frequencies need a square matrix, got shape {P.shape}.")
+    within("alpha", alpha, 1)
+    if np.any(t < 0) or not np.all(np.isfinite(t)):
+        raise DataError("frequencies must be finite and at least 0.")
+    if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > 1e-8):
+        raise ParameterError("P must be non-negative with rows that sum to one.")
     reached = t @ P
     share = np.divide(1.0, reached, out=np.zeros_like(reached), where=reached > 0)
     Q = (t[:, None] * P * share).T
@@ -82,11 +100,12 @@ def invariant_matrix(
             "invariant matrix is made for. Use invariant_pram, which works on residues."
         )
     P = matrix.dense(size)
-    P[np.diag_indices(size)] += 1 - P.sum(axis=1)
+    P[np.diag_indices(size)] += 1 - P.sum(axis=1)  # what would leave the table stays where it is
     R = np.zeros((size + 1, size + 1))
     t = np.bincount(n)
     t[0] *= zeros
     R[:size, :size] = two_stage(P, t, alpha)
+    # the last row serves all larger counts, which stay
     R[size, size] = 1.0
     parameters = {**matrix.parameters, "alpha": alpha, "zeros": zeros}
     return TransitionMatrix.from_targets(f"invariant {matrix.name}", R, parameters=parameters)
@@ -111,19 +130,6 @@ def moment_estimate(t_star: npt.ArrayLike, M: npt.ArrayLike) -> Real:
             "the same law, so their frequencies cannot be told apart. Merge such states."
         )
     return np.linalg.solve(M.T, t)
-
-
-def _check(P: Real, t: Real, alpha: float) -> None:
-    if P.shape != (len(t), len(t)):
-        raise DesignError(f"{len(t)} frequencies need a square matrix, got shape {P.shape}.")
-    within("alpha", alpha, 1)
-    if np.any(t < 0) or not np.all(np.isfinite(t)):
-        raise DataError("frequencies must be finite and at least 0.")
-    if np.any(P < 0) or np.any(np.abs(P.sum(axis=1) - 1) > 1e-8):
-        raise ParameterError("P must be non-negative with rows that sum to one.")
-
-
-_HALVINGS = 20
 
 
 def no_small_cells(
@@ -169,18 +175,14 @@ def no_small_cells(
     )
 
 
-def joint_frequencies(V: Real) -> Real:
-    """Frequencies of the joint state of 1, 2 and 3, then of 4, 5 and so on."""
-    return np.concatenate([[V[:3].sum()], V[3:]])
-
-
 def _joint_flows(V: Real, q: float, alpha: float, first: float | None) -> Real:
     """Expected flows between the states {1, 2, 3}, 4, 5, … that can be shared out."""
-    t = joint_frequencies(V)
-    for leave in _candidates(q, first):
+    t = np.concatenate([[V[:3].sum()], V[3:]])
+    tries = [q / 2 ** (k + 1) for k in range(_HALVINGS)] if first is None else [first]
+    for leave in tries:
         flows = t[:, None] * two_stage(tridiagonal(len(t), q, leave), t, alpha)
         spare = alpha * V[2] - flows[0, 1:].sum()
-        if spare < 0:
+        if spare < 0:  # more leave than there are threes to bear it
             continue
         if 3 * spare > V[0] + V[1]:
             raise InfeasibleError(
@@ -192,13 +194,6 @@ def _joint_flows(V: Real, q: float, alpha: float, first: float | None) -> Real:
         f"the flows out of counts below four exceed alpha times the {V[2]:g} threes that must "
         f"bear them. Lower q (now {q:g}){'' if first is None else ' or first'}."
     )
-
-
-def _candidates(q: float, first: float | None) -> Iterator[float]:
-    if first is not None:
-        yield first
-        return
-    yield from (q / 2 ** (k + 1) for k in range(_HALVINGS))
 
 
 def _split(V: Real, alpha: float, out: Real, size: int) -> Real:
@@ -216,3 +211,137 @@ def _split(V: Real, alpha: float, out: Real, size: int) -> Real:
     else:
         rows[2, 3] = 1.0
     return rows
+
+
+def controlled_flows(R: npt.ArrayLike, t: npt.ArrayLike) -> Whole:
+    """Whole numbers of cells that go from state to state, near `diag(t) R`.
+
+    Promise: row sums are `t`; every flow and every column sum is its expected value rounded down
+    or up, so with an invariant `R` the frequencies stay exactly as they are.
+    """
+    frequencies = whole_counts(t)
+    expected = frequencies[:, None] * np.asarray(R, dtype=float)
+    return round_transport(expected, row_sums=frequencies)
+
+
+def allocate(
+    states: npt.ArrayLike,
+    flows: npt.ArrayLike,
+    *,
+    keys: npt.ArrayLike | None = None,
+    rng: np.random.Generator | None = None,
+) -> Whole:
+    """The new state of every cell, so that exactly `flows[i, j]` cells go from `i` to `j`.
+
+    Args:
+      states: State of every cell.
+      flows: Whole numbers whose row sums are the frequencies of the states.
+      keys: Cell keys; within a state, cells take their targets in the order of their keys.
+      rng: A generator, instead of keys.
+    """
+    old, flow = whole_counts(states).ravel(), whole_counts(flows)
+    if (keys is None) == (rng is None):
+        raise ParameterError("give either keys or rng, to say which cells of a state move.")
+    if not np.array_equal(np.bincount(old, minlength=len(flow)), flow.sum(axis=1)):
+        raise DesignError("row sums of the flows must be the frequencies of the states.")
+    order_by = np.asarray(keys).ravel() if rng is None else rng.permutation(old.size)
+    if order_by.shape != old.shape:
+        raise DataError(f"there are {old.size} cells but {order_by.size} keys.")
+    targets = np.repeat(np.tile(np.arange(flow.shape[1]), len(flow)), flow.ravel())
+    new = np.empty_like(old)
+    new[np.lexsort((order_by, old))] = targets
+    return new.reshape(np.shape(states))
+
+
+def blurred_deviations(
+    deviations: npt.ArrayLike,
+    *,
+    q: float = 0.15,
+    alpha: float = 0.4,
+    keys: npt.ArrayLike | None = None,
+    rng: np.random.Generator | None = None,
+) -> Whole:
+    """Perturbed perturbations: a measure of cell quality that can be published as `|·|`.
+
+    The deviations of a protected table go through an invariant matrix on those that occur, in
+    increasing order; how often each deviation occurs is kept exactly.
+
+    Args:
+      deviations: Whole deviations of the cells.
+      q: Probability of a move to each neighbour in the starting matrix.
+      alpha: Strength.
+      keys: Numbers that decide which cells of a state move.
+      rng: A generator, instead of keys.
+
+    See Giessing & Höhne (2011), section 7.
+    """
+    d = whole_counts(deviations)
+    occurring, state = np.unique(d, return_inverse=True)
+    if len(occurring) < 2:
+        return d.copy()
+    t = np.bincount(state.ravel())
+    R = two_stage(tridiagonal(len(t), q), t, alpha)
+    new = allocate(state.ravel(), controlled_flows(R, t), keys=keys, rng=rng)
+    return np.asarray(occurring[new].reshape(d.shape))
+
+
+def round_transport(x: npt.ArrayLike, *, row_sums: npt.ArrayLike) -> Whole:
+    r"""The nearest controlled rounding of a non-negative matrix.
+
+    Promise: every entry and every column sum is rounded down or up (so it moves by less than
+    one), row sums are exact; among all such matrices the sum of :math:`|n - x|` is least.
+    Cost: one sparse linear program in the fractional entries.
+
+    Args:
+      x: A non-negative matrix.
+      row_sums: Whole numbers, the row sums of `x`.
+    """
+    real, rows = np.asarray(x, dtype=float), np.asarray(row_sums)
+    _check_transport(real, rows)
+    base = np.floor(real + _WHOLE)
+    fraction = np.where(real - base > _WHOLE, real - base, 0.0)
+    i, j = np.nonzero(fraction)
+    up = _choose(fraction[i, j], i, j, rows - base.sum(axis=1), real.sum(axis=0) - base.sum(axis=0))
+    result = base.astype(np.int64)
+    result[i, j] += up
+    moved = np.abs(result.sum(axis=0) - real.sum(axis=0))
+    if not np.array_equal(result.sum(axis=1), rows) or np.any(moved >= 1):
+        raise NotConvergedError("the linear program did not return whole numbers.")
+    return result
+
+
+def _choose(fraction: Real, i: Whole, j: Whole, rows: Real, columns: Real) -> Whole:
+    """Which fractional entries are rounded up, by linear programming."""
+    import scipy.sparse as sp
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    if not len(fraction):
+        return np.zeros(0, dtype=np.int64)
+    ones, place = np.ones(len(fraction)), np.arange(len(fraction))
+    per_row = sp.csr_array((ones, (i, place)), shape=(len(rows), len(place)))
+    per_column = sp.csr_array((ones, (j, place)), shape=(len(columns), len(place)))
+    low, high = np.floor(columns + _WHOLE), np.ceil(columns - _WHOLE)
+    sums = LinearConstraint(
+        sp.vstack([per_row, per_column]), np.concatenate([rows, low]), np.concatenate([rows, high])
+    )
+    # rows and columns of a bipartite graph: the matrix is totally unimodular, so the linear program
+    # has whole solutions at its corners, and no integrality needs to be asked for
+    found = milp(1 - 2 * fraction, constraints=sums, bounds=Bounds(0, 1))
+    if found.x is None:
+        raise NotConvergedError(f"the transport problem was not solved: {found.message}")
+    return np.rint(np.asarray(found.x)).astype(np.int64)
+
+
+def _check_transport(x: Real, rows: npt.NDArray[np.generic]) -> None:
+    if x.ndim != 2 or rows.shape != (len(x),):
+        raise DesignError(f"a matrix of shape {x.shape} needs one sum per row, got {rows.shape}.")
+    if rows.dtype.kind not in "iu":
+        raise DataError(f"row sums must be whole numbers of an integer type, got {rows.dtype}.")
+    if not np.all(np.isfinite(x)) or np.any(x < 0):
+        raise DataError("the matrix must be finite and non-negative.")
+    wrong = np.abs(x.sum(axis=1) - rows.astype(float))
+    if np.any(wrong > 1e-6 * np.maximum(1.0, rows.astype(float))):
+        worst = int(np.argmax(wrong))
+        raise DesignError(
+            f"row {worst} of the matrix sums to {x[worst].sum():g}, not to {rows[worst]}."
+        )

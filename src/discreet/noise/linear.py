@@ -1,8 +1,9 @@
 """Perturbation tables by linear programming, after Giessing & Höhne (2011, section 3.1).
 
-The rows are points of the polytope of `noise.polytope`: mean zero, variance `V`, targets `1..js`
+The rows are points of a polytope (`RowPolytope`): mean zero, variance `V`, targets `1..js`
 blocked, tails that fall on each side (the centre stands outside that comparison). The design
 keeps as many counts unchanged as it may: the probability of no change is maximised, and capped.
+The linear programs are HiGHS's, through SciPy; what a cap leaves open is settled by entropy.
 """
 
 from __future__ import annotations
@@ -118,18 +119,20 @@ def _row(polytope: RowPolytope, V: float, polytopes: list[RowPolytope]) -> Real:
     if support.centre is None:
         return _entropy(polytope, V, None)
     centre, cap = most_unchanged[support.centre], polytope.stay[1]
+    # where the cap binds, many laws reach it, and HiGHS would return one of the corners
     return most_unchanged if centre < cap - 1e-9 else _entropy(polytope, V, cap)
 
 
 def _entropy(polytope: RowPolytope, V: float, centre: float | None) -> Real:
     """Maximum entropy at a given centre; a bound on the asymmetry is met when it is broken."""
     v = np.array(polytope.support.deviations, dtype=float)
-    unit = max(V, 1.0)
+    unit = max(V, 1.0)  # moments of size about one, as `maximise_entropy` wants them
     conditions = [(v / np.sqrt(unit), 0.0), (v**2 / unit, V / unit)]
     if centre is not None:
         conditions.append(((v == 0).astype(float), centre))
     found = _solve(polytope, conditions)
     skew, bound = near_skew(polytope.support), polytope.asymmetry
+    # as with pstay, a bound that entropy breaks is met with equality
     if bound is not None and abs(skew @ found) > bound:
         found = _solve(polytope, [*conditions, (skew, float(np.sign(skew @ found)) * bound)])
     return found
@@ -182,17 +185,21 @@ class RowPolytope:
 
         if not self.support.deviations:
             return None
-        A, b = self._equalities(V)
-        ub = self._inequalities()
+        v = self._v()
+        A, b = [np.ones_like(v), v], [1.0, 0.0]
+        if V is not None:
+            A, b = [*A, v**2], [*b, V]
+        above, right = self._inequalities()
         result = linprog(
             np.asarray(cost, dtype=float),
-            A_eq=A,
-            b_eq=b,
-            A_ub=ub[0] if len(ub[1]) else None,
-            b_ub=ub[1] if len(ub[1]) else None,
-            bounds=self._bounds(),
+            A_eq=np.array(A),
+            b_eq=np.array(b),
+            A_ub=above if len(right) else None,
+            b_ub=right if len(right) else None,
+            bounds=[self.stay if v == 0 else (0.0, 1.0) for v in self.support.deviations],
             method="highs",
         )
+        # HiGHS keeps bounds up to a tolerance, and a matrix refuses negative probabilities
         return None if result.x is None else np.clip(result.x, 0.0, 1.0)
 
     def variance_range(self) -> tuple[float, float] | None:
@@ -215,28 +222,14 @@ class RowPolytope:
     def _v(self) -> Real:
         return np.array(self.support.deviations, dtype=float)
 
-    def _bounds(self) -> list[tuple[float, float]]:
-        return [self.stay if v == 0 else (0.0, 1.0) for v in self.support.deviations]
-
-    def _equalities(self, V: float | None) -> tuple[Real, Real]:
-        v = self._v()
-        rows, right = [np.ones_like(v), v], [1.0, 0.0]
-        if V is not None:
-            rows, right = [*rows, v**2], [*right, V]
-        return np.array(rows), np.array(right)
-
     def _inequalities(self) -> tuple[Real, Real]:
-        rows = [self._difference(outer, inner) for outer, inner in self.tails.steps()]
+        unit = np.eye(len(self.support.deviations))
+        rows = [unit[outer] - unit[inner] for outer, inner in self.tails.steps()]
         right = [0.0] * len(rows)
         if self.asymmetry is not None:
             skew = near_skew(self.support)
             rows, right = [*rows, skew, -skew], [*right, self.asymmetry, self.asymmetry]
         return np.array(rows), np.array(right)
-
-    def _difference(self, outer: int, inner: int) -> Real:
-        row = np.zeros(len(self.support.deviations))
-        row[outer], row[inner] = 1.0, -1.0
-        return row
 
 
 def near_skew(support: Support) -> Real:
@@ -251,6 +244,7 @@ def common_range(ranges: Iterable[tuple[float, float] | None]) -> tuple[float, f
         return None
     low = max(r[0] for r in known if r is not None)
     high = min(r[1] for r in known if r is not None)
+    # ranges that meet in one point only differ by the rounding of their linear programs
     return (low, high) if low <= high + 1e-12 else None
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 
 from discreet.arrays import Real, Whole
 from discreet.errors import DataError, KeysError, ParameterError
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_MODULUS = 2**44
 """Beyond this, borders stored as float64 no longer fix a whole key."""
+# Cumulated probabilities carry a rounding of some 2^-50; a border of 0.3 must be the key
+# 0.3 * modulus whatever the last bits of its sum are.
 _SNAP = 2.0**-46
 
 
@@ -33,9 +35,17 @@ def noise(
     out = np.empty(n.size, dtype=np.int64)
 
     flat_n, flat_k = np.ascontiguousarray(n).ravel(), np.ascontiguousarray(k).ravel()
+    from discreet.noise.kernels import look_up  # start-up time: Numba
+
+    # the loop checks as it goes: tests on whole arrays beforehand would read them twice
     bad = look_up(flat_n, flat_k, modulus, matrix.starts, matrix.period, cuts, moves, out)
+    if bad >= 0 and flat_n[bad] < 0:
+        raise DataError(f"counts must be at least 0, but cell {bad} holds {flat_n[bad]}.")
     if bad >= 0:
-        raise _fault(int(flat_n[bad]), bad, modulus)
+        raise KeysError(
+            f"keys must lie in 0..{modulus - 1}, but the key of cell {bad} does not. "
+            "Reduce cell keys modulo the size of their range first."
+        )
     return out.reshape(n.shape)
 
 
@@ -51,35 +61,29 @@ def borders(matrix: TransitionMatrix, modulus: int, edge: str) -> tuple[Whole, W
         raise ParameterError(f'edge must be "right" or "left", got {edge!r}.')
     if not 1 <= modulus <= MAX_MODULUS:
         raise ParameterError(f"modulus must lie in 1..2**44, got {modulus}.")
-    moves, widths, sizes = _packed(matrix)
+    moves, widths, sizes = _pack_intervals(matrix)
     upper = np.cumsum(widths, axis=1) * modulus
     whole = np.rint(upper)
     near = np.abs(upper - whole) <= _SNAP * modulus
     up, down = (np.where(near, whole, f(upper)) for f in (np.ceil, np.floor))
     cuts = (up if edge == "right" else down + 1).astype(np.int64)
+    # the last interval takes what rounding leaves beyond it, and padding must never be reached
     last = np.arange(cuts.shape[1])[None, :] >= sizes[:, None] - 1
     return np.where(last, modulus, np.minimum(cuts, modulus)), moves
 
 
-def shuffled(matrix: TransitionMatrix, threshold: float, seed: int) -> TransitionMatrix:
+def shuffle_intervals(matrix: TransitionMatrix, threshold: float, seed: int) -> TransitionMatrix:
     """See `TransitionMatrix.modified`."""
     within("threshold", threshold, 1)
     rng = stream(seed, "noise.modified")
     rows = []
     for moves, widths in zip(matrix.moves, matrix.widths, strict=True):
-        pieces = [q for v, p in zip(moves, widths, strict=True) for q in _cut(v, p, threshold)]
+        pieces = []
+        for v, p in zip(moves, widths, strict=True):
+            pieces += _cut_interval(v, p, threshold)
         rows.append([pieces[k] for k in rng.permutation(len(pieces))])
-    parameters = {**matrix.parameters, "modified": threshold}
-    return from_pieces(matrix, rows, parameters)
-
-
-def from_pieces(
-    matrix: TransitionMatrix, rows: list[list[tuple[int, float]]], parameters: dict[str, object]
-) -> TransitionMatrix:
-    """The matrix with other intervals."""
-    from dataclasses import replace
-
     moves, widths = pad(rows)
+    parameters = {**matrix.parameters, "modified": threshold}
     return replace(matrix, moves=moves, widths=widths, parameters=parameters)
 
 
@@ -94,23 +98,24 @@ def pad(rows: list[list[tuple[int, float]]]) -> tuple[Whole, Real]:
     return moves, widths
 
 
-def _cut(move: int, width: float, threshold: float) -> list[tuple[int, float]]:
+def _cut_interval(move: int, width: float, threshold: float) -> list[tuple[int, float]]:
     """Pieces of the threshold and a remainder; a certain move stays whole."""
     if width < threshold or width == 1:
         return [(int(move), float(width))] if width > 0 else []
-    full = int(width / threshold + 1e-12)
+    full = int(width / threshold + 1e-12)  # 0.6 / 0.2 is 2.9999999999999996
     rest = width - full * threshold
     pieces = [(int(move), threshold)] * full
     return [*pieces, (int(move), float(rest))] if rest > 1e-12 else pieces
 
 
-def _packed(matrix: TransitionMatrix) -> tuple[Whole, Real, Whole]:
+def _pack_intervals(matrix: TransitionMatrix) -> tuple[Whole, Real, Whole]:
     """Moves and widths without empty intervals in front, and the number left in each row."""
+    # stable: the order of the intervals decides which key gets which noise
     order = np.argsort(matrix.widths == 0, axis=1, kind="stable")
     moves = np.take_along_axis(matrix.moves, order, axis=1)
     widths = np.take_along_axis(matrix.widths, order, axis=1)
     sizes: Whole = np.count_nonzero(widths, axis=1)
-    columns = 1 << int(sizes.max() - 1).bit_length()
+    columns = 1 << int(sizes.max() - 1).bit_length()  # the search halves, see `look_up`
     fit = max(columns - moves.shape[1], 0)
     room = ((0, 0), (0, fit))
     moves, widths = np.pad(moves, room)[:, :columns], np.pad(widths, room)[:, :columns]
@@ -140,65 +145,3 @@ def _keys(keys: npt.ArrayLike | None) -> Whole:
             "are scaled first: 8 decimals become whole keys with modulus 10**8."
         )
     return array.astype(np.int64, copy=False)
-
-
-def _fault(count: int, cell: int, modulus: int) -> DataError | KeysError:
-    if count < 0:
-        return DataError(f"counts must be at least 0, but cell {cell} holds {count}.")
-    return KeysError(
-        f"keys must lie in 0..{modulus - 1}, but the key of cell {cell} does not. "
-        "Reduce cell keys modulo the size of their range first."
-    )
-
-
-@njit(cache=True)
-def _row(count: int, starts: Whole, dense: int, head: int) -> int:
-    """The row that serves a count; rows below `dense` begin at their own index."""
-    last = len(starts) - 1
-    if count >= starts[head]:
-        period = last + 1 - head
-        return last if period == 1 else head + (count - starts[head]) % period
-    if count < dense:
-        return count
-    low, high = dense - 1, head
-    while high - low > 1:
-        middle = (low + high) >> 1
-        if starts[middle] <= count:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-@njit(cache=True)
-def look_up(
-    counts: Whole,
-    keys: Whole,
-    modulus: int,
-    starts: Whole,
-    period: int,
-    cuts: Whole,
-    moves: Whole,
-    out: Whole,
-) -> int:
-    """Write the deviation of every cell; return the place of the first bad cell, or -1.
-
-    `cuts` has a power of two of columns; interval `k` of a row holds the keys below `cuts[k]`
-    that no earlier interval holds. The search halves without branches.
-    """
-    head = len(starts) - period
-    dense = 0
-    while dense < len(starts) and starts[dense] == dense:
-        dense += 1
-    half = cuts.shape[1] >> 1
-    for cell in range(len(counts)):
-        count, key = counts[cell], keys[cell]
-        if count < 0 or key < 0 or key >= modulus:
-            return cell
-        row = _row(count, starts, dense, head)
-        place, width = np.int64(0), half
-        while width > 0:
-            place += width * (cuts[row, place + width - 1] <= key)
-            width >>= 1
-        out[cell] = moves[row, place]
-    return -1

@@ -15,15 +15,17 @@ import numpy.typing as npt
 from discreet.arrays import Real, Whole
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
 from discreet.noise import checks
-from discreet.noise.audit import Audit, audit
+from discreet.noise.audit import MatrixAudit, audit
 from discreet.noise.exchange import from_ons, read_ptable, to_frame, to_ons, write_ptable
-from discreet.noise.lookup import noise, shuffled
+from discreet.noise.lookup import noise, shuffle_intervals
 
 if TYPE_CHECKING:
     import altair
     import pyarrow
 
     from discreet.tables.keys import Edge
+
+_DEFAULT_ROWS = 40  # what a plot shows legibly
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -188,9 +190,9 @@ class TransitionMatrix:
 
         Neighbouring keys then no longer give neighbouring noise.
         """
-        return shuffled(self, threshold, seed)
+        return shuffle_intervals(self, threshold, seed)
 
-    def audit(self, epsilon: float | None = None) -> Audit:
+    def audit(self, epsilon: float | None = None) -> MatrixAudit:
         """Moments of every row, (ε, δ) between neighbouring counts, and the promise in words.
 
         Args:
@@ -201,7 +203,30 @@ class TransitionMatrix:
 
     def plot(self, largest: int | None = None) -> altair.Chart:
         """A heat map of deviations by true count, up to count `largest`."""
-        return heat_map(self, largest)
+        try:
+            import altair as alt
+        except ImportError:
+            raise MissingDependencyError("a plot", "altair", "plot") from None
+        last = min(int(self.starts[-1]), _DEFAULT_ROWS) if largest is None else largest
+        law = self.law[self.row_of(np.arange(last + 1))]
+        cells = [
+            {"count": i, "deviation": v, "published": i + v, "probability": float(p)}
+            for i in range(last + 1)
+            for v, p in zip(self.deviations.tolist(), law[i], strict=True)
+            if p > 0
+        ]
+        chart: altair.Chart = (
+            alt.Chart(alt.InlineData(values=cells), title=self.name)
+            .mark_rect()
+            .encode(
+                x=alt.X("deviation:O", title="published − true count"),
+                y=alt.Y("count:O", title="true count", sort="ascending"),
+                # cividis is readable without colour vision
+                color=alt.Color("probability:Q", scale=alt.Scale(scheme="cividis")),
+                tooltip=["count:Q", "published:Q", alt.Tooltip("probability:Q", format=".6f")],
+            )
+        )
+        return chart
 
     def to_frame(self) -> pyarrow.Table:
         """One line per interval: i, j, p, v, lb, ub, type; `i` is the first count of the row."""
@@ -288,42 +313,3 @@ def read_matrix(path: str | Path) -> TransitionMatrix:
 
         return TransitionMatrix.from_ons(csv.read_csv(path))
     return TransitionMatrix.from_ptable_csv(path)
-
-
-_DEFAULT_ROWS = 40
-
-
-def heat_map(matrix: TransitionMatrix, largest: int | None = None) -> altair.Chart:
-    """Deviations by true count; the colour scale is readable without colour vision."""
-    try:
-        import altair as alt
-    except ImportError:
-        raise MissingDependencyError("a plot", "altair", "plot") from None
-    last = min(int(matrix.starts[-1]), _DEFAULT_ROWS) if largest is None else largest
-    chart: altair.Chart = (
-        alt.Chart(alt.InlineData(values=_cells(matrix, last)), title=matrix.name)
-        .mark_rect()
-        .encode(
-            x=alt.X("deviation:O", title="published − true count"),
-            y=alt.Y("count:O", title="true count", sort="ascending"),
-            color=alt.Color("probability:Q", scale=alt.Scale(scheme="cividis")),
-            tooltip=["count:Q", "published:Q", alt.Tooltip("probability:Q", format=".6f")],
-        )
-    )
-    return chart
-
-
-def _cells(matrix: TransitionMatrix, last: int) -> list[dict[str, float]]:
-    """One record per count and deviation with positive probability."""
-    law = matrix.law[matrix.row_of(np.arange(last + 1))]
-    return [
-        {
-            "count": int(i),
-            "deviation": int(v),
-            "published": int(i + v),
-            "probability": float(law[i, v + matrix.max_move]),
-        }
-        for i in range(last + 1)
-        for v in matrix.deviations
-        if law[i, v + matrix.max_move] > 0
-    ]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from discreet.arrays import Real, Whole
+from discreet.arrays import Real
 from discreet.errors import DataError, ParameterError
 from discreet.noise.invariant import two_stage
 from discreet.noise.lookup import whole_counts
@@ -92,24 +92,17 @@ def invariant_pram(
 
     See Shlomo & Young (2008), Shlomo, Krenzke & Li (2019).
     """
-    small_t, large_t = _frequencies(counts, cap)
+    n, base = whole_counts(counts).ravel(), 2 * cap + 1
+    if n.size and n.min() < 0:
+        raise DataError(f"counts must be at least 0, but {n.min()} occurs.")
+    small_t = np.bincount(n[n < cap], minlength=cap)
+    large_t = np.bincount(n[n >= cap] % base, minlength=base)
+    # states without cells are left alone by the two stages
     small_t[0] *= zeros
     small = two_stage(small_table(epsilon, cap), small_t, alpha)
     large = two_stage(large_table(epsilon, cap), large_t, alpha)
     parameters = {"epsilon": epsilon, "cap": cap, "alpha": alpha, "zeros": zeros}
     return _matrix("invariant post-randomisation", small, large, parameters, mirrored=False)
-
-
-def _frequencies(counts: npt.ArrayLike, cap: int) -> tuple[Whole, Whole]:
-    """Cells at each small count, and at each residue of the large counts."""
-    n = whole_counts(counts).ravel()
-    if n.size and n.min() < 0:
-        raise DataError(f"counts must be at least 0, but {n.min()} occurs.")
-    base = 2 * cap + 1
-    return (
-        np.bincount(n[n < cap], minlength=cap),
-        np.bincount(n[n >= cap] % base, minlength=base),
-    )
 
 
 def _matrix(
@@ -124,6 +117,7 @@ def _matrix(
     for count in range(cap, cap + base):
         m = count % base
         law[count, reach - m : reach - m + base] = large[m]
+        # the published tables of the method move by m - v, not by v - m
         if mirrored:
             law[count] = law[count, ::-1]
     return TransitionMatrix.from_law(name, law, period=base, parameters=parameters)
@@ -195,6 +189,7 @@ def drop_add(share: float = 0.01, cap: int = 7) -> TransitionMatrix:
     """
     within("share", share, 1)
     cap = whole("cap", cap, 1)
+    # the float 0.01 is a little more, and count 100 would get q = 2
     exact = Fraction(str(share))
     starts = [0, *(int((q - 1) / exact) + 1 for q in range(1, cap + 1))]
     reach = np.abs(np.arange(-cap, cap + 1))

@@ -8,13 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet.arrays import Index, Real, Whole
+from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.support import spread
-from discreet.errors import ConfidentialError, DesignError, ParameterError
+from discreet.errors import DesignError, ParameterError
 from discreet.parameters import positive, whole
 from discreet.protect.options import at_least, by_order
-from discreet.protect.sentences import claimed, groups_not_hidden, limit, process
+from discreet.protect.publication import WrappingMethod
+from discreet.protect.sentences import claim_sentences, groups_not_hidden, limit, process
 from discreet.solve.integer.problem import (
     LARGEST,
     Domain,
@@ -29,12 +30,14 @@ from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
 from discreet.tables.statement import Statement, step_of
 from discreet.tables.truth import TrueTable
 
-_SWEEPS = 4000  # over the cells of a small table
-MARGIN_FACTOR = 4.0  # how much more a cell weighs for each variable it has fewer
+# over the cells of a small table, where `proposals` would search for nothing new
+_SWEEPS = 4000
+# how much more a cell weighs for each variable it has fewer
+MARGIN_FACTOR = 4.0
 
 
 @dataclass(frozen=True)
-class Adjust:
+class Adjust(WrappingMethod):
     r"""A perturbing method whose tables are then made to add up.
 
     With perturbed counts :math:`\tilde z` and weights `w`,
@@ -67,6 +70,16 @@ class Adjust:
 
     name: ClassVar[str] = "adjust"
     source: ClassVar[str] = "table"
+    wraps: ClassVar[str] = "a perturbing method such as CellKey(...)"
+    private_method: ClassVar[str] = (
+        ", and keeping true zeros would undo that. Make its release add up with a fitter "
+        "(`release.fit(...)`)."
+    )
+    private_release: ClassVar[str] = (
+        "keeping true zeros would undo that. Make it add up with a fitter (`release.fit(...)`)."
+    )
+    counts_only: ClassVar[str] = "adjustment is for whole counts"
+    remedy: ClassVar[str] = " Leave out grid=, or use a fitter (`release.fit(...)`)."
 
     method: Method
     min_count: int | None = None
@@ -76,20 +89,7 @@ class Adjust:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if not callable(self.method) or not hasattr(self.method, "claims"):
-            raise ParameterError(
-                f"Adjust wraps a perturbing method such as CellKey(...), got {self.method!r}."
-            )
-        if self.method.source == "system":
-            raise ParameterError(
-                f"method {self.method.name!r} is differentially private, and keeping true zeros "
-                "would undo that. Make its release add up with a fitter (`release.fit(...)`)."
-            )
-        if COUNT not in getattr(self.method, "units", (COUNT,)):
-            raise ParameterError(
-                "adjustment is for whole counts, but this method cannot publish counts. Leave out "
-                "grid=, or use a fitter (`release.fit(...)`)."
-            )
+        super().__post_init__()
         if self.min_count is not None:
             whole("min_count", self.min_count, 1)
         if self.max_move is not None:
@@ -102,13 +102,9 @@ class Adjust:
     @property
     def claims(self) -> Claims:
         """What every release of this method keeps."""
-        blocked = tuple(range(1, self._min_count))
+        blocked, reach = tuple(range(1, self._min_count)), self._max_move
         return Claims(
-            additive=True,
-            unbiased=False,
-            keeps_zeros=True,
-            max_move=self._max_move,
-            blocked=blocked,
+            additive=True, unbiased=False, keeps_zeros=True, max_move=reach, blocked=blocked
         )
 
     @property
@@ -124,9 +120,9 @@ class Adjust:
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Perturb the table by the method and adjust it."""
-        perturbed = self._perturbed(table, draws)
+        perturbed = self._perturb(table, draws)
         frame = Frame.of(table)
-        found = self._found(table, frame, perturbed, rng=draws.generator(self, table))
+        found = self._search(table, frame, perturbed, rng=draws.generator(self, table))
         if found.violations:
             raise LimitError(
                 f"{found.violations:,} published cells would move by more than "
@@ -145,29 +141,19 @@ class Adjust:
 
         **Confidential**: it holds what the perturbed counts and the empty cells were.
         """
-        perturbed, rng = self._perturbed(table, draws), draws.generator(self, table)
-        return self._found(table, Frame.of(table), perturbed, rng=rng, bounded=True)
+        perturbed, rng = self._perturb(table, draws), draws.generator(self, table)
+        return self._search(table, Frame.of(table), perturbed, rng=rng, bounded=True)
 
-    def _perturbed(self, table: TrueTable, draws: Draws) -> Protected:
-        perturbed = self.method(table, draws=draws)
-        if perturbed.statement.privacy is not None:
-            raise ConfidentialError(
-                "this release is differentially private, and keeping true zeros would undo that. "
-                "Make it add up with a fitter (`release.fit(...)`)."
-            )
+    def _perturb(self, table: TrueTable, draws: Draws) -> Protected:
+        perturbed = self.protect_first(table, draws)
         if perturbed.hidden.any():
             raise DesignError(
                 "some cells are hidden, and in a table that adds up they could be computed. "
                 "Perturb without a threshold."
             )
-        if perturbed.unit != COUNT or perturbed.z.dtype.kind == "f":
-            raise DesignError(
-                "adjustment is for whole counts, but this release has weighted counts or real "
-                "numbers. Leave out grid=, or use a fitter (`release.fit(...)`)."
-            )
         return perturbed
 
-    def _found(
+    def _search(
         self,
         table: TrueTable,
         frame: Frame,
@@ -179,10 +165,19 @@ class Adjust:
         from discreet.solve.integer.programs import Nearest  # start-up time: Numba
         from discreet.solve.integer.search import LatticeSearch  # start-up time: Numba
 
-        self._check_reach(table)
+        z, least = table.z, self._min_count
+        needed = np.where((z > 0) & (z < least), np.minimum(z, least - z), 0)
+        if (needed > self._max_move).any():  # whatever the other cells do
+            k = int(np.argmax(needed > self._max_move))
+            raise LimitError(
+                f"cell {cell_name(table.design, k)} has a small count, which becomes 0 or at least "
+                f"{least}: it moves by {needed[k]} or more, but max_move is {self._max_move:g}. "
+                "Raise it."
+            )
         problem, start = adjustment(
             frame,
-            _seen_from(table, perturbed)[frame.cells],
+            # released on public support, which the table's own cells are part of
+            np.asarray(perturbed.z[table.design.public().published])[frame.cells],
             table.z[frame.cells],
             min_count=self._min_count,
             max_move=self._max_move,
@@ -193,18 +188,6 @@ class Adjust:
         nearest = Nearest(search, bounded)
         return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)
 
-    def _check_reach(self, table: TrueTable) -> None:
-        """Refuse a largest move that a small count cannot keep whatever the others do."""
-        z, least = table.z, self._min_count
-        needed = np.where((z > 0) & (z < least), np.minimum(z, least - z), 0)
-        if (needed > self._max_move).any():
-            k = int(np.argmax(needed > self._max_move))
-            raise LimitError(
-                f"cell {cell_name(table.design, k)} has a small count, which becomes 0 or at least "
-                f"{least}: it moves by {needed[k]} or more, but max_move is {self._max_move:g}. "
-                "Raise it."
-            )
-
     def _statement(self, before: Statement) -> Statement:
         weights = None if self.weights is None else {str(k): v for k, v in self.weights.items()}
         given = {"min_count": self._min_count, "max_move": self.max_move, "weights": weights}
@@ -213,7 +196,7 @@ class Adjust:
                 "adjusted",
                 "Changed counts were then moved as little as possible so that the table adds up.",
             ),
-            *claimed(self.claims, COUNT),
+            *claim_sentences(self.claims, COUNT),
             groups_not_hidden(),
             limit(
                 "differs-between-tables",
@@ -232,11 +215,6 @@ def with_adjusted_margins(method: Any, table: TrueTable, draws: Draws) -> Protec
     axes = len(table.design.axes)
     weights = {k: MARGIN_FACTOR ** (axes - k) for k in range(axes + 1)} if axes else None
     return Adjust(replace(method, margins="own"), weights=weights)(table, draws=draws)
-
-
-def _seen_from(table: TrueTable, release: Protected) -> Whole:
-    """Released counts of the table's own published cells."""
-    return np.asarray(release.z[table.design.public().published])
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,12 +239,6 @@ class Frame:
         design, cells = table.design.restricted(rows, occurring=True)
         return cls(design, rows, cells)
 
-    @property
-    def own(self) -> Whole | None:
-        """For each inner cell a published cell that holds nothing else, if all of them have one."""
-        own = self.design.inner_in_published()
-        return None if (own < 0).any() else own
-
 
 def adjustment(
     frame: Frame,
@@ -277,17 +249,9 @@ def adjustment(
     max_move: float,
     weights: Mapping[int, float] | None,
 ) -> tuple[LatticeProblem, Whole]:
-    """The problem of the nearest additive table, and a start.
-
-    Args:
-      frame: The cells.
-      perturbed: Perturbed counts of the published cells.
-      truth: Their true counts.
-      min_count: The smallest positive count allowed.
-      max_move: Largest move wanted of a published cell.
-      weights: Weight of a published cell by the number of its variables; one where not given.
-    """
+    """The problem of the additive table nearest to perturbed published counts, and a start."""
     limited = np.isfinite(max_move)
+    # noise and bound both hold at a cell; sums are what may have to leave the bound
     if limited:
         perturbed = np.clip(perturbed, truth - int(max_move), truth + int(max_move))
     domain = Domain.gapped(min_count, np.full(frame.design.n_inner, LARGEST))
@@ -300,17 +264,17 @@ def adjustment(
         low=np.subtract(truth - perturbed, max_move, dtype=np.float64) if limited else None,
         high=np.add(truth - perturbed, max_move, dtype=np.float64) if limited else None,
     )
-    own = frame.own
-    start = _fitted(frame, perturbed) if own is None else perturbed[own]
+    own = frame.design.inner_in_published()
+    # inner cells are not published themselves: they start from a fit
+    if (own < 0).any():
+        from discreet.solve.least_squares.least_squares import LeastSquares  # start-up time: Numba
+
+        fit = LeastSquares()(frame.design, perturbed.astype(np.float64))
+        start: Array = np.maximum(fit.y, 0.0)
+    else:
+        start = perturbed[own]
     check_size(start)
     return problem, domain.nearest(start)
-
-
-def _fitted(frame: Frame, perturbed: Whole) -> Real:
-    """Inner cells from a fit, where they are not published themselves."""
-    from discreet.solve.least_squares.least_squares import LeastSquares  # start-up time: Numba
-
-    return np.maximum(LeastSquares()(frame.design, perturbed.astype(np.float64)).y, 0.0)
 
 
 def _weights(frame: Frame, weights: Mapping[int, float] | None) -> Real | None:

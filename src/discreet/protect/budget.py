@@ -22,7 +22,7 @@ from discreet.design.formula import Margin, margin_name, resolve, single_margins
 from discreet.errors import ParameterError
 from discreet.noise.pram import laplace_law
 from discreet.parameters import positive
-from discreet.protect.cells import Cells
+from discreet.protect.cells import NoiseCells
 
 Number = TypeVar("Number", bound=np.generic)
 AnyShare = TypeVar("AnyShare", bound="Share")
@@ -99,7 +99,7 @@ class LaplaceShare(Share):
         """Variance of the noise."""
         if cap is not None:
             return float(self.law(cap) @ np.arange(-cap, cap + 1.0) ** 2)
-        stays = -math.expm1(-1 / self.scale)
+        stays = -math.expm1(-1 / self.scale)  # 1 - e^(-1/b), exact for large scales too
         return 2 * (1 - stays) / stays**2
 
 
@@ -113,7 +113,7 @@ class GaussianShare(Share):
 
     def variance(self, cap: int | None = None) -> float:
         """Variance of the noise, that of the continuous law where the scale is not tiny."""
-        if self.scale > 4:
+        if self.scale > 4:  # the discrete law's variance is the same to the last digit there
             return self.scale**2
         u = np.arange(-60, 61)
         law = np.exp(-(u**2) / (2 * self.scale**2))
@@ -137,22 +137,27 @@ class Budget:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "known", single_margins(self.known))
-        if self.split is not None:
-            _check_split(self.split)
+        if self.split is None:
+            return
+        if not isinstance(self.split, Mapping):
+            raise ParameterError(
+                'split gives margins their shares, such as {"region": 0.7, "1": 0.3}, '
+                f"got {self.split!r}."
+            )
+        for share in self.split.values():
+            positive("a share of the budget", share)
+        if abs(sum(self.split.values()) - 1) > 1e-9:
+            raise ParameterError(
+                f"the shares of the budget must sum to one, got {sum(self.split.values()):g}."
+            )
 
     def parameters(self) -> dict[str, Any]:
         """Split and known margins as plain public data."""
         split = self.split and {margin_name(term_of(m)): p for m, p in self.split.items()}
         return {"split": split, "known": list(map(margin_name, single_margins(self.known))) or None}
 
-    def shares(self, cells: Cells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
-        """The parts of the budget for the cells of a table.
-
-        Args:
-          cells: The cells that get noise.
-          unit: What one unit can change.
-          kind: The shares' noise.
-        """
+    def shares(self, cells: NoiseCells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
+        """The parts of the budget for the cells that get noise."""
         if not cells.are_inner and self.split is not None:
             return self._split_shares(cells, unit, kind)
         if cells.are_inner and (self.split is not None or self.known):
@@ -160,12 +165,12 @@ class Budget:
                 "split and known name published margins, but with margins='summed' the inner "
                 "cells get the noise. Use margins='own', or leave them out."
             )
-        chosen = cells.distinct if cells.are_inner else self._perturbed(cells)
+        chosen = cells.distinct if cells.are_inner else self._noisy_cells(cells)
         times = 1 if cells.are_inner else _times(cells, chosen)
         return [kind(chosen, self.total, times, unit)]
 
-    def _split_shares(self, cells: Cells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
-        chosen, split = self._perturbed(cells), self.split or {}
+    def _split_shares(self, cells: NoiseCells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
+        chosen, split = self._noisy_cells(cells), self.split or {}
         owner = np.full(len(cells.count), -1)
         for k, margin in enumerate(split):
             where = cells_of_margin(cells, margin)
@@ -183,8 +188,9 @@ class Budget:
             if len(where)
         ]
 
-    def _perturbed(self, cells: Cells) -> Whole:
+    def _noisy_cells(self, cells: NoiseCells) -> Whole:
         """Distinct cells without those that are public knowledge."""
+        # by representatives: a cell with the same inner cells as a known one is known too
         is_known = np.zeros(len(cells.count), dtype=bool)
         for margin in single_margins(self.known):
             is_known[cells.representative[cells_of_margin(cells, margin)]] = True
@@ -194,20 +200,7 @@ class Budget:
         return chosen
 
 
-def _check_split(split: Mapping[Margin, float]) -> None:
-    if not isinstance(split, Mapping):
-        raise ParameterError(
-            f'split gives margins their shares, such as {{"region": 0.7, "1": 0.3}}, got {split!r}.'
-        )
-    for share in split.values():
-        positive("a share of the budget", share)
-    if abs(sum(split.values()) - 1) > 1e-9:
-        raise ParameterError(
-            f"the shares of the budget must sum to one, got {sum(split.values()):g}."
-        )
-
-
-def cells_of_margin(cells: Cells, margin: Margin) -> Whole:
+def cells_of_margin(cells: NoiseCells, margin: Margin) -> Whole:
     """Positions of the published cells of a margin, at all levels of its variables."""
     design = cells.table.design.over_variables
     if design is None:
@@ -224,17 +217,19 @@ def cells_of_margin(cells: Cells, margin: Margin) -> Whole:
 
 
 def noise_of(
-    cells: Cells, shares: Sequence[AnyShare], draw: Callable[[AnyShare], NDArray[Number]]
+    cells: NoiseCells, shares: Sequence[AnyShare], draw: Callable[[AnyShare], NDArray[Number]]
 ) -> NDArray[Number]:
     """Noise drawn share by share; cells that are the same have the same noise."""
     drawn = [draw(share) for share in shares]
     noise = np.zeros(len(cells.count), dtype=drawn[0].dtype)
     for share, values in zip(shares, drawn, strict=True):
         noise[share.cells] = values
-    return cells.shared(noise[cells.distinct])
+    return cells.spread(noise[cells.distinct])
 
 
-def precision_by_share(cells: Cells, shares: Sequence[Share], variances: Sequence[float]) -> Real:
+def precision_by_share(
+    cells: NoiseCells, shares: Sequence[Share], variances: Sequence[float]
+) -> Real:
     """One over the variance of every published cell; infinite where a cell has no noise."""
     precision = np.full(len(cells.count), np.inf)
     for share, value in zip(shares, variances, strict=True):
@@ -244,7 +239,7 @@ def precision_by_share(cells: Cells, shares: Sequence[Share], variances: Sequenc
     return precision[cells.representative]
 
 
-def _times(cells: Cells, chosen: Whole) -> int:
+def _times(cells: NoiseCells, chosen: Whole) -> int:
     """In how many of the chosen cells one record counts at most."""
     everything = len(chosen) == len(cells.count)
     return cells.table.design.sensitivity(None if everything else chosen)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 from discreet.arrays import Real, Whole
 from discreet.errors import KeysError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
-from discreet.protect.cells import Cells, keys_of, keys_with_zeros
+from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros
 from discreet.protect.keyed_noise import KeyedNoise, matrix_parameters, noise_by_key
 from discreet.randomness import stream
-from discreet.tables.keys import Edge, KeyConvention, convention
+from discreet.tables.keys import KeyConvention, convention
 from discreet.tables.protected import Draws
 
 
@@ -75,15 +75,9 @@ class CellKey(KeyedNoise):
         """The public law of the noise."""
         return self.matrix
 
-    def noise(self, cells: Cells, draws: Draws) -> Whole:
+    def noise(self, cells: NoiseCells, draws: Draws) -> Whole:
         """The deviation of every cell, by its key as it is; on a grid by a keyed hash of it."""
-        edge = self._edge(cells.table.convention)
-        if self.folded:
-            return folded_noise(cells, self.matrix)
-        purpose = None if self.grid is None else self.purpose
-        return noise_by_key(cells, self.matrix, purpose=purpose, edge=edge)
-
-    def _edge(self, own: KeyConvention) -> Edge:
+        own = cells.table.convention
         chosen = own if self.convention is None else convention(self.convention)
         if chosen.modulus != own.modulus:
             raise KeysError(
@@ -91,13 +85,17 @@ class CellKey(KeyedNoise):
                 f"0..{own.modulus - 1}, but the method was given {chosen.name!r} with range "
                 f"0..{chosen.modulus - 1}. Tabulate with that convention, or leave it out."
             )
-        return chosen.edge
+        if self.folded:
+            return folded_noise(cells, self.matrix)
+        purpose = None if self.grid is None else self.purpose
+        return noise_by_key(cells, self.matrix, purpose=purpose, edge=chosen.edge)
 
     def parameters(self) -> dict[str, Any]:
         """The method's own parameters as plain public data."""
         return {**matrix_parameters(self.law), "folded": self.folded or None}
 
 
+# a byte: tables drawn in advance have one row for each value of the folded key
 SLOTS = 256
 
 
@@ -108,7 +106,7 @@ def fold(keys: npt.ArrayLike) -> Whole:
     return (k ^ (k >> 8)) & (SLOTS - 1)
 
 
-def folded_noise(cells: Cells, matrix: TransitionMatrix) -> Whole:
+def folded_noise(cells: NoiseCells, matrix: TransitionMatrix) -> Whole:
     """The noise that count and folded key look up; structural zeros have none."""
     keys = keys_of(cells) if matrix.keeps_zeros else keys_with_zeros(cells)
     noise = matrix.noise(cells.count, fold(keys), SLOTS)

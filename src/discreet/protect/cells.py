@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +18,7 @@ from discreet.tables.truth import CellValues, TrueTable
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class NoiseCells:
     """The published cells of a table, or its inner cells, that get noise of their own.
 
     Attributes:
@@ -41,7 +41,8 @@ class Cells:
         """What gets the noise: true counts, or weighted counts in whole steps of the grid."""
         if self.table.unit != WEIGHT:
             return self.values.count
-        return nearest_whole(self.weight / (self.grid or 1.0))
+        # halves go up, not to even numbers, so that whole shifts stay whole shifts
+        return np.floor(self.weight / (self.grid or 1.0) + 0.5).astype(np.int64)
 
     @property
     def weight(self) -> Real:
@@ -76,38 +77,24 @@ class Cells:
             return np.zeros(len(self.count), dtype=bool)
         return self.table.design.without_inner_cells
 
-    def once(self, draw: Callable[[Whole], Array]) -> Array:
-        """Noise drawn once for each distinct cell, shared by those that are the same."""
-        return self.shared(draw(self.distinct))
-
-    def shared(self, drawn: Array) -> Array:
+    def spread(self, drawn: Array) -> Array:
         """Values of the distinct cells, given to the same cells too; impossible ones get zero."""
         possible = ~self.impossible
         values = np.zeros(len(possible), dtype=drawn.dtype)
         values[possible] = drawn[np.searchsorted(self.distinct, self.representative[possible])]
         return values
 
-    def published(self, values: Array) -> Array:
+    def to_published(self, values: Array) -> Array:
         """Values of the published cells that belong to values of these cells."""
         return self.table.design.aggregate(values) if self.are_inner else values
 
 
-def nearest_whole(values: Real) -> Whole:
-    """The nearest whole numbers; halves go up, so that whole shifts stay whole shifts."""
-    return np.floor(values + 0.5).astype(np.int64)
-
-
 def on_public_support(table: TrueTable, *, with_inner: bool = False) -> TrueTable:
-    """The table on the full crossing when its support was read from the records.
-
-    Args:
-      table: Any table.
-      with_inner: Whether the inner cells are needed too.
-    """
-    return lifted(table, table.design.public(), with_inner=with_inner)
+    """The table on the full crossing when its support was read from the records."""
+    return lift_table(table, table.design.public(), with_inner=with_inner)
 
 
-def lifted(table: TrueTable, lift: Lift[Design], *, with_inner: bool) -> TrueTable:
+def lift_table(table: TrueTable, lift: Lift[Design], *, with_inner: bool) -> TrueTable:
     """The table on another design, with nothing in the cells that this one adds."""
     if lift.design is table.design:
         return table
@@ -124,7 +111,7 @@ def lifted(table: TrueTable, lift: Lift[Design], *, with_inner: bool) -> TrueTab
 _EDITION = "\0edition"  # no variable has such a name
 
 
-def keys_of(cells: Cells) -> Whole:
+def keys_of(cells: NoiseCells) -> Whole:
     """Cell keys, or a clear error when there are none."""
     if cells.values.key is None and cells.are_inner:
         raise KeysError(
@@ -134,7 +121,7 @@ def keys_of(cells: Cells) -> Whole:
     return cells.table.cell_keys if cells.values.key is None else cells.values.key
 
 
-def keys_with_zeros(cells: Cells) -> Whole:
+def keys_with_zeros(cells: NoiseCells) -> Whole:
     """Cell keys in which every empty cell that can have records has a key of its own."""
     keys = keys_of(cells)
     empty = np.flatnonzero((cells.values.count == 0) & ~cells.impossible)
@@ -148,13 +135,14 @@ def keys_with_zeros(cells: Cells) -> Whole:
             "with secret='keys.secret'."
         )
     keys, named = keys.copy(), zero_definitions(cells, empty)
+    # an empty cell has no records whose new keys would tell the edition
     if cells.table.data_set.keys == "redrawn":
         named = [{**cell, _EDITION: cells.table.data_set.edition} for cell in named]
     keys[empty] = rule.check(secret.zero_key(named, rule))
     return keys
 
 
-def zero_definitions(cells: Cells, positions: Whole) -> list[Cell]:
+def zero_definitions(cells: NoiseCells, positions: Whole) -> list[Cell]:
     """Definitions of cells; those with the same inner cells get the same one."""
     design = cells.table.design
     if not design.axes and design.n_published > 1:
@@ -165,15 +153,25 @@ def zero_definitions(cells: Cells, positions: Whole) -> list[Cell]:
     found = definitions(design, positions, inner=cells.are_inner)
     if cells.are_inner or design.product_form is not None:
         return found
-    return _least_of_equal(found, cells.representative[positions])
+    # on a sparse support different codes can mean the same inner cells: the definition that comes
+    # first stands for all of them, whatever the order of the cells
+    group, least = cells.representative[positions].tolist(), dict[int, Cell]()
+    for cell, k in zip(found, group, strict=True):
+        if k not in least or sorted(cell.items()) < sorted(least[k].items()):
+            least[k] = cell
+    return [least[k] for k in group]
 
 
 def definitions(design: Design, positions: Whole, *, inner: bool) -> list[Cell]:
     """The (variable, code) pairs of cells, a group of categories always under the same code."""
     if not design.axes:
         return [{} for _ in positions]
+    coded: Sequence[tuple[Array, Sequence[str]]] = design.published_codes()
+    if inner:
+        leaves = [axis.leaves for axis in design.axes]
+        coded = list(zip(design.inner_codes(), leaves, strict=True))
     columns = []
-    for axis, (index, codes) in zip(design.axes, _coded(design, inner), strict=True):
+    for axis, (index, codes) in zip(design.axes, coded, strict=True):
         standard = standard_codes(axis)
         shown = [standard[code] for code in codes]
         columns.append([shown[k] for k in index[positions].tolist()])
@@ -182,14 +180,6 @@ def definitions(design: Design, positions: Whole, *, inner: bool) -> list[Cell]:
         {name: code for name, code in zip(names, row, strict=True) if code is not None}
         for row in zip(*columns, strict=True)
     ]
-
-
-def _coded(design: Design, inner: bool) -> Sequence[tuple[Array, Sequence[str]]]:
-    """For each axis the index of every cell's code, and the codes."""
-    if not inner:
-        return design.published_codes()
-    leaves = [axis.leaves for axis in design.axes]
-    return list(zip(design.inner_codes(), leaves, strict=True))
 
 
 def standard_codes(axis: Axis) -> dict[str, str | None]:
@@ -206,12 +196,3 @@ def standard_codes(axis: Axis) -> dict[str, str | None]:
     standard |= {frozenset([k]): code for code, k in axis.leaf_position.items()}
     standard[frozenset(range(len(axis)))] = None
     return {code: standard[found] for code, found in leaves.items()}
-
-
-def _least_of_equal(found: Sequence[Cell], group: Whole) -> list[Cell]:
-    """In each group the definition that comes first, whatever the order of the cells."""
-    least: dict[int, Cell] = {}
-    for cell, k in zip(found, group.tolist(), strict=True):
-        if k not in least or sorted(cell.items()) < sorted(least[k].items()):
-            least[k] = cell
-    return [least[k] for k in group.tolist()]

@@ -9,7 +9,7 @@ import numpy as np
 
 from discreet.parameters import whole
 from discreet.protect.sentences import (
-    claimed,
+    claim_sentences,
     groups_not_hidden,
     multiples_of,
     process,
@@ -82,7 +82,7 @@ class ControlledRounding:
                 f"Figures were rounded to multiples of {self.base}.",
             ),
             multiples_of(self.base),
-            *claimed(self.claims, "count"),
+            *claim_sentences(self.claims, "count"),
             groups_not_hidden(),
         ]
         return statement_of(self.name, {"base": self.base}, said)

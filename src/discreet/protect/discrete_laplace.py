@@ -19,6 +19,7 @@ from discreet.tables.protected import Claims, Draws
 from discreet.tables.statement import PrivacyStatement
 from discreet.tables.truth import TrueTable
 
+# what an uncapped law leaves out is lost in the rounding of its sum
 _LEAST_SEEN = 2**-50
 
 
@@ -103,12 +104,10 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
         if share is None:
             return np.zeros(1, dtype=np.int64), np.ones(1)
         cap = self.cap or max(1, math.ceil(-share.scale * math.log(_LEAST_SEEN)))
-        return self._cut_law(np.arange(-cap, cap + 1), share.law(cap), int(cells.count[position]))
-
-    def _cut_law(self, noise: Whole, law: Real, count: int) -> tuple[Whole, Real]:
-        """The law after negative results were set to zero."""
-        if not self.nonnegative or count >= -noise[0]:
+        noise, law, count = np.arange(-cap, cap + 1), share.law(cap), int(cells.count[position])
+        if not self.nonnegative or count >= cap:
             return noise, law
+        # negative results were set to zero: their probability falls on the largest fall
         kept = noise >= -count
         cut = law[kept].copy()
         cut[0] += law[~kept].sum()

@@ -123,6 +123,7 @@ def release_digest(method: Any, table: TrueTable) -> bytes:
     return digest(identity, method, margin_codes(table.design), table_digest(table))
 
 
+# a fifth of a second: progress is reported in between
 _CHUNK = 20_000
 _TASK = "drawing differentially private noise"
 
@@ -131,7 +132,7 @@ _TASK = "drawing differentially private noise"
 def scale_for(epsilon: float, sensitivity: int) -> float:
     """The smallest scale for which OpenDP proves ε at this sensitivity."""
     scale = sensitivity / epsilon
-    while _laplace(scale).map(sensitivity) > epsilon:
+    while _laplace(scale).map(sensitivity) > epsilon:  # rounding may lose the last bit of ε
         scale = math.nextafter(scale, math.inf)
     return scale
 
@@ -140,18 +141,22 @@ def scale_for(epsilon: float, sensitivity: int) -> float:
 def gaussian_scale_for(rho: float, squared_sensitivity: int) -> float:
     r"""The smallest scale for which OpenDP proves ρ-zCDP, about :math:`\Delta/\sqrt{2\rho}`.
 
-    Args:
-      rho: ρ of zero-concentrated differential privacy.
-      squared_sensitivity: :math:`\Delta^2`, the sum over all cells of the squared change that one
-        unit can make.
+    The squared sensitivity is the sum over all cells of the squared change that one unit can make.
     """
     distance = _root_rounded_up(squared_sensitivity)
     scale = distance / math.sqrt(2 * rho)
+    # the quotient may be rounded up: begin a few floats below
     for _ in range(4):
         scale = math.nextafter(scale, 0.0)
     while _gaussian(scale).map(distance) > rho:
         scale = math.nextafter(scale, math.inf)
     return scale
+
+
+def _root_rounded_up(square: int) -> float:
+    # rounded down, the distance would prove more than holds
+    root = math.sqrt(square)
+    return root if Fraction(root) ** 2 >= square else math.nextafter(root, math.inf)
 
 
 def laplace_noise(n: int, scale: float, cap: int | None = None) -> Whole:
@@ -160,7 +165,7 @@ def laplace_noise(n: int, scale: float, cap: int | None = None) -> Whole:
     Draws beyond the cap are rejected and drawn again.
     Cost: about 10 µs per draw.
     """
-    return _drawn(_laplace(scale), n, cap)
+    return _draw(_laplace(scale), n, cap)
 
 
 def gaussian_noise(n: int, scale: float) -> Whole:
@@ -168,10 +173,10 @@ def gaussian_noise(n: int, scale: float) -> Whole:
 
     Cost: about 15 µs per draw.
     """
-    return _drawn(_gaussian(scale), n, None)
+    return _draw(_gaussian(scale), n, None)
 
 
-def _drawn(measurement: Any, n: int, cap: int | None) -> Whole:
+def _draw(measurement: Any, n: int, cap: int | None) -> Whole:
     noise, waiting = np.zeros(n, dtype=np.int64), np.arange(n)
     while len(waiting):
         report(_TASK, 1 - len(waiting) / n)
@@ -181,11 +186,6 @@ def _drawn(measurement: Any, n: int, cap: int | None) -> Whole:
         waiting = np.concatenate([again, waiting[_CHUNK:]])
     report(_TASK, 1.0)
     return noise
-
-
-def _root_rounded_up(square: int) -> float:
-    root = math.sqrt(square)
-    return root if Fraction(root) ** 2 >= square else math.nextafter(root, math.inf)
 
 
 @lru_cache(maxsize=64)
@@ -199,10 +199,10 @@ def _laplace(scale: float) -> Any:
 
 @lru_cache(maxsize=64)
 def _gaussian(scale: float) -> Any:
-    """Changes of whole numbers have irrational L2 norms, so the distance is a real number."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
+    # changes of whole numbers have irrational L2 norms, so the distance is a real number
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
     return dp.m.make_gaussian(*space, scale=scale)
 
@@ -221,6 +221,7 @@ def seeded_gaussian(rng: np.random.Generator, n: int, scale: float) -> Whole:
 
     See Canonne, Kamath & Steinke (2020).
     """
+    # with this scale more than half of the proposals are accepted
     t = math.floor(scale) + 1
     noise, waiting = np.zeros(n, dtype=np.int64), np.arange(n)
     while len(waiting):

@@ -13,12 +13,12 @@ from discreet.arrays import Real, Whole
 from discreet.digests import digest
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.adjust import with_adjusted_margins
-from discreet.protect.cells import Cells, keys_of, keys_with_zeros
+from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros
 from discreet.protect.draws import MIXED_KEYS
 from discreet.protect.publication import Margins, Noise, Publication
 from discreet.protect.sentences import (
     LARGE_COUNT,
-    claimed,
+    claim_sentences,
     groups_not_hidden,
     nested_crossings,
     statement_of,
@@ -79,9 +79,9 @@ class KeyedNoise(Noise):
         if self.margins == "adjusted":
             return with_adjusted_margins(self, table, draws)
         cells = self.publication.cells(table, touches_zeros=not self.law.keeps_zeros)
-        return self.publication.protected(cells, self.noise(cells, draws), self.statement())
+        return self.publication.protect(cells, self.noise(cells, draws), self.statement())
 
-    def noise(self, cells: Cells, draws: Draws) -> Whole:
+    def noise(self, cells: NoiseCells, draws: Draws) -> Whole:
         """The noise of every cell, by a keyed hash of its key, or by the key where it has none."""
         return noise_by_key(cells, self.law, purpose=self.purpose)
 
@@ -108,7 +108,7 @@ class KeyedNoise(Noise):
         said = [
             *self.what_was_done(),
             *self.publication.sentences(),
-            *claimed(self.claims, unit),
+            *claim_sentences(self.claims, unit),
             groups_not_hidden(),
         ]
         if self.source == "keys" and self.margins == "own":
@@ -118,16 +118,15 @@ class KeyedNoise(Noise):
 
 
 def noise_by_key(
-    cells: Cells, matrix: TransitionMatrix, *, purpose: str | None = None, edge: Edge | None = None
+    cells: NoiseCells,
+    matrix: TransitionMatrix,
+    *,
+    purpose: str | None = None,
+    edge: Edge | None = None,
 ) -> Whole:
     """The noise that count and cell key look up; structural zeros have none.
 
-    Args:
-      cells: The cells with their keys.
-      matrix: The law of the noise.
-      purpose: Look up by a keyed hash for this purpose, where the table has a secret; by the key
-        itself when absent.
-      edge: Which interval a key on a border belongs to; the convention's when absent.
+    With a purpose, and where the table has a secret, a keyed hash is looked up instead of the key.
     """
     table = cells.table
     keys = keys_of(cells) if matrix.keeps_zeros else keys_with_zeros(cells)
@@ -139,15 +138,10 @@ def noise_by_key(
     return np.where(cells.impossible, 0, noise) if cells.impossible.any() else noise
 
 
-def noise_by_draw(cells: Cells, matrix: TransitionMatrix, rng: np.random.Generator) -> Whole:
+def noise_by_draw(cells: NoiseCells, matrix: TransitionMatrix, rng: np.random.Generator) -> Whole:
     """Noise drawn with a generator, once for cells that are the same."""
-
-    def draw(chosen: Whole) -> Whole:
-        return matrix.noise(
-            cells.count[chosen], rng.integers(MIXED_KEYS, size=len(chosen)), MIXED_KEYS
-        )
-
-    return cells.once(draw)
+    keys = rng.integers(MIXED_KEYS, size=len(cells.distinct))
+    return cells.spread(matrix.noise(cells.count[cells.distinct], keys, MIXED_KEYS))
 
 
 def claims_of(matrix: TransitionMatrix, publication: Publication) -> Claims:
@@ -155,6 +149,7 @@ def claims_of(matrix: TransitionMatrix, publication: Publication) -> Claims:
     counts, shown_as_drawn = publication.grid is None, publication.threshold is None
     own, step = publication.margins == "own", publication.grid or 1.0
     mean, variance = moments(matrix)
+    # rows of large counts, and all that take turns for ever
     large = variance[min(int(matrix.row_of(LARGE_COUNT)), len(variance) - matrix.period) :]
     fixed = own and counts and shown_as_drawn and np.ptp(large) < _SAME
     kept = publication.margins != "adjusted" and counts and shown_as_drawn

@@ -13,20 +13,14 @@ from discreet.errors import ParameterError
 
 
 def by_order(name: str, given: object, *, positive: bool = False) -> dict[int, float] | None:
-    """Numbers by number of variables; recipes give the keys as text.
-
-    Args:
-      name: What the numbers are, for messages.
-      given: The numbers, or none.
-      positive: Whether zero is refused too.
-    """
+    """Numbers by number of variables; recipes give the keys as text."""
     if given is None:
         return None
     if not isinstance(given, Mapping):
         raise ParameterError(
             f"{name} go by number of variables, such as {{1: 2, 2: 4}}, got {given!r}."
         )
-    found = {_order(name, key): _finite(name, value) for key, value in given.items()}
+    found = {_number_of_variables(name, k): _finite(name, value) for k, value in given.items()}
     if any(value < 0 or (positive and value == 0) for value in found.values()):
         wanted = "be positive" if positive else "not be negative"
         raise ParameterError(f"{name} must {wanted}, got {dict(given)}.")
@@ -60,7 +54,7 @@ def whole_numbers(name: str, given: Any) -> Whole:
     return np.asarray(given).astype(np.int64)
 
 
-def _order(name: str, key: Any) -> int:
+def _number_of_variables(name: str, key: Any) -> int:
     try:
         order = int(key)
     except (TypeError, ValueError, OverflowError):

@@ -10,12 +10,11 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.errors import ParameterError
-from discreet.noise.allocate import allocate, controlled_flows
-from discreet.noise.invariant import invariant_matrix, two_stage
+from discreet.noise.invariant import allocate, controlled_flows, invariant_matrix, two_stage
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
 from discreet.parameters import positive, whole, within
-from discreet.protect.cells import Cells
+from discreet.protect.cells import NoiseCells
 from discreet.protect.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
 from discreet.protect.sentences import limit, process
 from discreet.tables.protected import Claims, Draws
@@ -97,14 +96,18 @@ class Pram(KeyedNoise):
             consistent=False,
         )
 
-    def noise(self, cells: Cells, draws: Draws) -> Whole:
+    def noise(self, cells: NoiseCells, draws: Draws) -> Whole:
         """The change of every cell."""
         if not self.invariant:
             return super().noise(cells, draws)
         rng = draws.generator(self, cells.table)
-        if self.realised:
-            return self._allocated(cells, rng)
-        return noise_by_draw(cells, self.matrix_for(cells.count[cells.distinct]), rng)
+        counts = cells.count[cells.distinct]
+        if not self.realised:
+            return noise_by_draw(cells, self.matrix_for(counts), rng)
+        if self.matrix is None:
+            return cells.spread(self._exchange_in_parts(counts, rng) - counts)
+        R = self.matrix_for(counts).dense(int(counts.max(initial=0)) + 1)
+        return cells.spread(_exchange(counts, R, rng) - counts)
 
     def matrix_for(self, counts: Whole) -> TransitionMatrix:
         """The matrix used for a table with these counts. Confidential when invariant."""
@@ -116,32 +119,22 @@ class Pram(KeyedNoise):
 
     def cell_law(self, table: TrueTable, position: int) -> tuple[Whole, Real] | None:
         """Deviations of one published cell and their probabilities; `None` where not fixed."""
-        if self.realised or not self.invariant:
-            return None if self.realised else super().cell_law(table, position)
-        if not self.publication.is_plain:
+        if not self.invariant:
+            return super().cell_law(table, position)
+        if self.realised or not self.publication.is_plain:
             return None
         cells = self.publication.cells(table, touches_zeros=True)
         matrix = self.matrix_for(cells.count[cells.distinct])
         return matrix.deviations, matrix.probabilities(int(table.z[position]))
 
-    def _allocated(self, cells: Cells, rng: np.random.Generator) -> Whole:
-        def draw(chosen: Whole) -> Whole:
-            counts = cells.count[chosen]
-            if self.matrix is not None:
-                R = self.matrix_for(counts).dense(int(counts.max(initial=0)) + 1)
-                return _exchanged(counts, R, rng) - counts
-            return self._exchanged_in_parts(counts, rng) - counts
-
-        return cells.once(draw)
-
-    def _exchanged_in_parts(self, counts: Whole, rng: np.random.Generator) -> Whole:
+    def _exchange_in_parts(self, counts: Whole, rng: np.random.Generator) -> Whole:
         """Small positive counts among themselves, larger ones by their residue; zeros stay."""
         new, small, large = counts.copy(), (counts > 0) & (counts < self.cap), counts >= self.cap
-        P = small_table(self.epsilon, self.cap)
-        new[small] = _exchanged(counts[small], _invariant(P, counts[small], self.alpha), rng)
+        P = small_table(self.epsilon, self.cap)  # zeros do not occur among them, so they stay
+        new[small] = _exchange(counts[small], _invariant(P, counts[small], self.alpha), rng)
         residue = counts[large] % (2 * self.cap + 1)
         P = large_table(self.epsilon, self.cap)
-        new[large] += _exchanged(residue, _invariant(P, residue, self.alpha), rng) - residue
+        new[large] += _exchange(residue, _invariant(P, residue, self.alpha), rng) - residue
         return new
 
     def parameters(self) -> dict[str, Any]:
@@ -173,7 +166,7 @@ def _invariant(P: Real, states: Whole, alpha: float) -> Real:
     return two_stage(P, np.bincount(states, minlength=len(P)), alpha)
 
 
-def _exchanged(states: Whole, R: Real, rng: np.random.Generator) -> Whole:
+def _exchange(states: Whole, R: Real, rng: np.random.Generator) -> Whole:
     """New states in which every frequency is what `R` leads to, rounded down or up."""
     flows = controlled_flows(R, np.bincount(states, minlength=len(R)))
     return allocate(states, flows, rng=rng)

@@ -20,8 +20,9 @@ from discreet.protect.sentences import limit, process
 from discreet.tables.statement import PrivacyStatement, Sentence
 from discreet.tables.truth import TrueTable
 
+# The largest δ accepted where the population is not given: a tenth of one over 10⁸ people, more
+# than most countries have.
 SMALLEST_DELTA = 1e-9
-"""The largest δ accepted where the size of the population is not given."""
 
 
 def laplace_privacy(shares: Sequence[LaplaceShare], cap: int | None, unit: str) -> PrivacyStatement:
@@ -67,12 +68,7 @@ def given_known(privacy: PrivacyStatement) -> PrivacyStatement:
 
 
 def largest_delta(population: int | None, accepted: float | None) -> float:
-    """The largest δ that a release may have.
-
-    Args:
-      population: A public figure; δ must not exceed a tenth of one over it.
-      accepted: What the custodian accepts instead.
-    """
+    """The largest δ that a release may have: a tenth of 1/population, or what is accepted."""
     if accepted is not None:
         return positive("accept_delta", accepted)
     if population is None:
@@ -97,7 +93,7 @@ def smallest_cap(shares: Sequence[LaplaceShare], largest: float) -> int:
     def delta(cap: int) -> float:
         return math.fsum(share.delta(cap) for share in shares)
 
-    high = 1
+    high = 1  # δ falls with the cap, so doubling and halving find the smallest one
     while delta(high) > largest:
         high *= 2
     low = high // 2
@@ -119,6 +115,7 @@ def unit_of(table: TrueTable) -> Unit:
             "bound that does not depend on them, and tabulate again: "
             "`people.with_roles(weight='w', weight_bound=200)`."
         )
+    # weighted counts are rounded before they get noise, and rounding can add one step
     return Unit(math.floor(bounds.weight) + 1, bounds.max_records, name)
 
 
@@ -137,9 +134,36 @@ def require_declared(table: TrueTable) -> None:
 
 def guarantee(privacy: PrivacyStatement, budget: Budget, unit: Unit) -> list[Sentence]:
     """What the numbers mean, under the unit they hold for."""
-    said = [_with_known(privacy, budget)] if budget.known else [_add_or_remove(privacy)]
-    if not budget.known:
-        said.append(_replace(privacy))
+    unit_name, delta, factor = privacy.unit, privacy.delta, _factor(privacy.epsilon)
+    swapped, swapped_delta = privacy.epsilon_replace, privacy.delta_replace
+    if budget.known:
+        named = ", ".join(str(m) for m in budget.parameters()["known"])
+        said = [
+            process(
+                "private-known",
+                f"These margins are public knowledge and published without noise: {named} (1 is "
+                f"the total). Differential privacy with ε = {swapped:.6g}{_delta(swapped_delta)} "
+                f"holds for one {unit_name}; for one added or removed there is no guarantee.",
+                "Random noise was added to the figures to protect single persons, except to totals "
+                "that are public anyway.",
+            )
+        ]
+    else:
+        said = [
+            process(
+                "private",
+                f"Differential privacy with ε = {privacy.epsilon:.6g}{_delta(delta)} for one "
+                f"{unit_name} added or removed: no outcome is more than e^ε = {factor} times as "
+                f"likely with the {unit_name} as without{_except(delta)}.",
+                "Random noise was added to every figure to protect single persons.",
+            ),
+            process(
+                "private-replace",
+                f"For one {unit_name} replaced by another, such as a person recorded as female or "
+                f"male, ε is {swapped:.6g}{_delta(swapped_delta)}: odds change by a factor of at "
+                f"most {_factor(swapped)}{_except(swapped_delta)}.",
+            ),
+        ]
     if privacy.rho is not None:
         said.append(
             process(
@@ -155,13 +179,17 @@ def guarantee(privacy: PrivacyStatement, budget: Budget, unit: Unit) -> list[Sen
                 f"At most {unit.records:,} records of one {unit.name} were counted.",
             )
         )
+    if privacy.rho is not None:
+        together = "k² times ρ"
+    else:
+        together = "k times ε and a larger δ" if delta else "k times ε"
     return [
         *said,
         limit(
             "private-groups",
             "The guarantee is for one unit: what holds for many people, such as a share in a "
             "group, is meant to be seen, and k people together are protected by "
-            f"{_together(privacy)}.",
+            f"{together}.",
         ),
     ]
 
@@ -176,46 +204,6 @@ def spent(shares: Sequence[Share], letter: str) -> list[Sentence]:
         )
         for share in shares
     ]
-
-
-def _add_or_remove(privacy: PrivacyStatement) -> Sentence:
-    return process(
-        "private",
-        f"Differential privacy with ε = {privacy.epsilon:.6g}{_delta(privacy.delta)} for one "
-        f"{privacy.unit} added or removed: no outcome is more than e^ε = "
-        f"{_factor(privacy.epsilon)} times as likely with the {privacy.unit} as without"
-        f"{_except(privacy.delta)}.",
-        "Random noise was added to every figure to protect single persons.",
-    )
-
-
-def _replace(privacy: PrivacyStatement) -> Sentence:
-    return process(
-        "private-replace",
-        f"For one {privacy.unit} replaced by another, such as a person recorded as female or "
-        f"male, ε is {privacy.epsilon_replace:.6g}{_delta(privacy.delta_replace)}: odds change by "
-        f"a factor of at most {_factor(privacy.epsilon_replace)}{_except(privacy.delta_replace)}.",
-    )
-
-
-def _with_known(privacy: PrivacyStatement, budget: Budget) -> Sentence:
-    named = ", ".join(str(m) for m in budget.parameters()["known"])
-    return process(
-        "private-known",
-        f"These margins are public knowledge and published without noise: {named} (1 is the "
-        f"total). Differential privacy with ε = {privacy.epsilon_replace:.6g}"
-        f"{_delta(privacy.delta_replace)} holds for one {privacy.unit}; for one added or removed "
-        "there is no guarantee.",
-        "Random noise was added to the figures to protect single persons, except to totals that "
-        "are public anyway.",
-    )
-
-
-def _together(privacy: PrivacyStatement) -> str:
-    """What the guarantee becomes for k units."""
-    if privacy.rho is not None:
-        return "k² times ρ"
-    return "k times ε and a larger δ" if privacy.delta else "k times ε"
 
 
 def _delta(delta: float) -> str:

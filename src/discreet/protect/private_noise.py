@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic
 
 import numpy as np
 
-from discreet.arrays import Real, Whole
+from discreet.arrays import Whole
 from discreet.design.formula import Margin, resolve, single_margins, term_of
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
@@ -19,10 +19,10 @@ from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError
 from discreet.parameters import positive, whole
 from discreet.protect.budget import AnyShare, Budget, Unit, noise_of, precision_by_share
-from discreet.protect.cells import Cells
+from discreet.protect.cells import NoiseCells
 from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of
 from discreet.protect.publication import Margins, Noise, Publication
-from discreet.protect.sentences import claimed, known_rounded, process, statement_of
+from discreet.protect.sentences import claim_sentences, known_rounded, process, statement_of
 from discreet.protect.small_count import SmallCountRounding
 from discreet.solve.integer.rounding import round_controlled
 from discreet.solve.likelihood.log_linear import LogLinear
@@ -94,9 +94,8 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     @property
     def claims(self) -> Claims:
         """What the method promises for every table."""
-        return Claims(
-            additive=self.margins == "summed", unbiased=self.is_unbiased, keeps_zeros=False
-        )
+        unbiased = not self.is_cut and self.known_base is None
+        return Claims(additive=self.margins == "summed", unbiased=unbiased, keeps_zeros=False)
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect a table."""
@@ -104,7 +103,9 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         privacy = self.privacy(shares, unit)
         if self.known:
             privacy = given_known(privacy)
-        noise = self.cut(cells, noise_of(cells, shares, lambda share: self.draw(share, draws)))
+        noise = noise_of(cells, shares, lambda share: self.draw(share, draws))
+        if self.is_cut:  # negative results become zero
+            noise = np.maximum(noise, -cells.count)
         if self.known_base is not None:
             known = single_margins(self.known)
             noise = noise + change_of_known(cells, known, self.known_base, draws)
@@ -112,9 +113,9 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         if not (cells.are_inner and self.is_cut):  # sums of cells that were cut are biased
             precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
         statement = self._statement(table, shares, privacy, unit)
-        return self.publication.protected(cells, noise, statement, precision)
+        return self.publication.protect(cells, noise, statement, precision)
 
-    def spent(self, table: TrueTable) -> tuple[Cells, list[AnyShare], Unit]:
+    def spent(self, table: TrueTable) -> tuple[NoiseCells, list[AnyShare], Unit]:
         """The cells that get noise, their shares of the budget, and what one unit can change."""
         require_declared(table)
         unit = unit_of(table)
@@ -132,15 +133,6 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     @abstractmethod
     def privacy(self, shares: Sequence[AnyShare], unit: Unit) -> PrivacyStatement:
         """The guarantee, or an error where it would mean nothing."""
-
-    def cut(self, cells: Cells, noise: Whole | Real) -> Whole | Real:
-        """What is left of the noise when negative results are set to zero."""
-        return np.maximum(noise, -cells.count) if self.is_cut else noise
-
-    @property
-    def is_unbiased(self) -> bool:
-        """Whether expected values are the true ones."""
-        return not self.is_cut and self.known_base is None
 
     @property
     def is_cut(self) -> bool:
@@ -168,44 +160,36 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             *([] if self.known_base is None else [known_rounded(self.known_base)]),
             *spent(shares, _LETTERS[self.spends]),
             *self.publication.sentences(),
-            *claimed(claims, table.unit or COUNT),
+            *claim_sentences(claims, table.unit or COUNT),
         ]
-        chosen = {
-            **self.parameters(),
-            "population": self.population,
-            "known_base": self.known_base,
-        }
-        parameters = {**chosen, **self.budget.parameters(), **self.publication.parameters()}
+        chosen = {"population": self.population, "known_base": self.known_base}
+        shared = {**self.budget.parameters(), **self.publication.parameters()}
+        parameters = {**self.parameters(), **chosen, **shared}
         return statement_of(self.name, parameters, said, privacy)
 
 
-def change_of_known(cells: Cells, known: Sequence[Margin], base: int, draws: Draws) -> Whole:
+def change_of_known(cells: NoiseCells, known: Sequence[Margin], base: int, draws: Draws) -> Whole:
     """By how much rounding small counts moves each cell; zero for cells that are not known.
 
     Promise: a function of the known margins and of the custodian's secret, the same in every
     release of the same margins; known margins have no count in 1..base-1, and add up.
-
-    Args:
-      cells: The cells of the table.
-      known: The margins that are public knowledge.
-      base: The smallest positive count that is published of them.
-      draws: Where chance comes from.
     """
     if cells.table.unit == WEIGHT:
         raise ParameterError(
             "known_base rounds small counts, but weighted counts are published here. Leave it out."
         )
     table, places = _known_table(cells, known)
+    # in canonical order, so that the rounding does not depend on how the table was asked for
     order = canonical_order(table.design)
     ordered = canonical_table(table, order)
     rounded = np.empty(len(places), dtype=np.int64)
-    rounded[slice(None) if order is None else order.published] = _rounded(ordered, base, draws)
+    rounded[slice(None) if order is None else order.published] = _round_known(ordered, base, draws)
     change = np.zeros(len(cells.count), dtype=np.int64)
     change[cells.representative[places]] = rounded - table.z
     return change[cells.representative]
 
 
-def _known_table(cells: Cells, known: Sequence[Margin]) -> tuple[TrueTable, Whole]:
+def _known_table(cells: NoiseCells, known: Sequence[Margin]) -> tuple[TrueTable, Whole]:
     """The known margins as a table over their own variables, and where its cells are."""
     design = cells.table.design.over_variables
     if design is None:
@@ -240,10 +224,11 @@ def _over_own_variables(design: StructuredDesign, known: Sequence[Margin]) -> St
     return SparseDesign(axes, terms, list(np.unique(codes, axis=1)))
 
 
-def _rounded(table: TrueTable, base: int, draws: Draws) -> Whole:
+def _round_known(table: TrueTable, base: int, draws: Draws) -> Whole:
     """Known margins without small counts, from a whole table that has these margins."""
     method = SmallCountRounding(base)
     rng = draws.generator(method, table)
+    # the true inner cells must not be used: any inner table with these margins will do instead
     fitted = LogLinear()(table.design, table.z.astype(np.float64)).require()
     whole = round_controlled(table.design, fitted.y, rng=rng)
     inner = method.inner(TrueTable.from_inner(table.design, whole.y), rng=rng)

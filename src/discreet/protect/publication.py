@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.arrays import Array, Real, Whole
-from discreet.errors import ParameterError
+from discreet.arrays import Array, Index, Real, Whole
+from discreet.errors import ConfidentialError, DesignError, ParameterError
 from discreet.parameters import positive, whole
-from discreet.protect.cells import Cells, on_public_support
+from discreet.protect.cells import NoiseCells, on_public_support
 from discreet.protect.sentences import none_below, process
-from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Protected
+from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Draws, Method, Protected
 from discreet.tables.statement import Sentence, Statement
 from discreet.tables.truth import TrueTable
 
@@ -36,7 +36,10 @@ class Publication:
     threshold: int | None = None
 
     def __post_init__(self) -> None:
-        check_margins(self.margins)
+        if self.margins not in get_args(Margins):
+            raise ParameterError(
+                f"margins must be 'own', 'summed' or 'adjusted', got {self.margins!r}."
+            )
         if self.grid is not None:
             positive("grid", self.grid)
             if self.margins == "adjusted":
@@ -44,11 +47,9 @@ class Publication:
                     "margins='adjusted' makes whole counts add up; it cannot go with grid=. "
                     "Use margins='own' and a fitter (`release.fit(...)`)."
                 )
-        if self.threshold is not None:
-            self._check_threshold(self.threshold)
-
-    def _check_threshold(self, threshold: int) -> None:
-        whole("threshold", threshold, 1)
+        if self.threshold is None:
+            return
+        whole("threshold", self.threshold, 1)
         if self.margins != "own":
             raise ParameterError(
                 "threshold needs margins='own': in a table that adds up, what is hidden can be "
@@ -62,23 +63,31 @@ class Publication:
         """Whether every published value is a count with noise of its own."""
         return self.margins == "own" and self.grid is None
 
-    def cells(self, table: TrueTable, *, touches_zeros: bool) -> Cells:
-        """The cells that get noise."""
-        return cells_of(table, self.margins, touches_zeros=touches_zeros, grid=self.grid)
+    def cells(self, table: TrueTable, *, touches_zeros: bool) -> NoiseCells:
+        """The cells that get noise, on public support wherever empty cells matter."""
+        if self.margins != "summed":
+            return NoiseCells(on_public_support(table), False, self.grid)
+        table.require_inner()
+        whole = on_public_support(table, with_inner=True) if touches_zeros else table
+        return NoiseCells(whole, True, self.grid)
 
-    def protected(
-        self, cells: Cells, noise: Whole | Real, statement: Statement, precision: Real | None = None
+    def protect(
+        self,
+        cells: NoiseCells,
+        noise: Whole | Real,
+        statement: Statement,
+        precision: Real | None = None,
     ) -> Protected:
-        """The cells with their noise, or the sums of inner cells with theirs.
+        """The cells with their noise, in steps of the grid, or the sums of inner cells with theirs.
 
-        Args:
-          cells: The cells that get noise.
-          noise: Their noise, in steps of the grid.
-          statement: What goes with the values.
-          precision: One over the variance of each value, where it is known.
+        The precision is one over the variance of each value, where it is known.
         """
-        design, values = cells.table.design, self._in_unit(cells, cells.count + noise)
-        z, status = self._shown(cells, cells.published(values))
+        design, values = cells.table.design, np.asarray(cells.count + noise)
+        if cells.table.unit == WEIGHT and self.grid is not None:
+            # a whole step keeps whole numbers, which are exact and print without decimals
+            step = int(self.grid) if float(self.grid).is_integer() else self.grid
+            values = np.asarray(step * values)
+        z, status = self._hide_small(cells, cells.to_published(values))
         return Protected.of(
             design,
             z,
@@ -89,13 +98,7 @@ class Publication:
             precision=precision,
         )
 
-    def _in_unit(self, cells: Cells, steps: Array) -> Array:
-        if cells.table.unit != WEIGHT or self.grid is None:
-            return steps
-        step = int(self.grid) if float(self.grid).is_integer() else self.grid
-        return np.asarray(step * steps)
-
-    def _shown(self, cells: Cells, z: Array) -> tuple[Array, NDArray[np.int8]]:
+    def _hide_small(self, cells: NoiseCells, z: Array) -> tuple[Array, NDArray[np.int8]]:
         """Values without those that are hidden, and the status of every published cell."""
         status = np.zeros(len(z), dtype=np.int8)
         if not cells.are_inner:
@@ -135,23 +138,6 @@ class Publication:
         return said
 
 
-def check_margins(choice: str) -> None:
-    """Raise a clear error when the choice is not one of the three."""
-    if choice not in get_args(Margins):
-        raise ParameterError(f"margins must be 'own', 'summed' or 'adjusted', got {choice!r}.")
-
-
-def cells_of(
-    table: TrueTable, margins: Margins, *, touches_zeros: bool, grid: float | None = None
-) -> Cells:
-    """The cells that get noise, on public support wherever empty cells matter."""
-    if margins == "summed":
-        table.require_inner()
-        whole = on_public_support(table, with_inner=True) if touches_zeros else table
-        return Cells(whole, True, grid)
-    return Cells(on_public_support(table), False, grid)
-
-
 class Noise(ABC):
     """A method that adds noise; a dataclass whose own fields are the parameters of its law."""
 
@@ -171,6 +157,55 @@ class Noise(ABC):
     def what_was_done(self) -> list[Sentence]:
         """The sentences of the method itself."""
         return [process(self.name, self.done, self.plain)]
+
+
+class WrappingMethod:
+    """A method around another one; a dataclass with a field `method`.
+
+    What it adds follows from true counts, so that neither differentially private nor weighted
+    releases can be wrapped. The texts of the refusals are those of the method.
+    """
+
+    name: ClassVar[str]
+    wraps: ClassVar[str]
+    private_method: ClassVar[str]
+    private_release: ClassVar[str]
+    counts_only: ClassVar[str]
+    remedy: ClassVar[str] = ""
+    method: Method
+
+    def __post_init__(self) -> None:
+        if not callable(self.method) or not hasattr(self.method, "claims"):
+            raise ParameterError(f"{type(self).__name__} wraps {self.wraps}, got {self.method!r}.")
+        if self.method.source == "system":
+            raise ParameterError(
+                f"method {self.method.name!r} is differentially private{self.private_method}"
+            )
+        if COUNT not in getattr(self.method, "units", (COUNT,)):
+            raise ParameterError(
+                f"{self.counts_only}, but this method cannot publish counts.{self.remedy}"
+            )
+
+    def protect_first(self, table: TrueTable, draws: Draws) -> Protected:
+        """What the wrapped method makes of the table; checked again, since methods may not say."""
+        protected = self.method(table, draws=draws)
+        if protected.statement.privacy is not None:
+            raise ConfidentialError(
+                f"this release is differentially private, and {self.private_release}"
+            )
+        if protected.unit != COUNT or protected.z.dtype.kind == "f":
+            raise DesignError(
+                f"{self.counts_only}, but this release has weighted counts or real numbers."
+                f"{self.remedy}"
+            )
+        return protected
+
+    def in_order(self, inner: Index, published: Index) -> Self:
+        """The method for a table whose cells are in another order."""
+        if not hasattr(self.method, "in_order"):
+            return self
+        ordered = self.method.in_order(inner, published)
+        return replace(self, method=ordered)  # type: ignore[type-var]
 
 
 def by_mean(weight: Real, change: Whole, mean_weight: float) -> Real:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -52,17 +52,28 @@ def publish(
     What the custodian's ledger must know is entered before the release is returned, so that a
     program that dies in between has counted too much and never too little.
     """
-    _refuse_seed(parameters)
+    if "seed" in parameters:
+        raise ParameterError(
+            "publication draws from a secret, not from a seed: whoever knows a seed can undo the "
+            "noise. Leave out seed= and give the records or the table a secret; for an experiment "
+            "use `table.simulate(method, seed=1)`."
+        )
     chosen = built(method, parameters)
-    _check_clock(chosen)
+    # a search by the clock differs from run to run, whether it is the method's or a wrapped one's
+    inside = [chosen, getattr(chosen, "method", None)]
+    if any(getattr(each, "seconds", None) is not None for each in inside):
+        raise ParameterError(
+            "seconds= makes the result depend on the machine, so that two runs could be averaged. "
+            "Use proposals= for the effort of a release; seconds= works in `table.simulate` only."
+        )
     table = in_unit(table, chosen, unit)
     book = open_ledger(ledger if ledger is not None else table.ledger)
-    number = _registered(book, chosen, table, again)
+    number = _register(book, chosen, table, again)
     protected = run(chosen, table, SecretDraws())
     if book is not None and protected.statement.privacy is not None:
         privacy = protected.statement.privacy
         cost = Cost(rho=privacy.rho) if privacy.rho else Cost(privacy.epsilon, privacy.delta)
-        book.spend(table.data_set, cost, _entry(chosen))
+        book.spend(table.data_set, cost, {"method": chosen.name})
     first = data_step(table, chosen, is_counted=book is not None, number=number)
     statement = replace(protected.statement.with_first_step(first), version=__version__)
     return PublicTable.wrap(replace(protected, statement=statement))
@@ -75,7 +86,7 @@ def run(method: Method, table: TrueTable, draws: Draws) -> Protected:
             f"the source of method {method.name!r} must be 'keys', 'table' or 'system', got "
             f"{method.source!r}."
         )
-    if method.source != "table":
+    if method.source != "table":  # keys and the system's noise do not depend on the order
         return method(table, draws=draws)
     ordered, chosen = in_canonical_order(method, table)
     return as_requested(chosen(ordered, draws=draws), table.design)
@@ -119,7 +130,13 @@ def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
     table.design.require_public_size()
     offered = getattr(method, "units", (COUNT,))
     if table.contributions is not None and unit in (None, table.contributions.value):
-        return replace(table, unit=_value_unit(method, table.contributions.value, offered))
+        value = table.contributions.value
+        if VALUE not in offered:
+            raise ParameterError(
+                f"this table has magnitudes of {value!r}, and method {method.name!r} publishes "
+                "counts. Use 'suppress' for the sums, or say unit='count' for numbers of records."
+            )
+        return replace(table, unit=value)
     has_weights = table.published.weight is not None
     if unit is None and has_weights and offered == (WEIGHT,):
         unit = WEIGHT
@@ -142,41 +159,12 @@ def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
     return replace(table, unit=unit)
 
 
-def _value_unit(method: Method, value: str, offered: Sequence[str]) -> str:
-    """The value of a table of magnitudes as the unit, for methods that publish such."""
-    if VALUE not in offered:
-        raise ParameterError(
-            f"this table has magnitudes of {value!r}, and method {method.name!r} publishes counts. "
-            "Use 'suppress' for the sums, or say unit='count' for numbers of records."
-        )
-    return value
-
-
-def _refuse_seed(parameters: Mapping[str, Any]) -> None:
-    if "seed" in parameters:
-        raise ParameterError(
-            "publication draws from a secret, not from a seed: whoever knows a seed can undo the "
-            "noise. Leave out seed= and give the records or the table a secret; for an experiment "
-            "use `table.simulate(method, seed=1)`."
-        )
-
-
-def _check_clock(method: Any) -> None:
-    """Refuse a search by the clock: its result would differ from run to run."""
-    inside = [method, getattr(method, "method", None)]
-    if any(getattr(each, "seconds", None) is not None for each in inside):
-        raise ParameterError(
-            "seconds= makes the result depend on the machine, so that two runs could be averaged. "
-            "Use proposals= for the effort of a release; seconds= works in `table.simulate` only."
-        )
-
-
 def open_ledger(given: Any) -> Ledger | None:
     """A ledger, or the one in a file."""
     return given if given is None or isinstance(given, Ledger) else Ledger(given)
 
 
-def _registered(book: Ledger | None, method: Method, table: TrueTable, again: bool) -> int | None:
+def _register(book: Ledger | None, method: Method, table: TrueTable, again: bool) -> int | None:
     """Enter the edition, its counts and a table-wise release; returns the release's number."""
     if book is None:
         return None
@@ -201,12 +189,8 @@ def _registered(book: Ledger | None, method: Method, table: TrueTable, again: bo
     shown = digest(release_digest(arranged, ordered), ordered.design.n_inner).hex()
     claims = getattr(method, "claims", None)
     risk = _SUBTRACTED if getattr(claims, "follows_truth", ()) else AVERAGED
-    return book.register_release(table.data_set, shown, _entry(method), again=again, risk=risk)
-
-
-def _entry(method: Method) -> dict[str, Any]:
-    """What a ledger notes of a release."""
-    return {"method": method.name}
+    entry = {"method": method.name}
+    return book.register_release(table.data_set, shown, entry, again=again, risk=risk)
 
 
 def simulate(
@@ -221,14 +205,7 @@ def simulate(
     """A trial of the method on the table; see `Table.simulate`.
 
     Neither ledger nor register is touched, and neither the table's keys nor its secret are used.
-
-    Args:
-      table: The table.
-      method: A method, or the name of a registered one.
-      parameters: Parameters of a method that is given by name.
-      seed: Root of the streams.
-      unit: What is published.
-      name: What tells this experiment from others under the same seed.
+    The name tells this experiment from others under the same seed.
     """
     chosen, draws = built(method, parameters), SeededDraws(seed, name)
     return Experiment.wrap(run(chosen, draws.table(in_unit(table, chosen, unit)), draws))

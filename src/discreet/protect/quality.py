@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from discreet.arrays import Index, Real, Whole
-from discreet.errors import ConfidentialError, DesignError, KeysError, ParameterError
+from discreet.arrays import Real, Whole
+from discreet.errors import DesignError, KeysError, ParameterError
 from discreet.parameters import is_number, whole
-from discreet.protect.cells import Cells, keys_of, keys_with_zeros, on_public_support
+from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros, on_public_support
 from discreet.protect.draws import MIXED_KEYS
+from discreet.protect.publication import WrappingMethod
 from discreet.protect.sentences import limit, process
 from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
 from discreet.tables.show import NO_QUALITY
-from discreet.tables.statement import Sentence, step_of
+from discreet.tables.statement import Step, step_of
 from discreet.tables.truth import TrueTable
 
 
 @dataclass(frozen=True)
-class Quality:
+class Quality(WrappingMethod):
     r"""A method whose releases also say, roughly, how far single cells may be from the truth.
 
     The size :math:`|d|` of a cell's deviation falls into one of `K` classes. The class shown is
@@ -46,25 +47,22 @@ class Quality:
 
     name: ClassVar[str] = "quality"
     units: ClassVar[tuple[str, ...]] = (COUNT,)
+    wraps: ClassVar[str] = "a protecting method such as Safe()"
+    private_method: ClassVar[str] = (
+        ": a quality that depends on true counts would undo that. Its public noise law already "
+        "says how good cells are."
+    )
+    private_release: ClassVar[str] = (
+        "a quality that depends on true counts would undo that. Publish it without one."
+    )
+    counts_only: ClassVar[str] = "quality is about whole counts"
 
     method: Method
     edges: Sequence[int] = (1, 4)
     keep: float = 0.5
 
     def __post_init__(self) -> None:
-        if not callable(self.method) or not hasattr(self.method, "claims"):
-            raise ParameterError(
-                f"Quality wraps a protecting method such as Safe(), got {self.method!r}."
-            )
-        if self.method.source == "system":
-            raise ParameterError(
-                f"method {self.method.name!r} is differentially private: a quality that depends on "
-                "true counts would undo that. Its public noise law already says how good cells are."
-            )
-        if COUNT not in getattr(self.method, "units", (COUNT,)):
-            raise ParameterError(
-                "quality is about whole counts, but this method cannot publish counts."
-            )
+        super().__post_init__()
         if not is_number(self.keep) or not 0 < self.keep < 1:
             raise ParameterError(f"keep must lie strictly between 0 and 1, got {self.keep!r}.")
         if not isinstance(self.edges, Sequence):
@@ -95,26 +93,20 @@ class Quality:
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect the table and say how good its cells are."""
-        protected = self.method(table, draws=draws)
-        _check_protected(protected)
-        cells = Cells(on_public_support(table))
+        protected = self.protect_first(table, draws)
+        cells = NoiseCells(on_public_support(table))
         if cells.table.design.n_published != len(protected.z):
             raise DesignError(
                 "this release shows fewer cells than the table has, because the full crossing is "
                 "too large; their quality cannot be given. Tabulate fewer variables."
             )
         own = np.searchsorted(self.edges, np.abs(protected.z - cells.count))
-        shown = self._perturbed(own, self._uniform(cells, table, draws))
+        shown = self._perturb(own, self._uniform(cells, table, draws))
+        # cells published as zero have none: it would tell empty cells from small ones
         graded = (protected.z > 0) & ~protected.hidden
         statement = protected.statement.then(self._step(), changes_values=False)
         quality = np.where(graded, shown, NO_QUALITY)
         return replace(protected, quality=quality, statement=statement)
-
-    def in_order(self, inner: Index, published: Index) -> Quality:
-        """The method for a table whose cells are in another order."""
-        if not hasattr(self.method, "in_order"):
-            return self
-        return replace(self, method=self.method.in_order(inner, published))
 
     def shares(self, release: Protected) -> Real:
         """Estimated shares of the classes among the cells that have a quality, without bias."""
@@ -123,11 +115,11 @@ class Quality:
         observed = seen / max(seen.sum(), 1)
         return np.asarray((observed - (1 - self.keep) / self.n_classes) / self.keep)
 
-    def _uniform(self, cells: Cells, table: TrueTable, draws: Draws) -> Real:
+    def _uniform(self, cells: NoiseCells, table: TrueTable, draws: Draws) -> Real:
         """A number in [0, 1) for every cell, the same for the same records."""
         if self.source != "keys":
             rng = draws.generator(self, table)
-            return np.asarray(cells.once(lambda chosen: rng.random(len(chosen))))
+            return np.asarray(cells.spread(rng.random(len(cells.distinct))))
         if table.secret is None:
             raise KeysError(
                 "the quality of cells is drawn from a secret, and this table has none: "
@@ -136,44 +128,27 @@ class Quality:
         keys = keys_of(cells) if self.claims.keeps_zeros else keys_with_zeros(cells)
         return table.secret.mixed(keys, self.name) / MIXED_KEYS
 
-    def _perturbed(self, own: Whole, u: Real) -> Whole:
-        """The class that is shown: the own one, or any."""
+    def _perturb(self, own: Whole, u: Real) -> Whole:
+        """The class that is shown: the own one, or any.
+
+        One number decides both, so a cell needs one hash: above `keep` it is uniform again.
+        """
         other = np.floor((u - self.keep) / (1 - self.keep) * self.n_classes).astype(np.int64)
         return np.where(u < self.keep, own, np.minimum(other, self.n_classes - 1))
 
-    def _step(self) -> Any:
-        return step_of(
-            f"protect:{self.name}",
-            {"edges": list(self.edges), "keep": self.keep},
-            [self._meaning(), self._cost()],
-        )
-
-    def _meaning(self) -> Sentence:
+    def _step(self) -> Step:
         first, last = self.edges[0], self.edges[-1]
         middle = f"1 for {first + 1} to {last}, " if len(self.edges) == 2 else ""
-        text = (
+        meaning = (
             f"Quality is a class of a cell's deviation from its true count: 0 stands for at most "
             f"{first}, {middle}{self.n_classes - 1} for more than {last}. The class was itself "
             f"changed at random: it is the true one with probability "
             f"{self.keep + (1 - self.keep) / self.n_classes:.3g}."
         )
-        return process("quality", text)
-
-    def _cost(self) -> Sentence:
-        return limit(
-            "quality-cost",
+        cost = (
             f"A class is shown at most {self.odds:.4g} times as often for one deviation as for "
-            "another; whoever knows much about a cell learns that much more.",
+            "another; whoever knows much about a cell learns that much more."
         )
-
-
-def _check_protected(protected: Protected) -> None:
-    if protected.statement.privacy is not None:
-        raise ConfidentialError(
-            "this release is differentially private, and a quality that depends on true counts "
-            "would undo that. Publish it without one."
-        )
-    if protected.unit != COUNT or protected.z.dtype.kind == "f":
-        raise DesignError(
-            "quality is about whole counts, but this release has weighted counts or real numbers."
-        )
+        parameters = {"edges": list(self.edges), "keep": self.keep}
+        said = [process("quality", meaning), limit("quality-cost", cost)]
+        return step_of(f"protect:{self.name}", parameters, said)

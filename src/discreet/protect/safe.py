@@ -16,7 +16,13 @@ from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError
 from discreet.parameters import is_number, positive, whole
 from discreet.protect.options import at_least, by_order
-from discreet.protect.sentences import claimed, groups_not_hidden, limit, process, statement_of
+from discreet.protect.sentences import (
+    claim_sentences,
+    groups_not_hidden,
+    limit,
+    process,
+    statement_of,
+)
 from discreet.solve.integer.problem import (
     LARGEST,
     Domain,
@@ -84,8 +90,13 @@ class Safe:
 
     def __post_init__(self) -> None:
         whole("min_count", self.min_count, 2)
-        if self.max_move is not None:
-            _check_max_move(self.max_move, self.min_count)
+        if self.max_move is not None and (
+            not is_number(self.max_move) or not self.max_move >= self.min_count - 1
+        ):
+            raise ParameterError(
+                f"max_move must be at least min_count - 1 = {self.min_count - 1}, or small cells "
+                f"cannot leave; got {self.max_move!r}."
+            )
         at_least("proposals", self.proposals, 1)
         if self.seconds is not None:
             positive("seconds", self.seconds)
@@ -113,7 +124,14 @@ class Safe:
         """Protect the table; its inner cells become part of the release."""
         y = np.zeros(table.design.n_inner, dtype=np.int64)
         y[np.flatnonzero(table.y)] = self.search(table, rng=draws.generator(self, table)).y
-        return _on_public_support(table.design, y, self._statement())
+        design, statement = table.design, self._statement()
+        crossing = math.prod(len(axis) for axis in design.axes)
+        if design.is_confidential and crossing > LARGEST_DENSE:
+            # too large to show every empty cell: the support that is left is the protected one
+            kept = np.flatnonzero(y)
+            public = design.restricted(kept).design
+            return Protected(public, public.aggregate(y[kept]), statement, y=y[kept])
+        return Protected.of(design, design.aggregate(y), statement, y=y)
 
     def search(self, table: TrueTable, *, rng: np.random.Generator) -> FoundTable:
         """The search behind the release, on the non-empty inner cells.
@@ -124,7 +142,11 @@ class Safe:
 
         support = np.flatnonzero(table.y)
         problem = self._problem(table, support)
-        start = _start(table.y[support], self.min_count, rng)
+        start = table.y[support].copy()
+        small = np.flatnonzero(start < self.min_count)
+        # systematic sampling raises as many of them as keeps their sum
+        chosen = choose_systematically(start[small] / self.min_count, rng)
+        start[small] = self.min_count * chosen
         search = LatticeSearch(proposals=self.proposals, seconds=self.seconds)
         return search(problem, start, rng=rng)
 
@@ -132,8 +154,9 @@ class Safe:
         design, order = over_support(table.design, support, self.controlled)
         y = table.y[support]
         target = design.aggregate(y)
-        bound = self._bound_of(order)
+        bound = _look_up(self.bounds or {}, np.where(order <= 1, 1, 2), np.inf)
         self._check_bounds(design, target, bound)
+        # among cells without a bound of their own the largest deviation is lowered
         limited = np.isfinite(bound)
         groups = np.where(order <= 1, 1, 0).astype(np.int8)
         groups[limited] = -1
@@ -143,16 +166,12 @@ class Safe:
             design,
             target,
             Domain(first, last, np.array(1), y <= self.reach),
-            weights=None if self.weights is None else _looked_up(self.weights, order, 1.0),
+            weights=None if self.weights is None else _look_up(self.weights, order, 1.0),
             low=-bound,
             high=bound,
             groups=groups if (groups >= 0).any() else None,
             goals=(0.0, 1.0),
         )
-
-    def _bound_of(self, order: Whole) -> Real:
-        """The wanted bound of each controlled cell; infinite where none was given."""
-        return _looked_up(self.bounds or {}, np.where(order <= 1, 1, 2), np.inf)
 
     def _check_bounds(self, design: Design, target: Whole, bound: Real) -> None:
         """Refuse a bound that a single cell cannot keep whatever the others do."""
@@ -182,7 +201,7 @@ class Safe:
                 "near the truth; in other tables deviations can be larger.",
                 "Some people were counted elsewhere, so that no small figure remains.",
             ),
-            *claimed(self.claims, "count"),
+            *claim_sentences(self.claims, "count"),
             groups_not_hidden(),
         ]
         if self.bounds:
@@ -197,14 +216,6 @@ class Safe:
         return statement_of(self.name, parameters, said)
 
 
-def _check_max_move(max_move: float, min_count: int) -> None:
-    if not is_number(max_move) or not max_move >= min_count - 1:
-        raise ParameterError(
-            f"max_move must be at least min_count - 1 = {min_count - 1}, or small cells cannot "
-            f"leave; got {max_move!r}."
-        )
-
-
 def _plain(margins: Margins | None) -> str | list[str | list[str]] | None:
     """Margins as a file gives them back."""
     if isinstance(margins, str | None):
@@ -212,27 +223,9 @@ def _plain(margins: Margins | None) -> str | list[str | list[str]] | None:
     return [margin if isinstance(margin, str) else list(margin) for margin in margins]
 
 
-def _looked_up(values: Mapping[int, float], order: Whole, other: float) -> Real:
+def _look_up(values: Mapping[int, float], order: Whole, other: float) -> Real:
     table = np.array([values.get(k, other) for k in range(int(order.max(initial=0)) + 1)])
     return table[order]
-
-
-def _start(y: Whole, min_count: int, rng: np.random.Generator) -> Whole:
-    """Small counts become 0 or `min_count` by chance, so that their sum hardly changes."""
-    small = np.flatnonzero(y < min_count)
-    start = y.copy()
-    start[small] = min_count * choose_systematically(y[small] / min_count, rng)
-    return start
-
-
-def _on_public_support(design: Design, y: Whole, statement: Statement) -> Protected:
-    """Inner cells on the full crossing, or on the protected support where that is too large."""
-    crossing = math.prod(len(axis) for axis in design.axes)
-    if design.is_confidential and crossing > LARGEST_DENSE:
-        kept = np.flatnonzero(y)
-        public = design.restricted(kept).design
-        return Protected(public, public.aggregate(y[kept]), statement, y=y[kept])
-    return Protected.of(design, design.aggregate(y), statement, y=y)
 
 
 SIZE_CLASSES = (1, 3, 6, 10, 20, 50, 100, 300, 500, 1000, 5000)
@@ -304,21 +297,16 @@ class Effect:
 
 
 def effect(table: TrueTable, release: Protected, margins: Margins | None = None) -> Effect:
-    """True and protected counts of the non-empty cells of any margins of the inner cells.
+    """True and protected counts of the non-empty cells of margins; the table's own when absent.
 
     **Confidential.** The margins need not be among the published ones, so that it shows what
     happens in tables that a method did not control.
-
-    Args:
-      table: The table before protection.
-      release: Its release, with inner cells.
-      margins: Whose cells to compare; the table's own when absent.
     """
     if release.y is None:
         raise DesignError("inner cells are not part of this release; fit them first.")
     support = np.flatnonzero(table.y)
     design, _ = over_support(table.design, support, margins)
-    protected = _protected(table.design, release, support)
+    protected = _released_counts(table.design, release, support)
     return Effect(design.aggregate(table.y[support]), design.aggregate(protected))
 
 
@@ -332,7 +320,7 @@ def over_support(design: Design, support: Index, margins: Margins | None) -> tup
     return chosen, chosen.orders
 
 
-def _protected(inside: Design, release: Protected, support: Index) -> Array:
+def _released_counts(inside: Design, release: Protected, support: Index) -> Array:
     """Released counts of some inner cells of a table's design; zero where they have none."""
     released, y = release.design, np.asarray(release.y)
     if not inside.is_confidential:
@@ -340,5 +328,6 @@ def _protected(inside: Design, release: Protected, support: Index) -> Array:
     mine, public = inside.over_variables, released.over_variables
     if mine is None or public is None or public.shape != mine.shape:
         raise DesignError("the release was made on another support; compare smaller tables.")
+    # the support was confidential and the release is on the public one: places go by codes
     flat = np.ravel_multi_index(mine.leaf_positions(support), mine.shape)
     return np.append(y, y.dtype.type(0))[public.inner_at(flat)]

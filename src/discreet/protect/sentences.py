@@ -22,65 +22,52 @@ from discreet.tables.truth import DataSet, SecretLike
 
 LEAST_P = 1e-6
 """Predicates about averages reject at this probability."""
-_NOUN = {COUNT: "count", WEIGHT: "weighted count"}
+LARGE_COUNT = 40
+"""From here on a count is large: a claimed variance holds for all counts of this size or more."""
 
 
-def noun(unit: str) -> str:
-    """What one value of this unit is called."""
-    return _NOUN.get(unit, unit)
-
-
-def claimed(claims: Claims, unit: str) -> list[Sentence]:
+def claim_sentences(claims: Claims, unit: str) -> list[Sentence]:
     """Sentences about the values of a method, from what it claims."""
     said = []
     if math.isfinite(claims.max_move):
-        said.append(moves_at_most(claims.max_move, unit))
+        noun = {COUNT: "count", WEIGHT: "weighted count"}.get(unit, unit)
+        text = f"No {noun} moved by more than {claims.max_move:g}."
+        plain = f"No figure was changed by more than {claims.max_move:g}."
+        holds = partial(_moves_at_most, claims.max_move)
+        said.append(Sentence("moves-at-most", text, plain, holds=holds))
     if claims.unbiased:
-        said.append(mean_zero())
+        text = "The expected change of every value is zero."
+        plain = "On average figures are neither too high nor too low."
+        said.append(Sentence("mean-zero", text, plain, holds=_mean_zero))
     if claims.variance is not None:
-        said.append(variance_is(claims.variance))
+        text = f"The variance of the change is {claims.variance:.4g} for counts of {LARGE_COUNT} "
+        holds = partial(_variance_is, claims.variance)
+        said.append(Sentence("variance", f"{text}or more.", holds=holds))
     if claims.keeps_zeros:
-        said += [zeros_stay(), occupied_cells_show(claims.keeps_positive)]
+        text = "True zeros are published as zeros."
+        said.append(Sentence("zeros-stay", text, holds=_zeros_stay))
+        text = "A value above zero proves that the cell has records, since zeros stay zero."
+        if claims.keeps_positive:
+            text = (
+                "Which cells are empty is not hidden: zeros stay zero and nothing else becomes "
+                "zero."
+            )
+        # a later step may hide it again, so this is a sentence with a predicate, not a limit
+        holds = partial(_occupied_cells_show, claims.keeps_positive)
+        said.append(Sentence("occupied-cells", text, holds=holds))
     if claims.blocked:
         said.append(never_published(claims.blocked))
-    said.append(adds_up() if claims.additive else need_not_add_up())
+    if claims.additive:
+        said.append(adds_up())
+    else:
+        text = "Totals were changed separately, so cells need not add up to them."
+        plain = "Figures may not add up to totals, because each was changed separately."
+        said.append(Sentence("need-not-add-up", text, plain, holds=_fails_to_add_up))
     if claims.consistent:
-        said.append(same_everywhere())
+        text = "The same records get the same change in every table of this edition."
+        plain = "The same figure is changed in the same way in every table."
+        said.append(Sentence("same-everywhere", text, plain, holds=_same_everywhere))
     return said
-
-
-def moves_at_most(reach: float, unit: str) -> Sentence:
-    """No value lies further from the truth than so much."""
-    return Sentence(
-        "moves-at-most",
-        f"No {noun(unit)} moved by more than {reach:g}.",
-        f"No figure was changed by more than {reach:g}.",
-        holds=partial(_moves_at_most, reach),
-    )
-
-
-def mean_zero() -> Sentence:
-    """Expected values are the true ones."""
-    return Sentence(
-        "mean-zero",
-        "The expected change of every value is zero.",
-        "On average figures are neither too high nor too low.",
-        holds=_mean_zero,
-    )
-
-
-def variance_is(variance: float) -> Sentence:
-    """The variance of large counts is fixed."""
-    return Sentence(
-        "variance",
-        f"The variance of the change is {variance:.4g} for counts of {LARGE_COUNT} or more.",
-        holds=partial(_variance_is, variance),
-    )
-
-
-def zeros_stay() -> Sentence:
-    """True zeros are published as zeros."""
-    return Sentence("zeros-stay", "True zeros are published as zeros.", holds=_zeros_stay)
 
 
 def never_published(values: Sequence[int]) -> Sentence:
@@ -118,16 +105,6 @@ def adds_up() -> Sentence:
     )
 
 
-def need_not_add_up() -> Sentence:
-    """Published cells were changed one by one."""
-    return Sentence(
-        "need-not-add-up",
-        "Totals were changed separately, so cells need not add up to them.",
-        "Figures may not add up to totals, because each was changed separately.",
-        holds=_fails_to_add_up,
-    )
-
-
 def none_below(threshold: int) -> Sentence:
     """Small values are hidden."""
     return Sentence(
@@ -135,16 +112,6 @@ def none_below(threshold: int) -> Sentence:
         f"Changed counts below {threshold} are not shown.",
         f"Figures below {threshold} are not shown.",
         holds=partial(_none_below, threshold),
-    )
-
-
-def same_everywhere() -> Sentence:
-    """The same cell has the same value in every table."""
-    return Sentence(
-        "same-everywhere",
-        "The same records get the same change in every table of this edition.",
-        "The same figure is changed in the same way in every table.",
-        holds=_same_everywhere,
     )
 
 
@@ -185,15 +152,6 @@ def limit(kind: str, text: str, plain: str = "") -> Sentence:
     return Sentence(kind, text, plain, "limits")
 
 
-def occupied_cells_show(keeps_positive: bool) -> Sentence:
-    """What zeros tell, where they are kept; a later step may hide it again."""
-    if keeps_positive:
-        text = "Which cells are empty is not hidden: zeros stay zero and nothing else becomes zero."
-    else:
-        text = "A value above zero proves that the cell has records, since zeros stay zero."
-    return Sentence("occupied-cells", text, holds=partial(_occupied_cells_show, keeps_positive))
-
-
 def groups_not_hidden() -> Sentence:
     """What the values say of whole groups."""
     return limit(
@@ -212,7 +170,7 @@ def nested_crossings() -> Sentence:
     )
 
 
-class Subject(Protocol):
+class StatementSubject(Protocol):
     """What is published: a table, or records."""
 
     @property
@@ -232,17 +190,24 @@ class Sourced(Protocol):
         """`"keys"`, `"table"` or `"system"`."""
 
 
-def data_step(subject: Subject, method: Sourced, *, is_counted: bool, number: int | None) -> Step:
+def data_step(
+    subject: StatementSubject, method: Sourced, *, is_counted: bool, number: int | None
+) -> Step:
     """The first step of a statement: which data, and what other releases of them mean.
 
-    Args:
-      subject: What is published.
-      method: How it is protected.
-      is_counted: Whether a ledger counts releases.
-      number: Which of its edition's table-wise releases this is, if a ledger knows.
+    The number says which of its edition's table-wise releases this is, if a ledger counts them.
     """
     data = subject.data_set
-    said = [_edition(data, method), _others(method, is_counted), *_secrecy(subject, method)]
+    said = [_edition(data, method), _others(method, is_counted)]
+    if method.source != "system" and subject.secret is not None and subject.secret.is_public:
+        said.append(
+            limit(
+                "public-secret",
+                "These figures come from demonstration data under a secret that everybody knows; "
+                "they are not protected.",
+                "These are demonstration figures.",
+            )
+        )
     if number is not None and number > 1:
         said.append(
             limit(
@@ -315,23 +280,6 @@ def _others(method: Sourced, is_counted: bool) -> Sentence:
     return limit("other-releases", text)
 
 
-def _secrecy(subject: Subject, method: Sourced) -> list[Sentence]:
-    if method.source == "system" or subject.secret is None or not subject.secret.is_public:
-        return []
-    return [
-        limit(
-            "public-secret",
-            "These figures come from demonstration data under a secret that everybody knows; they "
-            "are not protected.",
-            "These are demonstration figures.",
-        )
-    ]
-
-
-LARGE_COUNT = 40
-"""From here on a count is large: a claimed variance holds for all counts of this size or more."""
-
-
 def _moves(evidence: Any) -> Real:
     """Changes of the shown cells, a row for each release; hidden cells count as unmoved."""
     rows = [np.where(f.hidden, 0.0, f.z - evidence.truth) for f in evidence.finals]
@@ -375,6 +323,7 @@ def _never_published(lowest: int, highest: int, evidence: Any) -> bool:
 
 def _mean_zero(evidence: Any) -> bool:
     moves = _moves(evidence)
+    # single cells have too few draws to show a small bias that all of them share; sums show it
     tests = [*moves.T, moves.sum(axis=1)]
     return min(map(mean_p, tests)) * len(tests) >= LEAST_P
 
@@ -389,7 +338,7 @@ def _variance_is(variance: float, evidence: Any) -> bool:
 
 
 def _adds_up(evidence: Any) -> bool:
-    return is_additive(evidence.finals[:5])
+    return is_additive(evidence.finals[:5])  # a sparse least squares each; five tell enough
 
 
 def is_additive(finals: Iterable[Protected]) -> bool:

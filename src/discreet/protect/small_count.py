@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,13 @@ from discreet.design.base import Design
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.parameters import whole
 from discreet.protect.options import at_least, by_order, numbers, whole_numbers
-from discreet.protect.sentences import claimed, groups_not_hidden, limit, process, statement_of
+from discreet.protect.sentences import (
+    claim_sentences,
+    groups_not_hidden,
+    limit,
+    process,
+    statement_of,
+)
 from discreet.solve.integer.problem import Domain, LatticeProblem
 from discreet.solve.integer.rounding import choose_systematically
 from discreet.solve.integer.search import LatticeSearch
@@ -25,11 +31,12 @@ from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
 
 Weights = Mapping[int, float] | Real
+# over the rounded cells; a few of them are settled long before
 _MOST_SWEEPS = 4000
 
 
 @dataclass(frozen=True)
-class _Plan:
+class _RoundingPlan:
     """How a rounding is found.
 
     Attributes:
@@ -120,12 +127,9 @@ class SmallCountRounding:
     def claims(self) -> Claims:
         """What every release of this method keeps."""
         blocked = tuple(range(1, self.base)) if self.identify_new else ()
+        keeps = not self.zero_candidates
         return Claims(
-            additive=True,
-            unbiased=False,
-            keeps_zeros=not self.zero_candidates,
-            blocked=blocked,
-            consistent=False,
+            additive=True, unbiased=False, keeps_zeros=keeps, blocked=blocked, consistent=False
         )
 
     @property
@@ -141,22 +145,18 @@ class SmallCountRounding:
 
     def in_order(self, inner: Index, published: Index) -> SmallCountRounding:
         """The method for a table whose cells are in another order."""
+        ordered: dict[str, Any] = {}
         for name, order, kind in (
             ("weights", published, "published"),
             ("pre_rounded", inner, "inner"),
             ("pre_difference", published, "published"),
         ):
-            if isinstance(getattr(self, name), np.ndarray):
-                _check_length(name, getattr(self, name), len(order), kind)
-        weights = self.weights
-        if isinstance(weights, np.ndarray):
-            weights = weights[published]
-        return replace(
-            self,
-            weights=weights,
-            pre_rounded=None if self.pre_rounded is None else self.pre_rounded[inner],
-            pre_difference=None if self.pre_difference is None else self.pre_difference[published],
-        )
+            given = getattr(self, name)
+            # weights may go by number of variables instead
+            if isinstance(given, np.ndarray):
+                _check_length(name, given, len(order), kind)
+                ordered[name] = given[order]
+        return replace(self, **ordered)
 
     def further(self, table: TrueTable, inner: Whole, *, rng: np.random.Generator) -> Whole:
         """Rounded inner cells for another table, where those that were changed before stay.
@@ -174,29 +174,33 @@ class SmallCountRounding:
         taken when its loss is smaller and neither its largest deviation nor its Hellinger
         distance is larger. Many cells are left to one search.
         """
-        first = self._first_rows(table.design, table.y, table.z) & ~self._kept(table.y)
+        first = self._first_rows(table.design, table.y, table.z) & ~self._fixed_rows(table.y)
         if self.single_random or not self.proposals:
-            return self._passes(table, first, _Plan(searches=False), rng)
+            return self._passes(table, first, _RoundingPlan(searches=False), rng)
         if np.count_nonzero(first) > self.max_iter_rows:
-            return self._passes(table, first, _Plan(), rng)
-        best = self._passes(table, first, _Plan(searches=False), rng)
-        for plan in (_Plan(avoids=False), _Plan(), _Plan(relative=True)):
+            return self._passes(table, first, _RoundingPlan(), rng)
+        best = self._passes(table, first, _RoundingPlan(searches=False), rng)
+        least = self._losses(table, best)
+        for plan in (_RoundingPlan(avoids=False), _RoundingPlan(), _RoundingPlan(relative=True)):
             other = self._passes(table, first, plan, rng)
-            if self._is_better(table, other, best):
-                best = other
+            losses = self._losses(table, other)
+            # the loss alone would pay for a better sum with a larger maximum
+            no_worse = all(a <= b + 1e-9 for a, b in zip(losses, least, strict=True))
+            if losses[0] < least[0] - 1e-9 and no_worse:
+                best, least = other, losses
         return best
 
     def _passes(
-        self, table: TrueTable, first: Mask, plan: _Plan, rng: np.random.Generator
+        self, table: TrueTable, first: Mask, plan: _RoundingPlan, rng: np.random.Generator
     ) -> Whole:
         """Round the first cells, then those of published cells that have become small."""
-        kept = self._kept(table.y)
+        kept = self._fixed_rows(table.y)
         y = table.y if self.pre_rounded is None else np.where(kept, self.pre_rounded, table.y)
         free, new = np.zeros(len(y), dtype=bool), first
         for _ in range(self.max_iter):
             if new.any():
                 free = free | new
-                y = self._rounded(table, y, free, new, plan, rng)
+                y = self._round_rows(table, y, free, new, plan, rng)
             new = self._new_rows(table.design, y) & ~kept & ~free
             if not new.any():
                 return y
@@ -205,14 +209,7 @@ class SmallCountRounding:
             "publish fewer cells."
         )
 
-    def _is_better(self, table: TrueTable, one: Whole, other: Whole) -> bool:
-        """Whether one rounding has less loss, and no larger maximum or Hellinger distance."""
-        ours, theirs = self._judged(table, one), self._judged(table, other)
-        return ours[0] < theirs[0] - 1e-9 and all(
-            a <= b + 1e-9 for a, b in zip(ours, theirs, strict=True)
-        )
-
-    def _judged(self, table: TrueTable, y: Whole) -> tuple[float, float, float]:
+    def _losses(self, table: TrueTable, y: Whole) -> tuple[float, float, float]:
         """Loss, largest deviation and squared Hellinger distance."""
         z, weights = table.design.aggregate(y), self._weights(table.design)
         target = self._target(table)
@@ -221,8 +218,7 @@ class SmallCountRounding:
         apart = (np.sqrt(z) - np.sqrt(np.maximum(target, 0))) ** 2
         return float(loss), float(size.max(initial=0)), float(apart.sum())
 
-    def _kept(self, true: Whole) -> Mask:
-        """Inner cells whose value was given."""
+    def _fixed_rows(self, true: Whole) -> Mask:
         if self.pre_rounded is None:
             return np.zeros(len(true), dtype=bool)
         _check_length("pre_rounded", self.pre_rounded, len(true), "inner")
@@ -257,20 +253,21 @@ class SmallCountRounding:
         known = by_leverage(design, z) if self.leverage_check else by_elimination(design, z)
         return small & known
 
-    def _rounded(
+    def _round_rows(
         self,
         table: TrueTable,
         y: Whole,
         free: Mask,
         new: Mask,
-        plan: _Plan,
+        plan: _RoundingPlan,
         rng: np.random.Generator,
     ) -> Whole:
         """Choose the values of all rounded cells anew, starting with the new ones."""
-        start = self._started(table, y, new, plan, rng)
+        start = self._first_choice(table, y, new, plan, rng)
         if not plan.searches:
             return start
         rows = np.flatnonzero(free)
+        # later rounds change little: they start cooler, and a tenth of the effort will do
         is_first = bool((free == new).all())
         effort = min(self.proposals, _MOST_SWEEPS * len(rows))
         search = LatticeSearch(
@@ -281,7 +278,9 @@ class SmallCountRounding:
         start[rows] = search(self._problem(table, start, rows, plan), start[rows], rng=rng).y
         return start
 
-    def _problem(self, table: TrueTable, y: Whole, rows: Index, plan: _Plan) -> LatticeProblem:
+    def _problem(
+        self, table: TrueTable, y: Whole, rows: Index, plan: _RoundingPlan
+    ) -> LatticeProblem:
         """The choice between two values for some inner cells, the others as they are.
 
         The total counts as one more published cell, so that it is kept as well.
@@ -289,6 +288,7 @@ class SmallCountRounding:
         part, cells = table.design.restricted(rows)
         total = sparse.csr_array(np.ones((len(rows), 1), dtype=np.int64))
         design = Design.from_matrix(sparse.hstack([part.matrix(), total], format="csr"))
+        # what the other inner cells contribute is fixed
         rest = y.copy()
         rest[rows] = 0
         base = np.append(table.design.aggregate(rest)[cells], rest.sum())
@@ -298,6 +298,7 @@ class SmallCountRounding:
         if weights is not None:
             weights = np.append(weights[cells], 1.0)
         if plan.relative:
+            # near chi-square: without it a small cell's deviation weighs as a large one's
             weights = 1.0 / np.append(table.z[cells] + 1.0, table.y.sum() + 1.0)
         return LatticeProblem(
             design,
@@ -323,8 +324,8 @@ class SmallCountRounding:
         whole = np.flatnonzero(table.design.column_sizes == table.design.n_inner)
         return int(self._target(table)[whole[0]]) if len(whole) else total
 
-    def _started(
-        self, table: TrueTable, y: Whole, new: Mask, plan: _Plan, rng: np.random.Generator
+    def _first_choice(
+        self, table: TrueTable, y: Whole, new: Mask, plan: _RoundingPlan, rng: np.random.Generator
     ) -> Whole:
         """A first choice for new cells: how many are raised follows from the total."""
         rows = np.flatnonzero(new)
@@ -346,9 +347,9 @@ class SmallCountRounding:
     def _greedy(
         self, problem: LatticeProblem, low: Whole, count: int, rng: np.random.Generator
     ) -> Mask:
-        """The greedy choice of cells to raise; the total is kept by their number."""
         ones = np.ones(problem.design.n_published)
         root = np.sqrt(ones if problem.weights is None else problem.weights)
+        # the total is kept by the number of raised cells already
         root[-1] = 0.0
         X = problem.design.matrix() @ sparse.diags_array(root)
         residual = root * -problem.deviation(low)
@@ -378,7 +379,7 @@ class SmallCountRounding:
                 f"Small inner counts were rounded to a multiple of {self.base}{aim}.",
                 f"Some small figures were rounded to a multiple of {self.base}.",
             ),
-            *claimed(self.claims, "count"),
+            *claim_sentences(self.claims, "count"),
             groups_not_hidden(),
         ]
         if not self.force_inner:
@@ -394,7 +395,7 @@ def _check_length(name: str, given: NDArray[np.generic], wanted: int, kind: str)
 
 
 def _plain_weights(given: Weights | None) -> Weights | None:
-    """Weights as numbers; recipes give keys as text and arrays as lists."""
+    # recipes give keys as text and arrays as lists
     if given is None or isinstance(given, Mapping):
         return by_order("weights", given)
     values = numbers("weights", given)

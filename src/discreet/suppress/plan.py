@@ -10,7 +10,7 @@ import numpy as np
 from discreet.arrays import Array, Index, Real
 from discreet.design.base import Design
 from discreet.design.support import Lift
-from discreet.protect.cells import lifted, on_public_support
+from discreet.protect.cells import lift_table, on_public_support
 from discreet.rules.counts import lines
 from discreet.suppress.pattern import Pattern, of_table
 from discreet.tables.truth import TrueTable
@@ -114,7 +114,7 @@ def with_doubted_cells(table: TrueTable, *, zeros_are_public: bool) -> TrueTable
     # on the full crossing as well; only fewer proofs are found.
     if math.prod(len(axis) for axis in design.axes) > _MOST_CELLS:
         return table
-    return lifted(table, _lift_to_doubted_cells(design), with_inner=True)
+    return lift_table(table, _lift_to_doubted_cells(design), with_inner=True)
 
 
 def _lift_to_doubted_cells(design: Design) -> Lift[Design]:

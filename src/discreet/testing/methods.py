@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Whole
 from discreet.facade.table import Table
-from discreet.protect.cells import Cells, on_public_support
+from discreet.protect.cells import NoiseCells, on_public_support
 from discreet.protect.publish import SOURCES, built
 from discreet.protect.sentences import LARGE_COUNT, LEAST_P, is_additive, mean_p
 from discreet.tables.protected import WEIGHT, Method, Protected
@@ -93,9 +93,9 @@ class _Trial:
         return publish(self.method, self.table if table is None else table, number, self.seed)
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> NoiseCells:
         """The published cells on public support."""
-        return Cells(on_public_support(self.table))
+        return NoiseCells(on_public_support(self.table))
 
     @cached_property
     def first(self) -> Protected:

@@ -8,8 +8,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.noise.allocate import blurred_deviations
-from discreet.noise.invariant import no_small_cells, tridiagonal, two_stage
+from discreet.noise.invariant import (
+    blurred_deviations,
+    no_small_cells,
+    tridiagonal,
+    two_stage,
+)
 from discreet.randomness import stream
 from discreet_studies.eliminating_small_cells import printed
 from discreet_studies.eliminating_small_cells.results import REACHES, CensusResults, matrix, sizes
