@@ -32,11 +32,11 @@ LINKED_SUMS = "region*trade[sector] + region[county]*trade + region*size"
 LINKED_SUMS += " + region[county]*trade[sector]*size"
 MISSING = {"act": ("00", "Z00")}  # of the enterprise file: never sensitive
 RULES = {
-    "zeros_protected": dc.Suppress(dc.Threshold(3, zeros=True)),
-    "zeros_open": dc.Suppress(dc.Threshold(3)),
-    "zeros_open_secondary_zeros": dc.Suppress(dc.Threshold(3), zeros=True),
-    "global_x": dc.Suppress(dc.Threshold(3)),
-    "no_requirement": dc.Suppress(dc.Threshold(3)),
+    "zeros_protected": dc.Suppress(dc.rules.Threshold(3, zeros=True)),
+    "zeros_open": dc.Suppress(dc.rules.Threshold(3)),
+    "zeros_open_secondary_zeros": dc.Suppress(dc.rules.Threshold(3), zeros=True),
+    "global_x": dc.Suppress(dc.rules.Threshold(3)),
+    "no_requirement": dc.Suppress(dc.rules.Threshold(3)),
 }
 
 
@@ -96,8 +96,14 @@ def _singletons(run: dict[str, Any]) -> str:
 
 def _rules(name: str, run: dict[str, Any]) -> list[Any]:
     is_dominance = run["label"].startswith("dominance")
-    rules = [dc.Dominance(1, 80), dc.Dominance(2, 90)] if is_dominance else [dc.PPercent(10)]
-    return [dc.Exempt(rule, codes=MISSING) if "enterprise" in name else rule for rule in rules]
+    rules = (
+        [dc.rules.Dominance(1, 80), dc.rules.Dominance(2, 90)]
+        if is_dominance
+        else [dc.rules.PPercent(10)]
+    )
+    return [
+        dc.suppress.Exempt(rule, codes=MISSING) if "enterprise" in name else rule for rule in rules
+    ]
 
 
 def _table_of_sums(name: str, case: dict[str, Any]) -> dc.Table:

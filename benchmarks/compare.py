@@ -13,7 +13,7 @@ import numpy as np
 import discreet as dc
 from benchmarks._five_way import five_way, load
 from benchmarks._measure import peak_gib, print_table
-from discreet.assess.compare.comparison import mean_and_range
+from discreet.assessment.compare.comparison import mean_and_range
 
 DESIGN = dc.Design.product({"party": 3, "age": 3, "sex": 2}, "party*age + party*sex + age + sex")
 COUNTS = [0, 0, 8, 4, 4, 1, 0, 1, 3, 5, 1, 0, 2, 3, 9, 6, 2, 7]

@@ -34,11 +34,12 @@ PEERS = [
 def design(sizes: tuple[int, ...], *, trees: bool = False) -> dc.Design:
     """All two-way margins; with trees on the two longest variables."""
     axes = [
-        dc.Axis.flat(n, [f"{n}{i}" for i in range(s)]) for n, s in zip(NAMES, sizes, strict=True)
+        dc.design.Axis.flat(n, [f"{n}{i}" for i in range(s)])
+        for n, s in zip(NAMES, sizes, strict=True)
     ]
     if trees:
-        axes[4] = dc.Axis.from_hierarchies("e", [tree("e", sizes[4], (12,))])
-        axes[5] = dc.Axis.from_hierarchies("f", [tree("f", sizes[5], (10, 10))])
+        axes[4] = dc.design.Axis.from_hierarchies("e", [tree("e", sizes[4], (12,))])
+        axes[5] = dc.design.Axis.from_hierarchies("f", [tree("f", sizes[5], (10, 10))])
     return dc.Design.product(axes, list(itertools.combinations(NAMES, 2)))
 
 

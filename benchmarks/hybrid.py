@@ -14,8 +14,8 @@ from benchmarks._five_way import load
 from benchmarks._measure import print_table
 from benchmarks.synthesize import data, error
 from discreet.randomness import stream
-from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.microaggregation import mdav
+from discreet.synthesis.hybrid import hybrid
+from discreet.synthesis.microaggregation import mdav
 
 CASES = {
     "MHa": lambda Y, X, c, rng: hybrid(Y, X, None, c(100), rng=rng),

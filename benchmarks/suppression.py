@@ -62,7 +62,7 @@ def five() -> list[list]:
     """The two-way margins of the five-way data, with the peer's recorded figures."""
     table = five_way(dc.margins(list("abcde"), 2, lower=True))
     rows = []
-    for rule in (dc.Threshold(3), dc.Threshold(3, zeros=True)):
+    for rule in (dc.rules.Threshold(3), dc.rules.Threshold(3, zeros=True)):
         started = time.process_time()
         pattern = dc.Suppress(rule, "gauss").pattern(table)
         cpu = time.process_time() - started

@@ -46,7 +46,7 @@ def suppressed(table: dc.Table, rule, secondary: str, singletons: bool = True) -
 
 def sums() -> None:
     """The generated table of sums."""
-    table, rule = large_magnitude(), dc.PPercent(10)
+    table, rule = large_magnitude(), dc.rules.PPercent(10)
     print(f"tabulated: peak {peak_gib():.2f} GiB")
     rows = [suppressed(table, rule, "interval")]
     rows += [suppressed(table, rule, "gauss", singletons) for singletons in (False, True)]
@@ -59,7 +59,7 @@ def sums() -> None:
 def three_way() -> None:
     """The three-way margins of the five-way data, threshold 3."""
     table = five_way(dc.margins(list("abcde"), 3, lower=True))
-    print_table(HEADER, [suppressed(table, dc.Threshold(3), "interval")])
+    print_table(HEADER, [suppressed(table, dc.rules.Threshold(3), "interval")])
     print("peer: not finished. Bar: an hour and 8 GiB, nothing unproven.")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks._five_way import load
 from benchmarks._measure import print_table
 from discreet.randomness import stream
-from discreet.synthesize.methods import (
+from discreet.synthesis.methods import (
     from_residuals,
     ipso,
     residual_correlation,

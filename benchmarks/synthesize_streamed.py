@@ -19,7 +19,7 @@ import discreet as dc
 from benchmarks._five_way import load
 from benchmarks._measure import print_table
 from discreet.randomness import stream
-from discreet.synthesize.streamed import streamed_ipso
+from discreet.synthesis.streamed import streamed_ipso
 
 ROWS = 1_000_000
 CHUNK = 500_000

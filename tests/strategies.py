@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from discreet import Axis, Hierarchy
+from discreet import Hierarchy
+from discreet.design import Axis
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 

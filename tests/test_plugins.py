@@ -182,7 +182,7 @@ made = Fine()
 """
 OPTIONAL = """
 from dataclasses import dataclass
-from discreet.assess.measure import EVERYTHING, Score
+from discreet.assessment.measure import EVERYTHING, Score
 
 @dataclass(frozen=True)
 class Above:
@@ -283,7 +283,7 @@ def test_a_plug_in_that_leaves_the_program_does_not(installed, tmp_path):
 def test_rules_of_plug_ins_may_have_digits_in_their_names(installed):
     lines = ("rule_2 = discreet.rules.counts:Threshold", "gone2 = nowhere:Rule")
     installed("other", *lines, group="rules")
-    assert dc.Suppress("rule_2(4)").rules == (dc.Threshold(4),)
+    assert dc.Suppress("rule_2(4)").rules == (dc.rules.Threshold(4),)
     with pytest.raises(PluginError, match="plug-in 'other'.*gone2"):
         dc.Suppress("gone2(80)")
 

@@ -33,7 +33,7 @@ def test_parameters_are_handed_on_through_every_part():
     flat = registry.build("method", "adjust", {**TABLE, "threshold": None, "min_count": 3})
     assert flat == dc.Adjust(METHOD, min_count=3)
     within = {"name": "quality", "method": {"name": "drop-add", "cap": 3}, "keep": 0.4}
-    assert registry.build("method", within) == dc.Quality(dc.DropAdd(cap=3), keep=0.4)
+    assert registry.build("method", within) == dc.protect.Quality(dc.DropAdd(cap=3), keep=0.4)
 
 
 def test_a_part_that_may_be_absent_stays_absent():
@@ -46,11 +46,15 @@ def test_a_part_that_may_be_absent_stays_absent():
 def test_several_parts_are_a_list_and_texts_with_brackets_are_read_by_the_method():
     rules = ["p%(10)", {"name": "threshold", "max": 2, "zeros": True}, "dominance"]
     built = registry.build("method", "suppress", {"rules": rules})
-    assert built.rules == (dc.PPercent(10), dc.Threshold(2, zeros=True), dc.Dominance())
-    assert registry.build("method", "suppress", {"max": 5}).rules == (dc.Threshold(5),)
-    assert registry.build("method", "suppress", {"decimals": "none"}).decimals == dc.Decimals(
-        "none"
+    assert built.rules == (
+        dc.rules.PPercent(10),
+        dc.rules.Threshold(2, zeros=True),
+        dc.rules.Dominance(),
     )
+    assert registry.build("method", "suppress", {"max": 5}).rules == (dc.rules.Threshold(5),)
+    assert registry.build(
+        "method", "suppress", {"decimals": "none"}
+    ).decimals == dc.suppress.Decimals("none")
     links = ["least-absolute", {"name": "log-linear", "tolerance": 1e-3}]
     chain = registry.build("fitter", {"name": "chain", "fitters": links})
     assert [link.tolerance for link in chain.fitters] == [dc.LeastAbsolute().tolerance, 1e-3]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 import discreet as dc
-from discreet.assess import plots
+from discreet.assessment import plots
 from discreet.files import EVERYONE
 
 FOLDER = Path(__file__).parents[1] / "docs" / "_static"
@@ -26,11 +26,11 @@ ACTIVITIES = {
 REGIONS = ["north", "south", "coast", "hills", "isles"]
 
 
-def counts() -> dc.Pattern:
+def counts() -> dc.suppress.Pattern:
     """The table of the page on suppression."""
     design = dc.Design.product({"row": 4, "col": 4}, "row*col")
     table = dc.Table.from_inner(design, np.array(COUNTS))
-    return dc.Suppress(dc.Threshold(3)).pattern(table)
+    return dc.Suppress(dc.rules.Threshold(3)).pattern(table)
 
 
 def status() -> dc.Table:
@@ -63,17 +63,17 @@ def turnover() -> dc.Table:
     )
 
 
-def rules() -> dict[str, dc.Pattern]:
+def rules() -> dict[str, dc.suppress.Pattern]:
     """A pattern for every rule with a page of its own."""
     counts, sums = status(), turnover()
     made = {
-        "direct-disclosure": (counts, dc.DirectDisclosure(1, "status")),
-        "group-disclosure": (counts, dc.GroupDisclosure(0.9, variables="status")),
-        "k-disclosure": (counts, dc.KDisclosure(1)),
-        "dominance": (sums, dc.Dominance(1, 75)),
-        "p-percent": (sums, dc.PPercent(20)),
-        "pq": (sums, dc.PQ(20, 60)),
-        "few-contributors": (sums, dc.FewContributors(3)),
+        "direct-disclosure": (counts, dc.rules.DirectDisclosure(1, "status")),
+        "group-disclosure": (counts, dc.rules.GroupDisclosure(0.9, variables="status")),
+        "k-disclosure": (counts, dc.rules.KDisclosure(1)),
+        "dominance": (sums, dc.rules.Dominance(1, 75)),
+        "p-percent": (sums, dc.rules.PPercent(20)),
+        "pq": (sums, dc.rules.PQ(20, 60)),
+        "few-contributors": (sums, dc.rules.FewContributors(3)),
     }
     totals = {id(counts): [{"district": d} for d in "abcde"], id(sums): []}
     return {
@@ -84,7 +84,7 @@ def rules() -> dict[str, dc.Pattern]:
 
 def main(folder: Path, ending: str) -> None:
     """Draw all pictures."""
-    sums = dc.Suppress(dc.PPercent(10)).pattern(turnover())
+    sums = dc.Suppress(dc.rules.PPercent(10)).pattern(turnover())
     pictures = {"suppress-counts": counts(), "suppress-magnitudes": sums}
     pictures |= {f"rule-{name}": pattern for name, pattern in rules().items()}
     for name, pattern in pictures.items():

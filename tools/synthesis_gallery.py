@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 import discreet as dc
-from discreet.assess import plots
-from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style
+from discreet.assessment import plots
+from discreet.assessment.plots.style import PALETTE, QUIET, altair_module, apply_style
 from discreet.files import EVERYONE
 
 FOLDER = Path(__file__).parents[1] / "docs" / "_static"
@@ -71,7 +71,7 @@ def dial(original: pd.DataFrame) -> Any:
         trial = dc.synthesize(
             original, MODEL, "score-correlation", correlations=float(d), simulate=True, seed=3
         )
-        found = dc.Preserved.of(original, trial)
+        found = dc.synthesis.Preserved.of(original, trial)
         for kind, kinds in _SHOWN.items():
             apart = np.mean([f.difference for f in found.figures if f.kind in kinds])
             rows.append({"d": float(d), "kind": kind, "apart": float(apart)})
@@ -148,7 +148,7 @@ def main(folder: Path, ending: str) -> None:
     pictures = {
         "synthesis-gallery": gallery(original, made),
         "synthesis-dial": dial(original),
-        "synthesis-preserved": plots.preserved(dc.Preserved.of(original, near)),
+        "synthesis-preserved": plots.preserved(dc.synthesis.Preserved.of(original, near)),
     }
     for name, chart in pictures.items():
         plots.save(chart, folder / f"{name}{ending}").chmod(EVERYONE)

@@ -48,17 +48,17 @@ FITTERS: dict[str, str] = {
     "poisson": "discreet.solve.likelihood.poisson:Poisson",
     "whole-number": "discreet.solve.integer.whole_number:WholeNumber",
 }
-_DEVIATION = "discreet.assess.utility.deviation:Deviation"
-_ZEROS = "discreet.assess.utility.deviation:FalseZeros"
-_RANKS = "discreet.assess.utility.association:RankCorrelation"
-_SMALL = "discreet.assess.risk.unchanged:SmallCells"
-_PROBABILITY = "discreet.assess.risk.disclosure:DisclosureProbability"
-_EXACT = "discreet.assess.risk.disclosure:ExactDisclosure"
-_NEARLY = "discreet.assess.risk.disclosure:NearCertainGuesses"
-_ENTROPY = "discreet.assess.risk.entropy:EntropyRisk"
+_DEVIATION = "discreet.assessment.utility.deviation:Deviation"
+_ZEROS = "discreet.assessment.utility.deviation:FalseZeros"
+_RANKS = "discreet.assessment.utility.association:RankCorrelation"
+_SMALL = "discreet.assessment.risk.unchanged:SmallCells"
+_PROBABILITY = "discreet.assessment.risk.disclosure:DisclosureProbability"
+_EXACT = "discreet.assessment.risk.disclosure:ExactDisclosure"
+_NEARLY = "discreet.assessment.risk.disclosure:NearCertainGuesses"
+_ENTROPY = "discreet.assessment.risk.entropy:EntropyRisk"
 MEASURES: dict[str, Entry] = {
-    "hellinger-utility": "discreet.assess.utility.association:HellingerUtility",
-    "hellinger-distance": "discreet.assess.utility.association:HellingerDistance",
+    "hellinger-utility": "discreet.assessment.utility.association:HellingerUtility",
+    "hellinger-distance": "discreet.assessment.utility.association:HellingerDistance",
     "mean-absolute-deviation": _DEVIATION,
     "median-absolute-deviation": (_DEVIATION, {"summary": "median"}),
     "max-absolute-deviation": (_DEVIATION, {"summary": "max"}),
@@ -66,27 +66,27 @@ MEASURES: dict[str, Entry] = {
     "median-relative-deviation": (_DEVIATION, {"summary": "median", "relative": True}),
     "max-relative-deviation": (_DEVIATION, {"summary": "max", "relative": True}),
     "root-mean-square": (_DEVIATION, {"summary": "root-mean-square"}),
-    "mean-percentage-error": "discreet.assess.utility.deviation:MeanPercentageError",
-    "inaccurate-cells": "discreet.assess.utility.deviation:InaccurateCells",
+    "mean-percentage-error": "discreet.assessment.utility.deviation:MeanPercentageError",
+    "inaccurate-cells": "discreet.assessment.utility.deviation:InaccurateCells",
     "false-zeros": _ZEROS,
     "false-positives": (_ZEROS, {"positives": True}),
-    "withheld-cells": "discreet.assess.utility.deviation:WithheldCells",
-    "additivity-error": "discreet.assess.utility.additivity:AdditivityError",
-    "total-bias": "discreet.assess.utility.deviation:TotalBias",
-    "total-difference": "discreet.assess.utility.deviation:TotalDifference",
+    "withheld-cells": "discreet.assessment.utility.deviation:WithheldCells",
+    "additivity-error": "discreet.assessment.utility.additivity:AdditivityError",
+    "total-bias": "discreet.assessment.utility.deviation:TotalBias",
+    "total-difference": "discreet.assessment.utility.deviation:TotalDifference",
     "rank-correlation": _RANKS,
     "rank-concordance": (_RANKS, {"concordance": True}),
-    "largest-rank-move": "discreet.assess.utility.association:LargestRankMove",
-    "chi-square-shift": "discreet.assess.utility.association:ChiSquareShift",
-    "cramers-v-shift": "discreet.assess.utility.association:CramersVShift",
-    "changed-decisions": "discreet.assess.utility.association:ChangedDecisions",
-    "adjusted-chi-square": "discreet.assess.utility.association:AdjustedChiSquare",
-    "unchanged-cells": "discreet.assess.risk.unchanged:UnchangedCells",
+    "largest-rank-move": "discreet.assessment.utility.association:LargestRankMove",
+    "chi-square-shift": "discreet.assessment.utility.association:ChiSquareShift",
+    "cramers-v-shift": "discreet.assessment.utility.association:CramersVShift",
+    "changed-decisions": "discreet.assessment.utility.association:ChangedDecisions",
+    "adjusted-chi-square": "discreet.assessment.utility.association:AdjustedChiSquare",
+    "unchanged-cells": "discreet.assessment.risk.unchanged:UnchangedCells",
     "unchanged-small-cells": (_SMALL, {"unchanged": True}),
     "surviving-small-cells": _SMALL,
-    "uniqueness": "discreet.assess.risk.unchanged:Uniqueness",
-    "certain-nonzero": "discreet.assess.risk.unchanged:CertainNonzero",
-    "proven-nonzero": "discreet.assess.risk.unchanged:ProvenNonzero",
+    "uniqueness": "discreet.assessment.risk.unchanged:Uniqueness",
+    "certain-nonzero": "discreet.assessment.risk.unchanged:CertainNonzero",
+    "proven-nonzero": "discreet.assessment.risk.unchanged:ProvenNonzero",
     "disclosure-probability": _PROBABILITY,
     "disclosure-probability-own": (_PROBABILITY, {"intruder": "own"}),
     "disclosure-probability-refit": (_PROBABILITY, {"intruder": "refit"}),
@@ -97,41 +97,41 @@ MEASURES: dict[str, Entry] = {
     "disclosure-recall": (_EXACT, {"figure": "recall"}),
     "near-certain-guesses": _NEARLY,
     "near-certain-guesses-own": (_NEARLY, {"intruder": "own"}),
-    "differencing": "discreet.assess.risk.uncrossed:Differencing",
-    "targeted-attribution": "discreet.assess.risk.disclosure:TargetedAttribution",
-    "table-disclosure": "discreet.assess.risk.uncrossed:TableDisclosure",
-    "intersection-disclosure": "discreet.assess.risk.uncrossed:IntersectionDisclosure",
-    "l-diversity": "discreet.assess.risk.diversity:LDiversity",
-    "t-closeness": "discreet.assess.risk.diversity:TCloseness",
+    "differencing": "discreet.assessment.risk.uncrossed:Differencing",
+    "targeted-attribution": "discreet.assessment.risk.disclosure:TargetedAttribution",
+    "table-disclosure": "discreet.assessment.risk.uncrossed:TableDisclosure",
+    "intersection-disclosure": "discreet.assessment.risk.uncrossed:IntersectionDisclosure",
+    "l-diversity": "discreet.assessment.risk.diversity:LDiversity",
+    "t-closeness": "discreet.assessment.risk.diversity:TCloseness",
     "entropy-risk": _ENTROPY,
     "repaired-entropy-risk": (_ENTROPY, {"repaired": True}),
-    "mechanism-epsilon": "discreet.assess.risk.entropy:MechanismEpsilon",
-    "mechanism-delta": "discreet.assess.risk.entropy:MechanismDelta",
+    "mechanism-epsilon": "discreet.assessment.risk.entropy:MechanismEpsilon",
+    "mechanism-delta": "discreet.assessment.risk.entropy:MechanismDelta",
 }
 RECORD_MEASURES: dict[str, str] = {
-    "pmse": "discreet.assess.microdata.propensity:PropensityError",
-    "pmse-ratio": "discreet.assess.microdata.propensity:PropensityRatio",
-    "margin-utility": "discreet.assess.microdata.utility:MarginUtility",
-    "interval-overlap": "discreet.assess.microdata.utility:IntervalOverlap",
-    "membership-inference": "discreet.assess.microdata.membership:MembershipInference",
-    "membership-advantage": "discreet.assess.microdata.membership:MembershipAdvantage",
-    "correct-attribution": "discreet.assess.microdata.risk:CorrectAttribution",
-    "replicated-uniques": "discreet.assess.microdata.risk:ReplicatedUniques",
-    "copied-records": "discreet.assess.microdata.risk:CopiedRecords",
-    "nearest-record-distance": "discreet.assess.microdata.risk:NearestRecordDistance",
+    "pmse": "discreet.assessment.microdata.propensity:PropensityError",
+    "pmse-ratio": "discreet.assessment.microdata.propensity:PropensityRatio",
+    "margin-utility": "discreet.assessment.microdata.utility:MarginUtility",
+    "interval-overlap": "discreet.assessment.microdata.utility:IntervalOverlap",
+    "membership-inference": "discreet.assessment.microdata.membership:MembershipInference",
+    "membership-advantage": "discreet.assessment.microdata.membership:MembershipAdvantage",
+    "correct-attribution": "discreet.assessment.microdata.risk:CorrectAttribution",
+    "replicated-uniques": "discreet.assessment.microdata.risk:ReplicatedUniques",
+    "copied-records": "discreet.assessment.microdata.risk:CopiedRecords",
+    "nearest-record-distance": "discreet.assessment.microdata.risk:NearestRecordDistance",
 }
 ENGINES: dict[str, str] = {
     "ibis": "discreet.records.ibis_engine:IbisEngine",
     "numpy": "discreet.testing.numpy_engine:NumpyEngine",
 }
 SYNTHESIZERS: dict[str, str] = {
-    "from-residuals": "discreet.synthesize.methods:from_residuals",
-    "hybrid": "discreet.synthesize.hybrid:hybrid",
-    "ipso": "discreet.synthesize.methods:ipso",
-    "mixed": "discreet.synthesize.mixed:mixed",
-    "residual-correlation": "discreet.synthesize.methods:residual_correlation",
-    "romm": "discreet.synthesize.methods:romm",
-    "score-correlation": "discreet.synthesize.methods:score_correlation",
+    "from-residuals": "discreet.synthesis.methods:from_residuals",
+    "hybrid": "discreet.synthesis.hybrid:hybrid",
+    "ipso": "discreet.synthesis.methods:ipso",
+    "mixed": "discreet.synthesis.mixed:mixed",
+    "residual-correlation": "discreet.synthesis.methods:residual_correlation",
+    "romm": "discreet.synthesis.methods:romm",
+    "score-correlation": "discreet.synthesis.methods:score_correlation",
 }
 CONNECTIONS: dict[str, str] = {
     "postgres": "discreet.records.postgres:connect",

@@ -6,7 +6,7 @@ import numpy as np
 
 import discreet as dc
 from discreet import registry
-from discreet.assess import NotApplicableError
+from discreet.assessment import NotApplicableError
 from discreet.noise import drop_add
 from discreet.tables.statement import Statement
 from discreet.tables.truth import Bounds, DataSet

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-import discreet.assess
+import discreet.assessment
 from discreet import registry
 from tests.assess.helpers import TEST, identity, measure, perturbed, value
 from tests.strategies import designs
@@ -95,7 +95,9 @@ def test_measures_do_not_touch_their_input():
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
 
 
-MODULES = [m.name for m in pkgutil.walk_packages(discreet.assess.__path__, "discreet.assess.")]
+MODULES = [
+    m.name for m in pkgutil.walk_packages(discreet.assessment.__path__, "discreet.assessment.")
+]
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m.count(".") > 2 or "cells" in m])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assess import plots
-from discreet.assess.plots.risk_utility import HEIGHT, PointLabel, move_apart
-from discreet.assess.plots.style import PALETTE, SHAPES
+from discreet.assessment import plots
+from discreet.assessment.plots.risk_utility import HEIGHT, PointLabel, move_apart
+from discreet.assessment.plots.style import PALETTE, SHAPES
 from discreet.errors import MissingDependencyError, ParameterError
 from tests.assess import party
 from tests.assess.compare.fitting import SlowChain
@@ -91,7 +91,7 @@ def test_colours_can_be_seen_on_white():
 
 def test_the_frontier_joins_what_none_beats():
     table = dc.Table.from_inner(dc.Design.product({"a": 5}, "a"), np.array([3, 4, 5, 6, 7]))
-    found = dc.frontier(
+    found = dc.assessment.frontier(
         Shift, {"by": [0, 1, 2]}, table, fitters=[], replicates=1, risk="unchanged-cells"
     )
     points = datasets(found.plot())[0]
@@ -115,11 +115,11 @@ def test_deviations_are_shares_that_sum_to_one(found):
 
 
 def test_far_deviations_are_pooled_in_the_outermost_bars():
-    table, release = dc.assess.cells.toy([5] * 1000, [5] * 997 + [900] * 3)
+    table, release = dc.assessment.cells.toy([5] * 1000, [5] * 997 + [900] * 3)
     rows = datasets(plots.deviations(table, release))[0]
     assert max(r["deviation"] for r in rows) == 3
     assert sum(r["cells"] for r in rows) == 1000
-    _, wide = dc.assess.cells.toy([5] * 1000, list(range(1000)))
+    _, wide = dc.assessment.cells.toy([5] * 1000, list(range(1000)))
     bars = datasets(plots.deviations(table, wide))[0]
     assert len(bars) <= 81
     assert "wide" in json.dumps(plots.deviations(table, wide).to_dict())
@@ -159,7 +159,7 @@ def test_few_cells_are_named_many_are_points(release):
     } in joined  # noqa: E501
     assert len(ends) == 48
     y = np.arange(100)
-    table, many = dc.assess.cells.toy(y, y + 1)
+    table, many = dc.assessment.cells.toy(y, y + 1)
     assert sum(r["cells"] for r in datasets(plots.before_after(table, many))[1]) == 100
 
 

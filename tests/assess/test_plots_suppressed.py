@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assess import plots
-from discreet.assess.plots.suppressed import _FILL, MOST_CODES
+from discreet.assessment import plots
+from discreet.assessment.plots.suppressed import _FILL, MOST_CODES
 from discreet.errors import DesignError, ParameterError, UnknownNameError
 from tests.assess.audit.test_audit import paper_table
 from tests.assess.test_plots import datasets, luminance
@@ -29,7 +29,7 @@ def drawn(chart):
 
 
 def test_every_cell_is_drawn_with_its_value_state_and_reason():
-    pattern = dc.Suppress(dc.Threshold(3)).pattern(paper_table())
+    pattern = dc.Suppress(dc.rules.Threshold(3)).pattern(paper_table())
     cells = drawn(plots.suppressed(pattern))
     assert len(cells) == 25
     first = cells["1", "1"]
@@ -43,7 +43,7 @@ def test_every_cell_is_drawn_with_its_value_state_and_reason():
 
 def test_parts_follow_their_sums_and_further_variables_are_summed_over():
     table = regions()
-    chart = plots.suppressed(dc.Suppress(dc.Threshold(3)).pattern(table), columns="job")
+    chart = plots.suppressed(dc.Suppress(dc.rules.Threshold(3)).pattern(table), columns="job")
     cells = drawn(chart)
     assert len(cells) == 7 * 3
     value = table.z[table.design.position({"region": "A", "job": "no"})]
@@ -60,21 +60,21 @@ def test_states_differ_in_print_without_colours():
 
 
 def test_pictures_of_patterns_are_written(tmp_path):
-    pattern = dc.Suppress(dc.Threshold(3)).pattern(paper_table())
+    pattern = dc.Suppress(dc.rules.Threshold(3)).pattern(paper_table())
     path = plots.save(plots.suppressed(pattern), tmp_path / "pattern.svg")
     assert "protects others" in path.read_text()
 
 
 def test_what_cannot_be_drawn_is_refused():
-    pattern = dc.Suppress(dc.Threshold(3)).pattern(paper_table())
+    pattern = dc.Suppress(dc.rules.Threshold(3)).pattern(paper_table())
     with pytest.raises(UnknownNameError, match="column"):
         plots.suppressed(pattern, rows="column")
     with pytest.raises(DesignError, match="two different variables"):
         plots.suppressed(pattern, rows="row", columns="row")
     one = dc.Table.from_inner(dc.Design.product({"row": 3}, "row"), np.array([1, 2, 3]))
     with pytest.raises(DesignError, match="of this table: row"):
-        plots.suppressed(dc.Suppress(dc.Threshold(1)).pattern(one))
+        plots.suppressed(dc.Suppress(dc.rules.Threshold(1)).pattern(one))
     design = dc.Design.product({"row": MOST_CODES + 1, "col": 2}, "row*col")
     many = dc.Table.from_inner(design, np.full(design.n_inner, 9))
     with pytest.raises(ParameterError, match="at most 60"):
-        plots.suppressed(dc.Suppress(dc.Threshold(1)).pattern(many))
+        plots.suppressed(dc.Suppress(dc.rules.Threshold(1)).pattern(many))

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 import pytest
 
 import discreet as dc
-from discreet.assess import Score
-from discreet.assess.report.page import plain_words
+from discreet.assessment import Score
+from discreet.assessment.report.page import plain_words
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess import party
 from tests.assess.compare.fitting import SlowChain

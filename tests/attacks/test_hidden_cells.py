@@ -43,7 +43,7 @@ def public_bytes(release, folder):
 
 
 @pytest.mark.parametrize(
-    "method", [HIDES, dc.Quality(HIDES)], ids=["cell-key", "quality of cell-key"]
+    "method", [HIDES, dc.protect.Quality(HIDES)], ids=["cell-key", "quality of cell-key"]
 )
 def test_no_byte_depends_on_a_hidden_cell(method, tmp_path):
     releases = [table_with(hidden).protect(method) for hidden in HIDDEN_TRUTHS]

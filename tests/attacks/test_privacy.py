@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet import Axis
+from discreet.design import Axis
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
 from discreet.protect.draws import SeededDraws

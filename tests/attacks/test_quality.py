@@ -39,7 +39,9 @@ def large_table(seed=1):
     return country(seed=seed, smallest=60, mean=40.0, region=40, age=12, sex=2)
 
 
-@pytest.mark.parametrize("quality", [dc.Quality(METHOD), dc.Quality(METHOD, edges=(1,), keep=0.3)])
+@pytest.mark.parametrize(
+    "quality", [dc.protect.Quality(METHOD), dc.protect.Quality(METHOD, edges=(1,), keep=0.3)]
+)
 def test_a_class_adds_no_more_than_its_stated_odds(quality):
     table = large_table()
     release = table.protect(quality)
@@ -72,7 +74,7 @@ def test_exact_classes_in_steps_of_one_would_say_much_more():
 
 def test_the_classes_of_other_cells_say_nothing_of_this_one():
     """Frequencies hold in expectation only, so knowing all other cells leaves nothing to count."""
-    axes, quality = flat_axes(a=30, b=12), dc.Quality(METHOD)
+    axes, quality = flat_axes(a=30, b=12), dc.protect.Quality(METHOD)
     counts = 60 + np.arange(360) % 50
     base = keyed_table(counts, axes, [("a", "b")]).protect(quality)
     changed = counts.copy()
@@ -113,6 +115,6 @@ def classes_of_zeros(method, seeds):
 
 
 def test_cells_without_records_have_classes_of_their_own():
-    quality = dc.Quality(dc.CellKey(MOVES_ZEROS))
+    quality = dc.protect.Quality(dc.CellKey(MOVES_ZEROS))
     assert (classes_of_zeros(quality, range(6)) == 3).all()
     assert (classes_of_zeros(OneKeyForZeros(quality), range(6)) == 1).all()

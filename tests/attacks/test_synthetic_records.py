@@ -8,18 +8,18 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet import Synthetic, SyntheticTrial
+from discreet import Synthetic
 from discreet.errors import PUBLIC_TEXT
-from discreet.synthesize import result
-from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.methods import (
+from discreet.synthesis import SyntheticTrial, result
+from discreet.synthesis.hybrid import hybrid
+from discreet.synthesis.methods import (
     from_residuals,
     ipso,
     residual_correlation,
     romm,
     score_correlation,
 )
-from discreet.synthesize.result import Synthesized
+from discreet.synthesis.result import Synthesized
 from tests.attacks.victims import SECRET
 from tests.synthesize.people import lonely, people
 

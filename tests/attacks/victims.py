@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from discreet import Axis, Secret, Table, TransitionMatrix, perturbation_table
+from discreet import Secret, Table, TransitionMatrix, perturbation_table
+from discreet.design import Axis
 from discreet.design.product import ProductDesign
 from discreet.tables.truth import CellValues
 

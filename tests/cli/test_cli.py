@@ -51,7 +51,7 @@ def test_tabulate_writes_a_confidential_table(folder, capsys):
     assert summary["weights"]
     path = folder / "table.parquet"
     assert path.stat().st_mode & 0o777 == 0o600
-    table = dc.read_table(path)
+    table = dc.facade.read_table(path)
     assert table.z[table.design.position({"town": "A"})] == 200
 
 
@@ -76,7 +76,7 @@ def test_a_recipe_runs_from_records_to_a_fitted_release(folder, capsys):
     code = run("run", "recipe.toml", "people.parquet", "--id", "id", "--secret", "keys.secret",
                "--out", "release.parquet")  # fmt: skip
     assert code == 0, capsys.readouterr().err
-    release = dc.read_release("release.parquet")
+    release = dc.facade.read_release("release.parquet")
     assert abs(release.design.aggregate(release.y) - release.z).max() < 1e-6
 
 
@@ -85,7 +85,7 @@ def test_fit_makes_a_release_additive(folder):
     assert run("protect", "table.parquet", "--method", "cell-key", *PTABLE,
                "--out", "r.parquet") == 0  # fmt: skip
     assert run("fit", "r.parquet", "--fitter", "least-squares", "--out", "f.parquet") == 0
-    fitted = dc.read_release("f.parquet")
+    fitted = dc.facade.read_release("f.parquet")
     assert abs(fitted.design.aggregate(fitted.y) - fitted.z).max() < 1e-6
 
 
@@ -213,7 +213,7 @@ def test_fit_searches_whole_numbers_and_keeps_released_zeros(folder, capsys):
     whole = ("fit", "r.parquet", "--fitter", "whole-number", "-s", "seed=1", "-s", "max_nonzero=3")
     assert run(*whole, "--zeros", "margins", "--out", "whole.parquet") == 0
     assert "no table has less than" in capsys.readouterr().out
-    fitted = dc.read_release("whole.parquet")
+    fitted = dc.facade.read_release("whole.parquet")
     assert (fitted.y > 0).sum() <= 3
     assert fitted.y.dtype.kind == "i"
     assert fitted.statement.says("zeros-kept")
@@ -247,7 +247,7 @@ def test_methods_that_draw_for_a_whole_table_need_the_secret(folder, capsys):
     assert "--secret keys.secret" in capsys.readouterr().err
     assert run(*method, "--secret", "keys.secret", "--out", "r.parquet") == 0
     assert run(*method, "--secret", "keys.secret", "--out", "again.parquet") == 0
-    first, second = dc.read_release("r.parquet"), dc.read_release("again.parquet")
+    first, second = dc.facade.read_release("r.parquet"), dc.facade.read_release("again.parquet")
     assert (first.z == second.z).all()
 
 
@@ -314,14 +314,14 @@ def test_private_weights_need_a_bound(folder, capsys):
     assert run(*private) == 2
     assert "`--weight w --weight-bound 200`" in capsys.readouterr().err
     coded(folder, "--weight", "w", "--weight-bound", "2")
-    assert dc.read_table("table.parquet").data_set.bounds.weight == 2
+    assert dc.facade.read_table("table.parquet").data_set.bounds.weight == 2
     assert run(*private) == 0
 
 
 def test_persons_with_several_records_are_the_unit(folder, capsys):
     bad_data(person=[k // 4 for k in range(400)])
     coded(folder, "--id", "id", "--person", "person", "--max-records", "2")
-    table = dc.read_table("table.parquet")
+    table = dc.facade.read_table("table.parquet")
     assert table.z[table.design.position({})] == 200
     assert run("protect", "table.parquet", "--method", "laplace", "-s", "epsilon=1") == 0
     assert "one person (person)" in capsys.readouterr().out
@@ -338,7 +338,7 @@ def test_a_recipe_runs_with_code_lists_an_edition_and_a_ledger(folder, capsys):
                  "--codes", "codes.toml", "--name", "towns", "--edition", "2024",
                  "--editions", "redrawn", "--ledger", "book.db", "--out", "r.parquet")  # fmt: skip
     assert run(*arguments) == 0, capsys.readouterr().err
-    parameters = dc.read_release("r.parquet").statement.steps[0].parameters
+    parameters = dc.facade.read_release("r.parquet").statement.steps[0].parameters
     assert parameters == {"name": "towns", "edition": "2024", "keys": "redrawn"}
     capsys.readouterr()
     bad_data(sex=["f"] * 400)

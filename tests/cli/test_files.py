@@ -44,7 +44,7 @@ def test_a_private_release_in_csv_is_fitted_and_assessed_without_new_noise(folde
     assert protect("-s", "epsilon=1", "-s", "known=1") == 0
     assert run("fit", "release.csv", "--out", "fitted.csv") == 0
     assert run("assess", "table.parquet", "release.csv") == 0
-    released, fitted = dc.read_release("release.csv"), dc.read_release("fitted.csv")
+    released, fitted = dc.facade.read_release("release.csv"), dc.facade.read_release("fitted.csv")
     assert released.z[-1] == 120
     assert fitted.statement.privacy == released.statement.privacy
 
@@ -62,7 +62,7 @@ def test_a_release_is_written_for_other_programs(folder, capsys):
 def test_the_total_has_one_name_on_the_command_line(folder, known):
     assert tabulate() == 0
     assert protect("-s", "epsilon=1", "-s", known) == 0
-    assert dc.read_release("release.csv").z[-1] == 120
+    assert dc.facade.read_release("release.csv").z[-1] == 120
 
 
 def test_a_release_that_cannot_be_written_costs_nothing(folder, capsys):
@@ -91,9 +91,9 @@ def test_a_fit_that_cannot_be_finished_is_not_begun(folder, capsys, monkeypatch,
 
 def test_records_without_ids_get_keys_in_a_copy(folder):
     assert tabulate("--random-keys", "with-keys.parquet") == 0
-    first = dc.read_table("table.parquet").cell_keys
+    first = dc.facade.read_table("table.parquet").cell_keys
     assert tabulate("--random-keys", "with-keys.parquet") == 0
-    assert (first == dc.read_table("table.parquet").cell_keys).all()
+    assert (first == dc.facade.read_table("table.parquet").cell_keys).all()
     assert (folder / "with-keys.parquet").stat().st_mode & 0o777 == 0o600
 
 
@@ -103,7 +103,7 @@ def test_encoding_and_decimal_comma_are_flags(folder, capsys):
     (folder / "wien.csv").write_bytes(text.encode("cp1252"))
     flags = ["--encoding", "cp1252", "--decimal", ",", "--weight", "w"]
     assert tabulate(*flags, source="wien.csv") == 0
-    table = dc.read_table("table.parquet")
+    table = dc.facade.read_table("table.parquet")
     assert table.weights[table.design.position({"place": "Köln"})] == 90
     assert tabulate("--weight", "w", source="wien.csv") == 2
     assert "--encoding cp1252" in capsys.readouterr().err

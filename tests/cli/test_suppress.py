@@ -55,7 +55,7 @@ def audited(capsys, *arguments):
 def test_counts_are_tabulated_suppressed_and_audited(folder, capsys):
     assert protect("counts.parquet", "release.csv", "max=3") == 0
     published = pd.read_csv("release.csv").set_index(["activity", "region"])
-    truth = dc.read_table("counts.parquet").to_pandas().set_index(["activity", "region"])
+    truth = dc.facade.read_table("counts.parquet").to_pandas().set_index(["activity", "region"])
     shown = published["status"] == "published"
     assert (published["count"][shown] == truth["count"][shown]).all()
     assert published["count"][~shown].isna().all()
@@ -70,7 +70,10 @@ def test_counts_are_tabulated_suppressed_and_audited(folder, capsys):
 def test_sums_are_suppressed_by_named_rules(folder, capsys):
     assert protect("sums.parquet", "turnover.parquet", RULES) == 0
     assert "fewer than 3 contributors" in capsys.readouterr().out
-    release, table = dc.read_release("turnover.parquet"), dc.read_table("sums.parquet")
+    release, table = (
+        dc.facade.read_release("turnover.parquet"),
+        dc.facade.read_table("sums.parquet"),
+    )
     few = (table.contributions.count > 0) & (table.contributions.count < 3)
     assert few.any()
     assert release.hidden[few].all()
@@ -82,7 +85,7 @@ def test_sums_are_suppressed_by_named_rules(folder, capsys):
 def test_holdings_and_the_number_of_largest_are_options(folder):
     code = run(*TABULATE, "groups.parquet", *SUMS, "--holding", "group", "--largest", "5")
     assert code == 0
-    given = dc.read_table("groups.parquet").contributions
+    given = dc.facade.read_table("groups.parquet").contributions
     assert given.largest.shape[1] == 5
     assert "G1" in given.owners
 
@@ -174,10 +177,10 @@ def test_what_cannot_be_audited_is_explained(folder, capsys, message):
 @pytest.mark.parametrize("written", ["False", "no", "NO", "false"])
 def test_what_is_written_as_false_means_false(folder, written):
     assert protect("counts.parquet", "release.parquet", "max=3", f"zeros={written}") == 0
-    parameters = dc.read_release("release.parquet").statement.steps[-1].parameters
+    parameters = dc.facade.read_release("release.parquet").statement.steps[-1].parameters
     assert parameters["zeros"] is False
     assert protect("counts.parquet", "release.parquet", f"singletons={written}") == 0
-    release = dc.read_release("release.parquet")
+    release = dc.facade.read_release("release.parquet")
     assert release.statement.says("lone-contributors")
 
 

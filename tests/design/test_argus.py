@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet import Axis
+from discreet.design import Axis
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.suppress import argus
 from discreet.suppress.argus.tables import tree_of
@@ -151,8 +151,8 @@ def test_a_table_with_its_status_and_levels(folder):
     assert (read.status[empty], given.sum[empty], table.z[empty]) == ("E", 0.0, 0)
     assert read.cost is None
     assert given.owners == ()
-    assert dc.PPercent(10).primaries(table)[k]
-    assert dc.PPercent(10).needs(table)[1][k] == pytest.approx(2.0)
+    assert dc.rules.PPercent(10).primaries(table)[k]
+    assert dc.rules.PPercent(10).needs(table)[1][k] == pytest.approx(2.0)
 
 
 def test_branches_of_unequal_depth_have_inner_cells(folder):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet import Axis
+from discreet.design import Axis
 from discreet.design.formats.tables import declared_categories
 from discreet.errors import UnknownNameError
 from discreet.tables.from_frames import published_to_table

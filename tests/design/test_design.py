@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet import Axis
+from discreet.design import Axis
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.errors import CodeError, DesignError, ParameterError, UnknownNameError
@@ -250,7 +250,7 @@ def test_a_sparse_cell_may_lie_outside_every_group_of_two_partial_hierarchies():
 def test_a_hierarchy_is_a_variable():
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
     design = dc.Design.product({"area": tree, "sex": 2}, "area*sex")
-    axes = [dc.Axis.from_hierarchies("area", [tree]), dc.Axis.flat("sex", ["1", "2"])]
+    axes = [dc.design.Axis.from_hierarchies("area", [tree]), dc.design.Axis.flat("sex", ["1", "2"])]
     same = dc.Design.product(axes, "area*sex")
     np.testing.assert_array_equal(design.matrix().toarray(), same.matrix().toarray())
     assert design.aggregate(np.arange(6))[design.position({"area": "north"})] == 6

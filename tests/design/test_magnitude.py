@@ -64,7 +64,7 @@ def table(margins="trade*region", **options):
 @pytest.mark.parametrize("margins", ["trade*region", "trade + region"])
 def test_files_keep_contributions(tmp_path, support, margins):
     before = table(margins, support=support)
-    after = dc.read_table(before.save(tmp_path / "t.parquet"))
+    after = dc.facade.read_table(before.save(tmp_path / "t.parquet"))
     for name in PARTS:
         for cells in ("published", "inner"):
             one, two = getattr(before.contributions, cells), getattr(after.contributions, cells)
@@ -84,7 +84,7 @@ def test_files_keep_what_is_said_of_contributions(tmp_path):
         negative="absolute",
         largest=2,
     )
-    after = dc.read_table(before.save(tmp_path / "t.parquet")).contributions
+    after = dc.facade.read_table(before.save(tmp_path / "t.parquet")).contributions
     assert after.is_weighted
     assert after.may_be_negative
     np.testing.assert_array_equal(after.published.absolute, before.contributions.published.absolute)

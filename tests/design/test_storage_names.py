@@ -47,7 +47,7 @@ def codes(design, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_stored_table_keeps_a_variable_of_any_name(name, tmp_path):
     made = table(name)
-    read = dc.read_table(made.save(tmp_path / "t.parquet"))
+    read = dc.facade.read_table(made.save(tmp_path / "t.parquet"))
     assert codes(read.design, name) == codes(made.design, name)
     for part in ("count", "weight", "weight_squared", "key"):
         for side in ("published", "inner"):
@@ -59,7 +59,7 @@ def test_a_stored_table_keeps_a_variable_of_any_name(name, tmp_path):
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
 def test_a_stored_release_keeps_a_variable_of_any_name(name, ending, tmp_path):
     made = release(name)
-    read = dc.read_release(made.save(tmp_path / f"r{ending}"))
+    read = dc.facade.read_release(made.save(tmp_path / f"r{ending}"))
     assert codes(read.design, name) == codes(made.design, name)
     for part in ("z", "status", "precision", "quality"):
         np.testing.assert_array_equal(getattr(made, part), getattr(read, part))

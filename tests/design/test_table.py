@@ -215,7 +215,7 @@ def test_a_frame_of_published_cells_must_be_complete_and_known():
 def test_a_table_survives_the_disk(tmp_path, options):
     table = party_table(weight="w", key="k", **options)
     path = table.save(tmp_path / "table.parquet")
-    again = dc.read_table(path)
+    again = dc.facade.read_table(path)
     assert again.design.n_inner == table.design.n_inner
     for name in ("count", "weight", "key"):
         np.testing.assert_array_equal(
@@ -247,16 +247,16 @@ def test_a_release_survives_the_disk_and_a_confidential_file_is_refused(tmp_path
         table.design, table.z + 1, STATEMENT, y=table.y.astype(float), precision=precision
     )
     path = release.save(tmp_path / "release.parquet")
-    again = dc.read_release(path)
+    again = dc.facade.read_release(path)
     np.testing.assert_array_equal(again.z, release.z)
     np.testing.assert_array_equal(again.precision, precision)
     np.testing.assert_array_equal(again.y, release.y)
     assert again.statement == STATEMENT
     confidential = table.save(tmp_path / "table.parquet")
     with pytest.raises(ConfidentialError, match="confidential"):
-        dc.read_release(confidential)
+        dc.facade.read_release(confidential)
     with pytest.raises(DataError, match="is a release"):
-        dc.read_table(path)
+        dc.facade.read_table(path)
 
 
 def test_broken_files_are_explained(tmp_path):
@@ -356,7 +356,7 @@ def test_hidden_cells_are_null_in_frames_and_survive_the_disk(tmp_path):
     assert frame.column("count").null_count == 1
     assert frame.column("status").to_pylist()[2] == "below threshold"
     assert ":" in repr(release).split("Made for")[0].splitlines()[4]
-    again = dc.read_release(release.save(tmp_path / "r.parquet"))
+    again = dc.facade.read_release(release.save(tmp_path / "r.parquet"))
     np.testing.assert_array_equal(again.status, status)
 
 

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.stats import multinomial
 
-from discreet import KeyConvention
 from discreet.errors import KeysError
 from discreet.randomness import stream
+from discreet.tables import KeyConvention
 from discreet.tables.keys import (
     CONVENTIONS,
     FALSE_ALARM,

@@ -204,7 +204,7 @@ def test_the_command_line_reads_databases(server, libpq, tmp_path):
     options = ["--by", "sex", "--weight", "w", "--out", str(out)]
     done = subprocess.run([*command, *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert dc.read_table(out).z.tolist() == [2, 1, 3]
+    assert dc.facade.read_table(out).z.tolist() == [2, 1, 3]
 
 
 def spark_sources(place):

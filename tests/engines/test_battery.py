@@ -68,7 +68,7 @@ def test_a_million_records_are_the_same_table_elsewhere(place, million, expected
 
 def test_recodes_and_side_tables_are_the_same_elsewhere(place):
     frame, secret = census(3_000), dc.Secret(b"x" * 32)
-    bands = dc.cut([0, 15, 65])
+    bands = dc.records.cut([0, 15, 65])
 
     def table(people):
         keyed = people.recode(age=bands, sex={"": "?"}).with_keys(secret, id="id")

@@ -146,7 +146,9 @@ def test_the_command_line_uses_keys_beside_the_records(libpq, sql, people, secre
         with pytest.raises(SystemExit) as stop:
             main(arguments)
         assert stop.value.code == 0
-    np.testing.assert_array_equal(dc.read_table(out).cell_keys, EXPECTED.tabulate("sex").cell_keys)
+    np.testing.assert_array_equal(
+        dc.facade.read_table(out).cell_keys, EXPECTED.tabulate("sex").cell_keys
+    )
 
 
 def plans(session, since):

@@ -165,10 +165,10 @@ def test_recodes_by_level_take_the_rule_along(lists, tmp_path):
 
 def test_cuts_keep_a_rule_that_names_no_code(lists):
     ages = '[region]\ncodes = ["1", "2"]\nother = "drop"\nmissing = "{}"\n'
-    data = opened(lists(ages.format("refuse"))).recode(region=dc.cut([0, 2]))
+    data = opened(lists(ages.format("refuse"))).recode(region=dc.records.cut([0, 2]))
     assert data.outside["region"] == Outside("drop", "refuse")
     assert data.tabulate("region").z.tolist() == [3, 2, 5]
-    lost = opened(lists(ages.format("1"))).recode(region=dc.cut([0, 2]))
+    lost = opened(lists(ages.format("1"))).recode(region=dc.records.cut([0, 2]))
     assert not lost.outside
 
 

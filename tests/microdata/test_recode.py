@@ -38,35 +38,35 @@ def people(values, kind=None, name="v"):
     ],
 )
 def test_labels_of_cuts(points, labels):
-    assert dc.cut(points).labels == labels
+    assert dc.records.cut(points).labels == labels
 
 
 @pytest.mark.parametrize("points", [[], [3, 2], [1, 1]])
 def test_cut_points_must_increase(points):
     with pytest.raises(ParameterError, match="increase"):
-        dc.cut(points, labels=["a"] * len(points))
+        dc.records.cut(points, labels=["a"] * len(points))
 
 
 @pytest.mark.parametrize("labels", [["a"], ["a", "a"], ["a", "b", "c"]])
 def test_a_label_for_each_class(labels):
     with pytest.raises(ParameterError, match="labels"):
-        dc.cut([0, 1], labels=labels)
+        dc.records.cut([0, 1], labels=labels)
 
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint8(), pa.int64(), pa.float64(), pa.string()])
 def test_cut_on_numbers_of_any_type(kind):
     ages = pa.array([0, 14, 15, 64, 65, 99, None]).cast(kind)
-    data = people(ages, kind).recode(v=dc.cut([0, 15, 65]))
+    data = people(ages, kind).recode(v=dc.records.cut([0, 15, 65]))
     assert column(data, "v") == ["0-14", "0-14", "15-64", "15-64", "65+", "65+", MISSING]
 
 
 def test_nan_is_missing_not_the_last_class():
-    data = people([1.0, float("nan")]).recode(v=dc.cut([0, 15]))
+    data = people([1.0, float("nan")]).recode(v=dc.records.cut([0, 15]))
     assert column(data, "v") == ["0-14", MISSING]
 
 
 def test_classes_are_a_code_list_even_when_empty():
-    table = people([70, 3]).recode(v=dc.cut([0, 15, 65])).tabulate("v")
+    table = people([70, 3]).recode(v=dc.records.cut([0, 15, 65])).tabulate("v")
     assert dict(zip(table.to_pandas()["v"], table.z, strict=True)) == {
         "0-14": 1,
         "15-64": 0,
@@ -77,14 +77,14 @@ def test_classes_are_a_code_list_even_when_empty():
 
 def test_below_the_first_point_is_an_error_that_names_it():
     with pytest.raises(CodeError, match="'<0'"):
-        people([-1, 3]).recode(v=dc.cut([0, 15])).tabulate("v")
+        people([-1, 3]).recode(v=dc.records.cut([0, 15])).tabulate("v")
 
 
 def test_text_that_is_no_number_cannot_be_cut():
     with pytest.raises(DataError, match="could not be read"):
-        people(["a"]).recode(v=dc.cut([0])).tabulate("v")
+        people(["a"]).recode(v=dc.records.cut([0])).tabulate("v")
     with pytest.raises(ParameterError, match="only numbers"):
-        people([date(2020, 1, 1)]).recode(v=dc.cut([0]))
+        people([date(2020, 1, 1)]).recode(v=dc.records.cut([0]))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_a_mapping_keeps_the_hierarchy_only_if_it_fits():
 
 def test_recodes_add_up_and_leave_the_original_alone():
     data = people([3, 70, 20])
-    twice = data.recode(v=dc.cut([0, 15, 65])).recode(v={"0-14": "young", "15-64": "adult"})
+    twice = data.recode(v=dc.records.cut([0, 15, 65])).recode(v={"0-14": "young", "15-64": "adult"})
     assert column(twice, "v") == ["young", "65+", "adult"]
     assert column(data, "v") == ["3", "70", "20"]
 

@@ -71,7 +71,10 @@ def test_many_changes_are_counted_within_a_tenth(people, before):
 
 def test_recodes_roles_and_keys_are_no_change(people, before):
     data = dc.open(people, id="id", weight="w")
-    assert sketch_of(data.recode(age=dc.cut([0, 50])).with_keys(dc.Secret.generate())) == before
+    assert (
+        sketch_of(data.recode(age=dc.records.cut([0, 50])).with_keys(dc.Secret.generate()))
+        == before
+    )
     assert sketch_of(dc.open(people, id="id")) == before
 
 

@@ -13,10 +13,10 @@ REGISTERED = {
     "drop-add": dc.DropAdd(share=0.1, cap=3),
     "laplace": dc.Laplace(3.0),
     "pram": dc.Pram(),
-    "quality": dc.Quality(NOISE),
+    "quality": dc.protect.Quality(NOISE),
     "safe": dc.Safe(proposals=2e3),
     "small-count-rounding": dc.SmallCountRounding(3, proposals=2e3),
-    "suppress": dc.Suppress(dc.Threshold(3)),
+    "suppress": dc.Suppress(dc.rules.Threshold(3)),
 }
 """One for each name in the registry; a new method needs a line here, or tests fail."""
 
@@ -26,15 +26,15 @@ VARIANTS = {
     "cell-key adjusted": dc.CellKey(PTABLE, margins="adjusted"),
     "invariant pram": dc.Pram(invariant=True),
     "realised pram": dc.Pram(invariant=True, realised=True),
-    "quality of safe": dc.Quality(dc.Safe(proposals=2e3)),
+    "quality of safe": dc.protect.Quality(dc.Safe(proposals=2e3)),
     "forced rounding": dc.SmallCountRounding(3, force_inner=True, proposals=2e3),
     "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
     "open gaussian": dc.DiscreteGaussian(2.0, nonnegative=False),
-    "suppressed by elimination": dc.Suppress(dc.Threshold(3), secondary="gauss"),
-    "suppressed zeros": dc.Suppress(dc.Threshold(2, zeros=True)),
-    "suppressed at least cost": dc.Suppress(dc.Threshold(2), secondary="optimal"),
-    "suppressed as decimals": dc.Suppress(decimals=dc.Decimals()),
-    "suppressed differences": dc.Suppress([dc.DirectDisclosure(0), dc.KDisclosure(1)]),
+    "suppressed by elimination": dc.Suppress(dc.rules.Threshold(3), secondary="gauss"),
+    "suppressed zeros": dc.Suppress(dc.rules.Threshold(2, zeros=True)),
+    "suppressed at least cost": dc.Suppress(dc.rules.Threshold(2), secondary="optimal"),
+    "suppressed as decimals": dc.Suppress(decimals=dc.suppress.Decimals()),
+    "suppressed differences": dc.Suppress([dc.rules.DirectDisclosure(0), dc.rules.KDisclosure(1)]),
 }
 ALL = {**REGISTERED, **VARIANTS}
 TABLE_WISE = {name: method for name, method in ALL.items() if method.source == "table"}

@@ -420,7 +420,7 @@ def test_the_statement_is_public_and_complete(tmp_path):
     assert statement.says("nested-crossings")
     assert statement.says("editions")
     assert "small random amount" in statement.plain
-    again = dc.read_release(release.save(tmp_path / "release.parquet"))
+    again = dc.facade.read_release(release.save(tmp_path / "release.parquet"))
     assert again.statement == statement
 
 

@@ -345,7 +345,7 @@ def test_long_work_reports_its_progress(monkeypatch):
 
 def test_the_statement_survives_storage(tmp_path):
     release = declared().protect(dc.DiscreteLaplace(2.0, cap=60, known=["1"]))
-    again = dc.read_release(release.save(tmp_path / "release.parquet"))
+    again = dc.facade.read_release(release.save(tmp_path / "release.parquet"))
     assert again.statement == release.statement
     assert again.statement.privacy.unit.startswith("record replaced by another")
 

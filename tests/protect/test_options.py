@@ -25,8 +25,8 @@ MAKERS = {
     "seconds": dc.Safe,
     "share": dc.DropAdd,
     "split": lambda split: dc.DiscreteLaplace(1.0, split=split),
-    "edges": lambda edges: dc.Quality(dc.CellKey(NOISE), edges=edges),
-    "keep": lambda keep: dc.Quality(dc.CellKey(NOISE), keep=keep),
+    "edges": lambda edges: dc.protect.Quality(dc.CellKey(NOISE), edges=edges),
+    "keep": lambda keep: dc.protect.Quality(dc.CellKey(NOISE), keep=keep),
     "centre": lambda centre: linear_table(5, 2.0, 2, centre=centre),
     "asymmetry": lambda asymmetry: linear_table(5, 2.0, 2, asymmetry=asymmetry),
 }

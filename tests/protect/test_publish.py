@@ -72,15 +72,18 @@ def test_a_table_with_weights_is_refused_until_its_unit_is_said(name):
 
 
 def test_a_second_suppression_is_refused_for_what_the_two_give_away(ledger):
-    first = table().protect(dc.Suppress(dc.Threshold(3)), ledger=ledger)
-    for method in (dc.Suppress(dc.Threshold(1)), dc.Suppress(dc.Threshold(1), decimals="rmse")):
+    first = table().protect(dc.Suppress(dc.rules.Threshold(3)), ledger=ledger)
+    for method in (
+        dc.Suppress(dc.rules.Threshold(1)),
+        dc.Suppress(dc.rules.Threshold(1), decimals="rmse"),
+    ):
         with pytest.raises(
             LedgerError, match=r"computed from the other.*dc\.consistent"
         ) as refused:
             table().protect(method, ledger=ledger)
         assert "noise" not in str(refused.value)
         assert "tabulate" not in str(refused.value)
-    agreeing = dc.consistent(dc.Suppress(dc.Threshold(3)), table(), first)
+    agreeing = dc.suppress.consistent(dc.Suppress(dc.rules.Threshold(3)), table(), first)
     assert table().protect(agreeing, ledger=ledger, again=True).hidden.sum() >= first.hidden.sum()
 
 

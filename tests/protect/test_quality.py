@@ -42,7 +42,7 @@ def own_classes(table, release, edges=(1, 4)):
 )
 @pytest.mark.parametrize(("edges", "keep"), [((1, 4), 0.5), ((2,), 0.3)])
 def test_a_class_is_kept_with_its_probability_and_otherwise_any(method, edges, keep):
-    table, quality = census(), dc.Quality(method, edges, keep)
+    table, quality = census(), dc.protect.Quality(method, edges, keep)
     own, shown = own_classes(table, table.protect(quality), edges)
     for true in np.unique(own):
         seen = shown[own == true]
@@ -52,7 +52,7 @@ def test_a_class_is_kept_with_its_probability_and_otherwise_any(method, edges, k
 
 
 def test_shares_of_the_classes_are_estimated_without_bias():
-    table, quality = census(shape=(8, 6, 5)), dc.Quality(NOISE)
+    table, quality = census(shape=(8, 6, 5)), dc.protect.Quality(NOISE)
     off = []
     for seed in range(60):
         trial = table.simulate(quality, seed=seed)
@@ -64,7 +64,7 @@ def test_shares_of_the_classes_are_estimated_without_bias():
 
 def test_what_a_class_tells_is_bounded_as_stated():
     """Whoever knows the rest of a cell learns at most the odds, and no deviation for certain."""
-    table, quality = census(shape=(40, 20, 10)), dc.Quality(NOISE)
+    table, quality = census(shape=(40, 20, 10)), dc.protect.Quality(NOISE)
     release = table.protect(quality)
     own, shown = own_classes(table, release)
     rate = np.array([[(shown[own == t] == k).mean() for k in range(3)] for t in np.unique(own)])
@@ -78,9 +78,9 @@ def test_what_a_class_tells_is_bounded_as_stated():
 
 def test_values_and_claims_are_those_of_the_method():
     table = census()
-    plain, release = table.protect(NOISE), table.protect(dc.Quality(NOISE))
+    plain, release = table.protect(NOISE), table.protect(dc.protect.Quality(NOISE))
     np.testing.assert_array_equal(plain.z, release.z)
-    assert dc.Quality(NOISE).claims == NOISE.claims
+    assert dc.protect.Quality(NOISE).claims == NOISE.claims
     names = [step.name for step in release.statement.steps]
     assert names == ["data", "protect:cell-key", "protect:quality"]
     assert set(plain.statement.sentences) < set(release.statement.sentences)
@@ -89,12 +89,12 @@ def test_values_and_claims_are_those_of_the_method():
 
 @pytest.mark.parametrize("method", [NOISE, dc.DropAdd(), dc.Safe(proposals=2e4)])
 def test_the_battery_finds_nothing_to_complain_of(method):
-    check_method(dc.Quality(method), census(shape=(6, 5, 4)), draws=20_000)
+    check_method(dc.protect.Quality(method), census(shape=(6, 5, 4)), draws=20_000)
 
 
 def test_the_quality_depends_on_the_deviation_and_not_on_the_count():
     table = census(shape=(100, 80, 10))
-    release = table.protect(dc.Quality(NOISE))
+    release = table.protect(dc.protect.Quality(NOISE))
     chosen = (release.quality != NO_QUALITY) & (release.z - table.z == 2)
     sizes, small = release.quality[chosen], table.z[chosen] == 1
     groups = sizes[small], sizes[~small]
@@ -104,11 +104,11 @@ def test_the_quality_depends_on_the_deviation_and_not_on_the_count():
 
 def test_zeros_and_hidden_cells_have_no_quality():
     table = census()
-    release = table.protect(dc.Quality(dc.CellKey(NOISE.matrix, threshold=10)))
+    release = table.protect(dc.protect.Quality(dc.CellKey(NOISE.matrix, threshold=10)))
     hidden = release.status == CellStatus.below_threshold
     assert hidden.any()
     assert (release.quality[hidden] == NO_QUALITY).all()
-    release = table.protect(dc.Quality(NOISE))
+    release = table.protect(dc.protect.Quality(NOISE))
     np.testing.assert_array_equal(release.quality == NO_QUALITY, release.z == 0)
 
 
@@ -116,7 +116,7 @@ def test_the_same_cell_has_one_quality():
     design = dc.Design.product({"a": 60, "b": 1}, "a*b")
     rng = np.random.default_rng(1)
     table = dc.Table.from_inner(design, rng.poisson(9, 60)).rekeyed(rng).with_secret(SECRET)
-    release = table.protect(dc.Quality(NOISE))
+    release = table.protect(dc.protect.Quality(NOISE))
     first = design.duplicates()
     assert len(np.unique(first)) == 61
     np.testing.assert_array_equal(release.quality, release.quality[first])
@@ -130,7 +130,7 @@ def test_a_cell_has_the_same_quality_in_another_table():
     for margins in ("a*b + a*c", "a*b + b*c"):
         table = dc.Table.from_counts(frame, count="count", margins=margins, key="cell_key")
         table = table.with_secret(SECRET)
-        release = table.protect(dc.Quality(NOISE)).to_pandas()
+        release = table.protect(dc.protect.Quality(NOISE)).to_pandas()
         found.append(release[(release.a != "Total") & (release.b != "Total")])
     same = [f[f.c == "Total"].set_index(["a", "b"]).quality for f in found]
     one, other = same[0].align(same[1], join="inner")
@@ -144,26 +144,26 @@ def test_support_read_from_the_records_makes_no_difference():
     sparse = dc.Table.from_counts(
         frame, count="count", margins="a*b*c", key="cell_key", support="occurring"
     ).with_secret(SECRET)
-    expected = full.protect(dc.Quality(NOISE)).to_arrow()
-    assert sparse.protect(dc.Quality(NOISE)).to_arrow().to_pylist() == expected.to_pylist()
+    expected = full.protect(dc.protect.Quality(NOISE)).to_arrow()
+    assert sparse.protect(dc.protect.Quality(NOISE)).to_arrow().to_pylist() == expected.to_pylist()
 
 
 def test_quality_travels_with_the_release(tmp_path):
-    release = census(shape=(8, 6, 5)).protect(dc.Quality(NOISE))
+    release = census(shape=(8, 6, 5)).protect(dc.protect.Quality(NOISE))
     column = release.to_arrow().column("quality")
     assert column.null_count == (release.z == 0).sum() > 0
     lines = list(csv.DictReader(io.StringIO(write_csv(release, tmp_path / "r.csv").read_text())))
     assert [line["quality"] for line in lines] == [
         "" if q == NO_QUALITY else str(q) for q in release.quality
     ]
-    again = dc.read_release(release.save(tmp_path / "release.parquet"))
+    again = dc.facade.read_release(release.save(tmp_path / "release.parquet"))
     np.testing.assert_array_equal(again.quality, release.quality)
     assert again.quality.dtype == np.int64
 
 
 def test_quality_is_about_the_values_it_came_with():
     table = census(shape=(8, 6, 5))
-    plain, release = table.protect(NOISE), table.protect(dc.Quality(NOISE))
+    plain, release = table.protect(NOISE), table.protect(dc.protect.Quality(NOISE))
     assert "Quality is a class of a cell's deviation" in release.statement.text
     fitted = release.fit(dc.NonNegative())
     assert fitted.quality is None
@@ -173,7 +173,7 @@ def test_quality_is_about_the_values_it_came_with():
 
 def test_adjusted_values_have_no_quality_of_the_ones_before():
     table = census(shape=(8, 6, 5))
-    adjusted = table.protect(dc.Adjust(dc.Quality(NOISE), proposals=1e4))
+    adjusted = table.protect(dc.Adjust(dc.protect.Quality(NOISE), proposals=1e4))
     assert adjusted.quality is None
 
 
@@ -186,13 +186,13 @@ def test_deviations_with_gaps_are_blurred_too():
 
 def test_what_cannot_have_a_quality_is_refused():
     with pytest.raises(ParameterError, match="differentially private"):
-        dc.Quality(dc.Laplace(epsilon=1.0))
+        dc.protect.Quality(dc.Laplace(epsilon=1.0))
     with pytest.raises(ParameterError, match="wraps"):
-        dc.Quality("safe")
+        dc.protect.Quality("safe")
     with pytest.raises(ParameterError, match="whole counts"):
-        dc.Quality(dc.CellKey(NOISE.matrix, grid=30))
+        dc.protect.Quality(dc.CellKey(NOISE.matrix, grid=30))
     with pytest.raises(KeysError, match="drawn from a secret"):
-        keyed_party().protect(dc.Quality(NOISE))
+        keyed_party().protect(dc.protect.Quality(NOISE))
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_what_cannot_have_a_quality_is_refused():
 )
 def test_only_coarse_classes_are_offered(options, words):
     with pytest.raises(ParameterError, match=words):
-        dc.Quality(NOISE, **options)
+        dc.protect.Quality(NOISE, **options)
 
 
 def test_arrays_of_the_method_follow_the_cells_into_canonical_order():
@@ -217,7 +217,7 @@ def test_arrays_of_the_method_follow_the_cells_into_canonical_order():
     given = np.full(table.design.n_inner, -1)
     given[table.design.inner_position({"a": "1", "b": "10", "c": "1"})] = 6
     method = dc.SmallCountRounding(3, pre_rounded=given, force_inner=True)
-    for each in (method, dc.Quality(method)):
+    for each in (method, dc.protect.Quality(method)):
         release = table.protect(each)
         assert release.z[release.design.position({"a": "1", "b": "10", "c": "1"})] == 6
 

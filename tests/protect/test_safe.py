@@ -301,7 +301,7 @@ def test_the_statement_says_what_was_asked_for_and_nothing_that_was_measured():
 def test_the_steps_of_a_release_survive_a_file(tmp_path):
     method = dc.Safe(bounds={1: 9, 2: 9}, controlled=[("region",), ("age", "sex")], **QUICK)
     release = census().protect(method)
-    again = dc.read_release(release.save(tmp_path / "release.parquet"))
+    again = dc.facade.read_release(release.save(tmp_path / "release.parquet"))
     assert again.statement == release.statement
     step = release.statement.steps[-1].parameters
     assert registry.build("method", "safe", step).bounds == method.bounds

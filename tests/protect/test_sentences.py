@@ -80,7 +80,7 @@ def test_adjusted_counts_claim_no_mean_and_say_what_adjustment_keeps():
 
 def test_a_quality_takes_nothing_back_and_a_further_table_keeps_what_holds():
     table = keyed_party("party*age*sex").with_secret(SECRET)
-    graded = table.protect(dc.Quality(NOISE)).statement
+    graded = table.protect(dc.protect.Quality(NOISE)).statement
     assert {s.kind for s in NOISE.statement().sentences} <= {s.kind for s in graded.sentences}
     release = table.protect(dc.Safe(proposals=1e3))
     further = release.tabulate("party + sex")

@@ -68,7 +68,7 @@ def test_an_experiment_touches_no_ledger(tmp_path):
 def test_a_search_by_the_clock_is_for_experiments_only():
     for method in (dc.Safe(seconds=0.05), dc.Adjust(NOISE, seconds=0.05)):
         assert TABLE.simulate(method, seed=1).z.shape == TABLE.z.shape
-        for wrapped in (method, dc.Quality(method)):
+        for wrapped in (method, dc.protect.Quality(method)):
             with pytest.raises(ParameterError, match="seconds= works in `table.simulate` only"):
                 TABLE.with_secret(SECRET).protect(wrapped)
 

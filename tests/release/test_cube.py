@@ -16,7 +16,7 @@ AGE = dc.Hierarchy("all", {"young": "all", "old": "all", "a": "young", "b": "you
 
 
 def release_of(margins, y=None, status=None):
-    axes = [dc.Axis.from_hierarchies("age", [AGE]), dc.Axis.flat("sex", ["f", "m"])]
+    axes = [dc.design.Axis.from_hierarchies("age", [AGE]), dc.design.Axis.flat("sex", ["f", "m"])]
     design = dc.Design.product(axes, margins=margins)
     y = np.arange(1, 7) if y is None else np.asarray(y)
     return Release(design, design.aggregate(y), Statement(()), y=y, status=status)

@@ -24,9 +24,9 @@ TREE = dc.Hierarchy.from_columns(
 
 def design():
     axes = [
-        dc.Axis.from_hierarchies("place", [TREE]),
-        dc.Axis.flat("status", ["a", "=b", "-1", "47"]),
-        dc.Axis.flat("count", ["x", 'ä, \n"y"']),
+        dc.design.Axis.from_hierarchies("place", [TREE]),
+        dc.design.Axis.flat("status", ["a", "=b", "-1", "47"]),
+        dc.design.Axis.flat("count", ["x", 'ä, \n"y"']),
     ]
     return dc.Design.product(axes, "place*status*count")
 
@@ -69,7 +69,7 @@ def any_release(request):
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".CSV"])
 def test_a_release_comes_back_as_it_was_written(any_release, tmp_path, ending):
     path = any_release.save(tmp_path / f"release{ending}")
-    same(any_release, dc.read_release(path))
+    same(any_release, dc.facade.read_release(path))
     same(any_release, dc.read(path))
 
 
@@ -94,18 +94,18 @@ def test_inner_cells_come_back(tmp_path, ending, kind):
     y = np.random.default_rng(3).normal(0, 40, d.n_inner).round(0 if kind is np.int64 else 15)
     y[:3] = 0
     made = release(d.aggregate(y.astype(kind)), y=y.astype(kind))
-    same(made, dc.read_release(made.save(tmp_path / f"r{ending}")))
+    same(made, dc.facade.read_release(made.save(tmp_path / f"r{ending}")))
 
 
 def test_inner_cells_on_structural_zeros_come_back_in_any_order(tmp_path):
-    axes = [dc.Axis.flat("a", "xyz"), dc.Axis.flat("count", "uv")]
+    axes = [dc.design.Axis.flat("a", "xyz"), dc.design.Axis.flat("count", "uv")]
     d = dc.Design.sparse(axes, "a*count", [np.array([0, 1, 2]), np.array([1, 0, 1])])
     made = release(d.aggregate(np.array([5, 7, 9])), d, y=np.array([5, 7, 9]))
     path = made.save(tmp_path / "r.csv")
     inner = tmp_path / "r.inner.csv"
     head, *rows = inner.read_text().splitlines()
     inner.write_text("\n".join([head, *rows[::-1]]))
-    same(made, dc.read_release(path))
+    same(made, dc.facade.read_release(path))
 
 
 @pytest.mark.parametrize("damage", ["missing", "twice", "code", "renamed", "text"])
@@ -127,29 +127,29 @@ def test_damaged_inner_cells_are_refused(tmp_path, damage):
     else:
         inner.write_text(changed[damage])
     with pytest.raises(DataError, match="inner cells"):
-        dc.read_release(path)
+        dc.facade.read_release(path)
 
 
 def test_decimals_in_place_of_suppressed_cells_come_back(tmp_path):
     d = dc.Design.product({"row": 3, "col": 3}, "row*col")
     table = dc.Table.from_inner(d, np.array([3, 11, 32, 30, 1, 9, 13, 8, 2]))
     made = table.with_secret(dc.Secret.demo()).protect("suppress", max=3, decimals="rmse")
-    found = dc.read_release(made.save(tmp_path / "r.csv"))
+    found = dc.facade.read_release(made.save(tmp_path / "r.csv"))
     same(made, found)
     same(made.tabulate("row"), found.tabulate("row"))
 
 
 def test_structural_zeros_come_back(tmp_path):
-    axes = [dc.Axis.flat("a", "xyz"), dc.Axis.flat("b", "uv")]
+    axes = [dc.design.Axis.flat("a", "xyz"), dc.design.Axis.flat("b", "uv")]
     d = dc.Design.sparse(axes, "a*b", [np.array([0, 1, 2]), np.array([1, 0, 1])])
-    found = dc.read_release(release(np.arange(d.n_published), d).save(tmp_path / "r.csv"))
+    found = dc.facade.read_release(release(np.arange(d.n_published), d).save(tmp_path / "r.csv"))
     np.testing.assert_array_equal(found.design.inner_flat, d.inner_flat)
     np.testing.assert_array_equal(found.z, np.arange(d.n_published))
 
 
 def test_a_table_of_one_total_comes_back(tmp_path):
-    d = dc.Design.product([dc.Axis.flat("a", "xy")], [()])
-    found = dc.read_release(release(np.array([7]), d).save(tmp_path / "r.csv"))
+    d = dc.Design.product([dc.design.Axis.flat("a", "xy")], [()])
+    found = dc.facade.read_release(release(np.array([7]), d).save(tmp_path / "r.csv"))
     assert found.z.tolist() == [7]
 
 
@@ -157,7 +157,7 @@ def test_a_private_release_in_csv_can_be_fitted_and_assessed(tmp_path):
     frame = {"region": ["a", "a", "b", "b"], "sex": ["m", "f"] * 2, "count": [40, 30, 20, 10]}
     table = dc.Table.from_counts(frame, "count", "region*sex", declared=True)
     made = table.protect("discrete-laplace", epsilon=1.0, known="1")
-    read = dc.read_release(made.save(tmp_path / "release.csv"))
+    read = dc.facade.read_release(made.save(tmp_path / "release.csv"))
     same(made, read)
     np.testing.assert_array_equal(made.fit().z, read.fit().z)
     assert dc.assess(table, read).frame.equals(dc.assess(table, made).frame)
@@ -180,7 +180,7 @@ def test_a_csv_file_without_its_own_statement_is_refused(tmp_path, damage):
     if damage == "text":
         statement.write_text("Noise was added.")
     with pytest.raises(DataError, match=r"statement|newer version"):
-        dc.read_release(path)
+        dc.facade.read_release(path)
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.xlsx", "t"])

@@ -195,7 +195,7 @@ MATRICES = [
 @pytest.mark.parametrize("matrix", MATRICES, ids=lambda m: f"{m.name} {dict(m.parameters)}")
 def test_the_matrix_is_made_again_from_a_stored_statement(matrix, tmp_path):
     release = sample_table().with_secret(dc.Secret.demo()).protect(dc.CellKey(matrix))
-    read = dc.read_release(release.save(tmp_path / "release.parquet"))
+    read = dc.facade.read_release(release.save(tmp_path / "release.parquet"))
     found = dc.inference.matrix_of(read)
     np.testing.assert_allclose(found.law, matrix.law, atol=1e-12)
     np.testing.assert_array_equal(found.starts, matrix.starts)
@@ -239,7 +239,7 @@ def test_what_the_statement_does_not_tell_is_said():
 
 
 def test_a_quality_beside_the_values_changes_nothing():
-    trial = sample_table().simulate(dc.Quality(dc.DropAdd()), seed=1)
+    trial = sample_table().simulate(dc.protect.Quality(dc.DropAdd()), seed=1)
     assert dc.inference.matrix_of(trial) == drop_add()
 
 

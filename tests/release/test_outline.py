@@ -2,7 +2,8 @@
 
 import pytest
 
-from discreet import Axis, Hierarchy
+from discreet import Hierarchy
+from discreet.design import Axis
 from discreet.release.cube import outline
 from tests.serve.records import REGION
 

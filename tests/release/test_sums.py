@@ -15,7 +15,7 @@ def table(y=INNER, margins="row*col"):
 
 
 def with_decimals(truth):
-    decimals = dc.Suppress(dc.Threshold(3), decimals="rmse")
+    decimals = dc.Suppress(dc.rules.Threshold(3), decimals="rmse")
     return truth.with_secret(dc.Secret.demo()).protect(decimals)
 
 
@@ -96,7 +96,7 @@ def test_further_tables_of_sums_keep_their_fractions():
     truth = dc.Table.from_contributions(
         firms, "activity*region", value="turnover", contributor="firm"
     )
-    method = dc.Suppress(dc.PPercent(10), decimals="rmse")
+    method = dc.Suppress(dc.rules.PPercent(10), decimals="rmse")
     further = truth.with_secret(dc.Secret.demo()).protect(method).tabulate("activity")
     assert not further.replaced.any()
     found = {further.design.cell(k).get("activity"): z for k, z in enumerate(further.z)}
@@ -111,20 +111,20 @@ def test_a_release_with_changed_values_gives_no_true_sum(name):
 
 
 def test_a_fitted_release_gives_no_true_sum():
-    fitted = table().protect(dc.Suppress(dc.Threshold(3))).fit("non-negative")
+    fitted = table().protect(dc.Suppress(dc.rules.Threshold(3))).fit("non-negative")
     with pytest.raises(DesignError, match="changed"):
         fitted.exact_sum({"row": 1, "col": 1})
 
 
 @pytest.mark.parametrize("given", ["row", 5, None, [5], ["row"]])
 def test_sums_are_given_by_codes(given):
-    release = table().protect(dc.Suppress(dc.Threshold(3)))
+    release = table().protect(dc.Suppress(dc.rules.Threshold(3)))
     with pytest.raises(ParameterError, match="codes of its cells"):
         release.exact_sum(given)
 
 
 def test_a_statement_of_decimals_does_not_call_them_exact():
-    crosses = table().protect(dc.Suppress(dc.Threshold(3))).statement
+    crosses = table().protect(dc.Suppress(dc.rules.Threshold(3))).statement
     decimals = with_decimals(table()).statement
     assert "All figures that are shown are exact." in crosses.plain
     assert "All figures that are shown are exact." not in decimals.plain

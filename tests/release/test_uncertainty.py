@@ -204,8 +204,8 @@ def test_methods_without_a_public_variance_have_none_and_levels_are_probabilitie
 
 def test_errors_survive_a_file(tmp_path):
     release = cube().protect(dc.Laplace(1.0)).fit(dc.LeastSquares())
-    again = dc.read_release(release.save(tmp_path / "release.parquet"))
+    again = dc.facade.read_release(release.save(tmp_path / "release.parquet"))
     np.testing.assert_array_equal(again.standard_errors(), release.standard_errors())
     direct = cube().protect(dc.DiscreteGaussian(1.0))
-    again = dc.read_release(direct.save(tmp_path / "direct.parquet"))
+    again = dc.facade.read_release(direct.save(tmp_path / "direct.parquet"))
     np.testing.assert_array_equal(again.intervals(), direct.intervals())

@@ -12,7 +12,7 @@ from tests.release.test_zeros import noisy_release, under_a_zero
 @pytest.mark.parametrize("zeros", ["all", "margins"])
 def test_the_statement_says_that_values_are_whole(zeros):
     release = noisy_release()
-    whole = release.fit(dc.WholeNumber(seed=1, max_nonzero=12), zeros=zeros)
+    whole = release.fit(dc.solve.WholeNumber(seed=1, max_nonzero=12), zeros=zeros)
     assert whole.z.dtype == whole.y.dtype == np.int64
     assert np.count_nonzero(whole.y) <= 12
     assert whole.statement.says("whole-numbers")
@@ -25,7 +25,7 @@ def test_the_statement_says_that_values_are_whole(zeros):
 
 def test_the_loss_is_not_larger_than_that_of_the_rounded_release_with_the_same_seed():
     release = noisy_release(formula="a*b*c")
-    whole = release.fit(dc.WholeNumber(seed=5))
+    whole = release.fit(dc.solve.WholeNumber(seed=5))
     rounded = release.fit("non-negative").round(seed=5)
     loss = [((r.z - release.z) ** 2).sum() for r in (whole, rounded)]
     assert loss[0] <= loss[1] == whole.fit_result.notes["rounded"]

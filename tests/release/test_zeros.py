@@ -149,7 +149,7 @@ def test_what_cannot_be_combined_is_refused():
     with pytest.raises(ParameterError, match="zeros must be 'all' or 'margins'"):
         release.fit(zeros="inner")
     start = dc.LogLinear(start=np.ones(release.design.n_inner))
-    for fitter in (start, dc.Chain([dc.NonNegative(), start])):
+    for fitter in (start, dc.solve.Chain([dc.NonNegative(), start])):
         with pytest.raises(ParameterError, match="start= has a value for each inner cell"):
             release.fit(fitter, zeros="margins")
 

@@ -5,7 +5,8 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 import discreet as dc
-from discreet import Axis, Hierarchy
+from discreet import Hierarchy
+from discreet.design import Axis
 
 TREE = {"all": {"n": ["n1", "n2"], "s": ["s1", "s2", "s3"], "w": ["w1"]}}
 EAST_WEST = {"any": {"east": ["n1", "s1", "s2"], "west": ["n2", "s3", "w1"]}}

@@ -36,14 +36,14 @@ COUNTS = np.array([3, 6, 2, 1, 4, 7, 5, 8, 27])
     ids=["Table 5", "Table 6", "Table 7"],
 )
 def test_log_linear_estimates_of_langsrud_to_three_decimals(design, z, options, expected):
-    chain = dc.Chain([dc.NonNegative(**options), "log-linear"])
+    chain = dc.solve.Chain([dc.NonNegative(**options), "log-linear"])
     np.testing.assert_allclose(chain(design, np.array(z)).require().y, expected, atol=1.1e-3)
 
 
 def test_a_chain_keeps_the_sums_of_its_first_fit():
     z = np.array([11, 13, 45, 11, 18, 38, 61.0])
     first = dc.NonNegative()(MARGINS, z)
-    np.testing.assert_allclose(dc.Chain()(MARGINS, z).z, first.z, atol=1e-5)
+    np.testing.assert_allclose(dc.solve.Chain()(MARGINS, z).z, first.z, atol=1e-5)
 
 
 def test_cells_left_out_of_the_first_fit_stay_out():
@@ -52,7 +52,7 @@ def test_cells_left_out_of_the_first_fit_stay_out():
     weights = np.ones(len(z))
     hidden = [design.position({"a": i, "b": j}) for i in (1, 2) for j in (1, 3)]
     z[hidden], weights[hidden] = np.nan, 0
-    fit = dc.Chain()(design, z, weights=weights).require()
+    fit = dc.solve.Chain()(design, z, weights=weights).require()
     known = np.flatnonzero(weights)
     np.testing.assert_allclose(fit.z[known], z[known], atol=2e-3)
     a, b, c, d = fit.z[hidden]
@@ -60,7 +60,7 @@ def test_cells_left_out_of_the_first_fit_stay_out():
 
 
 def test_a_link_that_fails_stops_the_chain_and_says_so():
-    chain = dc.Chain([dc.NonNegative(max_steps=1), "log-linear"])
+    chain = dc.solve.Chain([dc.NonNegative(max_steps=1), "log-linear"])
     fit = chain(MARGINS, np.array([11, 13, 45, 11, 18, 38, 61.0]))
     assert fit.status is Status.max_steps
     assert len(fit.notes["links"]) == 1
@@ -68,13 +68,13 @@ def test_a_link_that_fails_stops_the_chain_and_says_so():
 
 def test_a_chain_needs_fitters():
     with pytest.raises(ParameterError, match="list of fitters"):
-        dc.Chain([])
+        dc.solve.Chain([])
     with pytest.raises(ParameterError, match="list of fitters, got 3"):
-        dc.Chain(3)
+        dc.solve.Chain(3)
     with pytest.raises(ParameterError, match="or their names, got 3"):
-        dc.Chain([3])
+        dc.solve.Chain([3])
     with pytest.raises(UnknownNameError, match="non-negative"):
-        dc.Chain(["non-negativ"])
+        dc.solve.Chain(["non-negativ"])
 
 
 @pytest.mark.parametrize(
@@ -90,10 +90,10 @@ def test_the_automatic_choice_follows_the_published_cells(margins, noise, fitter
     design = dc.Design.product({"a": 3, "b": 3}, margins)
     noisy = np.random.default_rng(2).normal(0, noise, design.n_published)
     z = design.aggregate(COUNTS) + noisy
-    fit = dc.Auto()(design, z).require()
+    fit = dc.solve.Auto()(design, z).require()
     assert fit.notes["fitter"] == fitter
     assert "publish" in fit.notes["why"]
-    chosen = dc.Auto(tolerance=1e-4).choose(design, z)
+    chosen = dc.solve.Auto(tolerance=1e-4).choose(design, z)
     assert (chosen.fitter.name, chosen.why) == (fitter, fit.notes["why"])
     np.testing.assert_allclose(chosen.fitter(design, z).y, fit.y, atol=0.05)
     assert (fit.y >= 0).all()
@@ -113,7 +113,7 @@ def test_whether_cells_add_up_is_seen_wherever_one_of_them_is_off(crossing, wron
     truth = design.aggregate(np.random.default_rng(4).poisson(3.0, design.n_inner)).astype(float)
     for k in range(design.n_published):
         z = truth + wrong * (np.arange(design.n_published) == k)
-        chosen = dc.Auto().choose(design, z).fitter.name
+        chosen = dc.solve.Auto().choose(design, z).fitter.name
         nearest = dc.LeastSquares(tolerance=1e-9)(design, z).z
         assert (np.abs(nearest - z).max() < 1e-6) == (chosen == "log-linear") == (wrong == 0)
 
@@ -121,17 +121,17 @@ def test_whether_cells_add_up_is_seen_wherever_one_of_them_is_off(crossing, wron
 def test_the_choice_for_a_table_too_large_to_store_takes_no_table():
     design = dc.Design.product({"a": 700, "b": 800, "c": 900}, "a + b + c")
     z = np.concatenate([np.full(n, 504e6 / n) for n in np.diff(design.offsets)])
-    assert dc.Auto().choose(design, z).fitter.name == "log-linear"
-    assert dc.Auto().choose(design, z + np.arange(len(z)) % 2).fitter.name == "chain"
+    assert dc.solve.Auto().choose(design, z).fitter.name == "log-linear"
+    assert dc.solve.Auto().choose(design, z + np.arange(len(z)) % 2).fitter.name == "chain"
 
 
 def test_the_automatic_choice_with_suppressed_cells_sees_that_inner_cells_are_open():
     design = dc.Design.product({"a": 3, "b": 3}, "a*b")
     weights = np.ones(design.n_published)
     weights[[design.position({"a": i, "b": j}) for i in (1, 2) for j in (1, 3)]] = 0
-    fit = dc.Auto()(design, design.aggregate(COUNTS), weights=weights).require()
+    fit = dc.solve.Auto()(design, design.aggregate(COUNTS), weights=weights).require()
     assert fit.notes["fitter"] == "log-linear"
-    chosen = dc.Auto().choose(design, design.aggregate(COUNTS), weights=weights)
+    chosen = dc.solve.Auto().choose(design, design.aggregate(COUNTS), weights=weights)
     assert chosen.fitter.name == "log-linear"
 
 
@@ -139,7 +139,7 @@ def test_the_automatic_choice_turns_to_the_chain_where_only_a_negative_table_has
     design = dc.Design.product({"a": 2, "b": 2, "c": 2}, "a*b + a*c + b*c")
     z = design.aggregate(np.array([-1, 1, 1, 1, 1, 1, 1, 0]))
     assert (z >= 0).all()
-    fit = dc.Auto()(design, z).require()
+    fit = dc.solve.Auto()(design, z).require()
     assert fit.notes["fitter"] == "chain"
     assert "negative inner cells" in fit.notes["why"]
     assert (fit.y >= 0).all()
@@ -148,4 +148,4 @@ def test_the_automatic_choice_turns_to_the_chain_where_only_a_negative_table_has
 
 def test_the_automatic_choice_checks_its_options():
     with pytest.raises(ParameterError, match="tolerance"):
-        dc.Auto(tolerance=2)
+        dc.solve.Auto(tolerance=2)

@@ -22,7 +22,10 @@ FITTERS = {"non-negative": dc.NonNegative, "log-linear": dc.LogLinear}
 
 def regions():
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
-    return [dc.Axis.from_hierarchies("region", [tree]), dc.Axis.flat("sex", ["f", "m"])]
+    return [
+        dc.design.Axis.from_hierarchies("region", [tree]),
+        dc.design.Axis.flat("sex", ["f", "m"]),
+    ]
 
 
 @pytest.fixture

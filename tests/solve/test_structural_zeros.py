@@ -31,7 +31,7 @@ def designs():
         (dc.NonNegative(), 4.0, 2e-3),
         (dc.LeastSquares(), 4.0, 2e-6),
         (dc.LogLinear(), 0.0, 1e-5),
-        (dc.Poisson(), 0.0, 2e-2),
+        (dc.solve.Poisson(), 0.0, 2e-2),
     ],
     ids=["non-negative", "least-squares", "log-linear", "poisson"],
 )

@@ -45,8 +45,8 @@ def stored(fitter, design, z, weights=None):
 
 def hierarchical():
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
-    axes = [dc.Axis.from_hierarchies("region", [tree])]
-    axes += [dc.Axis.flat("sex", ["f", "m"]), dc.Axis.flat("age", list("0123"))]
+    axes = [dc.design.Axis.from_hierarchies("region", [tree])]
+    axes += [dc.design.Axis.flat("sex", ["f", "m"]), dc.design.Axis.flat("age", list("0123"))]
     return dc.Design.product(axes, "region*sex + region*age + sex*age")
 
 
@@ -132,9 +132,9 @@ def test_a_poisson_fit_that_adds_up_has_a_start_and_unused_cells_too(unstored):
     _, z, _ = noisy(design)
     w = suppressed(design, "cells")
     start = np.random.default_rng(3).gamma(1.0, size=design.n_inner)
-    found = dc.Poisson(start=start)(design, z, weights=w).require()
+    found = dc.solve.Poisson(start=start)(design, z, weights=w).require()
     assert found.notes["solver"] == NEWTON
-    other = stored(dc.Poisson(start=start, tolerance=1e-9), design, z, w)
+    other = stored(dc.solve.Poisson(start=start, tolerance=1e-9), design, z, w)
     np.testing.assert_allclose(found.y, other.y, rtol=1e-3, atol=1e-3)
 
 
@@ -298,7 +298,14 @@ def test_a_card_that_is_not_used_is_said_with_the_reason(monkeypatch, make):
 
 @pytest.mark.parametrize(
     "make",
-    [dc.NonNegative, dc.LogLinear, dc.Poisson, dc.Additive, dc.LeastAbsolute, dc.LeastSquares],
+    [
+        dc.NonNegative,
+        dc.LogLinear,
+        dc.solve.Poisson,
+        dc.Additive,
+        dc.LeastAbsolute,
+        dc.LeastSquares,
+    ],
 )
 def test_every_fit_says_how_it_was_found(make):
     design = dc.Design.product({"a": 2, "b": 3}, "a + b")

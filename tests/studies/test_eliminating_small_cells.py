@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.assess.plots.style import to_svg
+from discreet.assessment.plots.style import to_svg
 from discreet.protect.safe import Effect
 from discreet_studies import catalogue
 from discreet_studies.eliminating_small_cells import printed, results, tables

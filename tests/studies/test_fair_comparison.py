@@ -28,7 +28,7 @@ def test_the_only_known_difference_is_a_rounding(study):
 
 
 def test_pictures_can_be_drawn(study):
-    from discreet.assess.plots.style import to_svg
+    from discreet.assessment.plots.style import to_svg
 
     for picture in study.pictures:
         assert to_svg(picture.draw()).startswith("<svg")

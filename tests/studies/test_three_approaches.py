@@ -61,7 +61,7 @@ def test_a_wrong_order_is_contradicted(monkeypatch):
 
 
 def test_pictures_can_be_drawn(study):
-    from discreet.assess.plots.style import to_svg
+    from discreet.assessment.plots.style import to_svg
 
     for picture in study.pictures:
         assert to_svg(picture.draw()).startswith("<svg")

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.synthesize.decompose import fit, scores
-from discreet.synthesize.methods import (
+from discreet.synthesis.decompose import fit, scores
+from discreet.synthesis.methods import (
     from_residuals,
     ipso,
     residual_correlation,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import ParameterError
-from discreet.synthesize.microaggregation import mdav
+from discreet.synthesis.microaggregation import mdav
 
 
 def apart(a, b):

@@ -5,9 +5,9 @@ import pytest
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.randomness import stream
-from discreet.synthesize import orthonormal as routes
-from discreet.synthesize.decompose import DEPENDENT_RESIDUALS, fit, loadings, random_scores, scores
-from discreet.synthesize.orthonormal import orthonormal
+from discreet.synthesis import orthonormal as routes
+from discreet.synthesis.decompose import DEPENDENT_RESIDUALS, fit, loadings, random_scores, scores
+from discreet.synthesis.orthonormal import orthonormal
 from tests.synthesize.cases import NASTY, near_duplicates, plain, unit
 
 

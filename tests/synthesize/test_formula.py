@@ -3,7 +3,7 @@
 import pytest
 
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.synthesize.formula import parse
+from discreet.synthesis.formula import parse
 
 COLUMNS = ["income", "tax", "age", "region", "sex", "net income", "w"]
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.safety import unsafe_clusters
+from discreet.synthesis.hybrid import hybrid
+from discreet.synthesis.safety import unsafe_clusters
 
 
 def example(sizes, seed=0):

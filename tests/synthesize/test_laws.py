@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.methods import (
+from discreet.synthesis.methods import (
     from_residuals,
     ipso,
     residual_correlation,

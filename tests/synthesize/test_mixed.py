@@ -7,8 +7,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
-from discreet.synthesize.mixed import CELLS_KEPT, MODEL_KEPT, MixedEvidence, mixed, mixed_within
-from discreet.synthesize.safety import UnsafeRowsError
+from discreet.synthesis.mixed import CELLS_KEPT, MODEL_KEPT, MixedEvidence, mixed, mixed_within
+from discreet.synthesis.safety import UnsafeRowsError
 from tests.synthesize.people import SECRET, lonely, people
 
 PEOPLE = people(400)
@@ -109,7 +109,7 @@ def test_any_method_protects_the_counts(counts):
     made = dc.synthesize(
         PEOPLE, "income ~ region + sex", "mixed", counts=counts, simulate=True, seed=1
     )
-    assert isinstance(made, dc.SyntheticTrial)
+    assert isinstance(made, dc.synthesis.SyntheticTrial)
     assert abs(len(made.frame) - len(PEOPLE)) < 60
 
 

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.synthesize.formula import parse
-from discreet.synthesize.model import build, read_columns
-from discreet.synthesize.result import read_records
+from discreet.synthesis.formula import parse
+from discreet.synthesis.model import build, read_columns
+from discreet.synthesis.result import read_records
 from tests.synthesize.people import people
 
 PEOPLE = people(60)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.microaggregation import outlying, split_off
+from discreet.synthesis.hybrid import hybrid
+from discreet.synthesis.microaggregation import outlying, split_off
 from tests.synthesize.cases import assert_preserved
 
 

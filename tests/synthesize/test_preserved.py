@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assess import plots
-from discreet.assess.report.page import write_preserved
+from discreet.assessment import plots
+from discreet.assessment.report.page import write_preserved
 from discreet.errors import DataError
 from tests.synthesize.people import SECRET, people
 
@@ -17,7 +17,7 @@ MODEL = "income + tax ~ age + region"
 
 @pytest.fixture(scope="module")
 def found():
-    return dc.Preserved.of(PEOPLE, dc.synthesize(PEOPLE, MODEL, secret=SECRET))
+    return dc.synthesis.Preserved.of(PEOPLE, dc.synthesize(PEOPLE, MODEL, secret=SECRET))
 
 
 def kinds(found, verdict):
@@ -37,14 +37,14 @@ def test_figures_are_those_of_the_records(found):
     assert mean.original == pytest.approx(PEOPLE["income"].mean())
     assert by_name["median", "tax"].original == pytest.approx(PEOPLE["tax"].median())
     slope = np.polyfit(PEOPLE["age"], PEOPLE["income"], 1)[0]
-    alone = dc.Preserved.of(PEOPLE, dc.synthesize(PEOPLE, "income ~ age", secret=SECRET))
+    alone = dc.synthesis.Preserved.of(PEOPLE, dc.synthesize(PEOPLE, "income ~ age", secret=SECRET))
     coefficient = {f.about: f for f in alone.figures if f.kind == "coefficient"}
     assert coefficient["income on age"].synthetic == pytest.approx(slope)
 
 
 def test_weighted_figures_are_weighted():
     made = dc.synthesize(PEOPLE, f"{MODEL} + weights(w)", secret=SECRET)
-    found = dc.Preserved.of(PEOPLE, made)
+    found = dc.synthesis.Preserved.of(PEOPLE, made)
     mean = next(figure for figure in found.figures if figure.kind == "mean")
     assert mean.original == pytest.approx(np.average(PEOPLE["income"], weights=PEOPLE["w"]))
     assert kinds(found, "equal") >= {"mean", "standard deviation", "correlation", "coefficient"}
@@ -52,7 +52,9 @@ def test_weighted_figures_are_weighted():
 
 def test_microaggregation_has_smaller_deviations():
     made = dc.synthesize(PEOPLE, "income ~ 1", "hybrid", clusters=5, residuals="zero")
-    spread = {f.kind: f for f in dc.Preserved.of(PEOPLE, made).figures}["standard deviation"]
+    spread = {f.kind: f for f in dc.synthesis.Preserved.of(PEOPLE, made).figures}[
+        "standard deviation"
+    ]
     assert spread.verdict != "equal"
     assert spread.synthetic < spread.original
 
@@ -60,7 +62,7 @@ def test_microaggregation_has_smaller_deviations():
 def test_nearer_methods_have_closer_quantiles():
     def difference(**options):
         made = dc.synthesize(PEOPLE, MODEL, "score-correlation", secret=SECRET, **options)
-        figures = dc.Preserved.of(PEOPLE, made).figures
+        figures = dc.synthesis.Preserved.of(PEOPLE, made).figures
         return sum(f.difference for f in figures if "quartile" in f.kind or f.kind == "median")
 
     assert difference(correlations=0.999) < difference(correlations=0.0)
@@ -68,13 +70,13 @@ def test_nearer_methods_have_closer_quantiles():
 
 def test_a_trial_can_be_measured():
     trial = dc.synthesize(PEOPLE, MODEL, simulate=True, seed=1)
-    assert dc.Preserved.of(PEOPLE, trial).with_verdict("equal")
+    assert dc.synthesis.Preserved.of(PEOPLE, trial).with_verdict("equal")
 
 
 def test_other_records_are_refused():
     made = dc.synthesize(PEOPLE, MODEL, secret=SECRET)
     with pytest.raises(DataError, match="that were synthesized"):
-        dc.Preserved.of(PEOPLE.head(100), made)
+        dc.synthesis.Preserved.of(PEOPLE.head(100), made)
 
 
 def test_it_is_shown_as_text_frame_and_html(found):

@@ -5,8 +5,8 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.randomness import stream
-from discreet.synthesize.decompose import fit, scores
-from discreet.synthesize.methods import ipso, romm
+from discreet.synthesis.decompose import fit, scores
+from discreet.synthesis.methods import ipso, romm
 from tests.synthesize.cases import Recorded, correlation, plain
 
 

@@ -6,11 +6,11 @@ import pytest
 
 import discreet as dc
 from discreet.errors import PUBLIC_TEXT
-from discreet.synthesize.decompose import fit
-from discreet.synthesize.formula import parse
-from discreet.synthesize.model import build, read_columns
-from discreet.synthesize.result import read_records
-from discreet.synthesize.safety import UnsafeRowsError, unsafe_sets
+from discreet.synthesis.decompose import fit
+from discreet.synthesis.formula import parse
+from discreet.synthesis.model import build, read_columns
+from discreet.synthesis.result import read_records
+from discreet.synthesis.safety import UnsafeRowsError, unsafe_sets
 from tests.synthesize.people import lonely, people
 
 
@@ -144,7 +144,7 @@ def test_small_cells_are_merged_on_request(size):
     made = dc.synthesize(frame, "income ~ age + region", merge="pool")
     assert made.statement.says("merged-cells")
     assert (np.abs(made.frame["income"] - frame["income"])[:size] > 1e-3).all()
-    merged = dc.Preserved.of(frame, made)
+    merged = dc.synthesis.Preserved.of(frame, made)
     assert all(f.verdict == "equal" for f in merged.figures if f.kind == "coefficient")
     sums = [f.loc[f["region"] == "island", "income"].sum() for f in (frame, made.frame)]
     assert abs(sums[0] - sums[1]) > 1e-3

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.synthesize.sentences import SynthesisEvidence
+from discreet.synthesis.sentences import SynthesisEvidence
 from tests.synthesize.people import SECRET, people
 
 PEOPLE = people(120)

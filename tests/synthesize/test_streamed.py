@@ -10,9 +10,9 @@ import pytest
 import discreet as dc
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.randomness import stream
-from discreet.synthesize import streamed
-from discreet.synthesize.streamed import DRAWN_ROWS as UNIT
-from discreet.synthesize.streamed import RowDraws, streamed_ipso
+from discreet.synthesis import streamed
+from discreet.synthesis.streamed import DRAWN_ROWS as UNIT
+from discreet.synthesis.streamed import RowDraws, streamed_ipso
 from tests.synthesize.cases import assert_preserved
 
 

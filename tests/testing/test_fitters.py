@@ -13,7 +13,8 @@ from discreet.testing import BrokenPromiseError, check_fitter
 CUBE = dc.Design.product({"a": 3, "b": 4, "c": 2}, "a:b + b:c")
 TREE = dc.Hierarchy.from_dict({"All": {"N": ["n1", "n2"], "S": ["s1", "s2", "s3"]}})
 NESTED = dc.Design.product(
-    [dc.Axis.from_hierarchies("geo", [TREE]), dc.Axis.flat("sex", ["f", "m"])], "geo*sex"
+    [dc.design.Axis.from_hierarchies("geo", [TREE]), dc.design.Axis.flat("sex", ["f", "m"])],
+    "geo*sex",
 )
 SPARSE = dc.Design.sparse({"a": 3, "b": 3}, "a + b", [[0, 0, 1, 2, 2], [0, 1, 1, 0, 2]])
 DESIGNS = {"cube": CUBE, "nested": NESTED, "sparse": SPARSE}

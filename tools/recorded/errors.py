@@ -112,16 +112,16 @@ def _methods() -> dict[str, Callable[[], Any]]:
         "base of rounding": lambda: dc.SmallCountRounding(0),
         "margins": lambda: dc.CellKey(ptable, margins="any"),
         "no matrix": lambda: dc.CellKey("ptable"),
-        "quality edges": lambda: dc.Quality(dc.CellKey(ptable), edges=(4, 1)),
-        "quality of suppression": lambda: T().protect(dc.Quality(dc.Suppress())),
+        "quality edges": lambda: dc.protect.Quality(dc.CellKey(ptable), edges=(4, 1)),
+        "quality of suppression": lambda: T().protect(dc.protect.Quality(dc.Suppress())),
         "adjust what adds up": lambda: T().protect(dc.Adjust(dc.Safe())),
-        "threshold": lambda: dc.Threshold(-1),
+        "threshold": lambda: dc.rules.Threshold(-1),
         "rule": lambda: dc.Suppress("treshold(3)"),
         "rule's parameter": lambda: dc.Suppress("threshold(3, nought)"),
         "secondary": lambda: dc.Suppress(secondary="magic"),
         "rule of sums": lambda: T().protect(dc.Suppress("p%(10)")),
         "forced cell": lambda: T().protect(dc.Suppress(forced=[{"age": "9"}])),
-        "dominance": lambda: dc.Dominance(0, 200),
+        "dominance": lambda: dc.rules.Dominance(0, 200),
         "pre-rounded": lambda: T().protect(dc.SmallCountRounding(pre_rounded=np.array([1, 2]))),
         "seed": lambda: T().simulate(dc.CellKey(ptable), seed=-1),
         "invariance": lambda: dc.Pram(alpha=2.0),
@@ -153,15 +153,21 @@ def _releases(folder: Path) -> dict[str, Callable[[], Any]]:
         "a trial is not written": lambda: trial.write(folder / "x.csv"),
         "a trial is not saved": lambda: trial.save(folder / "x.parquet"),
         "read nothing": lambda: dc.read(folder / "none.parquet"),
-        "read a table as a release": lambda: dc.read_release(T().save(folder / "t.parquet")),
-        "read a release as a table": lambda: dc.read_table(release().save(folder / "r.parquet")),
+        "read a table as a release": lambda: dc.facade.read_release(T().save(folder / "t.parquet")),
+        "read a release as a table": lambda: dc.facade.read_table(
+            release().save(folder / "r.parquet")
+        ),
         "read another file": lambda: dc.read(_other_parquet(folder)),
         "read a text": lambda: dc.read(_text(folder, "text.parquet", "no")),
-        "csv without statement": lambda: dc.read_release(_text(folder, "bare.csv", "a,count\n")),
+        "csv without statement": lambda: dc.facade.read_release(
+            _text(folder, "bare.csv", "a,count\n")
+        ),
         "few steps": lambda: release().fit(dc.NonNegative(max_steps=1, tolerance=1e-12)).z,
-        "records of a table": lambda: dc.records_from(T(), seed=1),
-        "unknown draw": lambda: dc.records_from(release().fit(), "any", seed=1),
-        "number of records": lambda: dc.records_from(release().fit(), "total", seed=1, n=3),
+        "records of a table": lambda: dc.synthesis.records_from(T(), seed=1),
+        "unknown draw": lambda: dc.synthesis.records_from(release().fit(), "any", seed=1),
+        "number of records": lambda: dc.synthesis.records_from(
+            release().fit(), "total", seed=1, n=3
+        ),
     }
 
 
@@ -199,7 +205,7 @@ def _records(folder: Path) -> dict[str, Callable[[], Any]]:
         "weight bound": lambda: opened(weight="w").with_roles(weight_bound=-1),
         "recode": lambda: opened().recode(height={"a": "b"}),
         "recode to a level": lambda: opened().recode(region="province"),
-        "cut": lambda: opened().recode(age=dc.cut([50, 30])),
+        "cut": lambda: opened().recode(age=dc.records.cut([50, 30])),
         "engine": lambda: opened().tabulate("region", engine="abacus"),
         "value": lambda: opened().tabulate("region", value="sex", contributor="pid"),
         "short secret": lambda: dc.Secret(b"short"),
@@ -236,8 +242,8 @@ def _designs() -> dict[str, Callable[[], Any]]:
             design, np.arange(1.0, design.n_published + 1)
         ).require(),
         "tolerance": lambda: dc.NonNegative(tolerance=-1),
-        "chain of nothing": lambda: dc.Chain([]),
-        "chain of unknown": lambda: dc.Chain(["best"]),
+        "chain of nothing": lambda: dc.solve.Chain([]),
+        "chain of unknown": lambda: dc.solve.Chain(["best"]),
         "hierarchy in a circle": lambda: dc.Hierarchy("A", {"B": "C", "C": "B"}),
         "two parents": lambda: dc.Hierarchy.from_dict({"All": {"n": ["x"], "s": ["x"]}}),
         "digits": lambda: dc.Hierarchy.from_digits(["01", "1"], "11"),
@@ -246,7 +252,7 @@ def _designs() -> dict[str, Callable[[], Any]]:
         "prune": lambda: inputs.REGION.prune(["Q"]),
         "check": lambda: inputs.REGION.check(["N1", "Q"], "region"),
         "file of a hierarchy": lambda: dc.Hierarchy.read("none.hrc"),
-        "axis": lambda: dc.Axis.flat("a", ["x", "x"]),
+        "axis": lambda: dc.design.Axis.flat("a", ["x", "x"]),
     }
 
 
@@ -279,8 +285,8 @@ def _others(folder: Path) -> dict[str, Callable[[], Any]]:
         "compare nothing": lambda: dc.compare(T(), []),
         "compare unknown": lambda: dc.compare(T(), ["magic"]),
         "replicates": lambda: dc.compare(T(), ["drop-add"], replicates=0),
-        "frontier": lambda: dc.frontier("drop-add", {"colour": [1]}, T()),
-        "select margins": lambda: dc.select_margins(T()),
+        "frontier": lambda: dc.assessment.frontier("drop-add", {"colour": [1]}, T()),
+        "select margins": lambda: dc.assessment.select_margins(T()),
         "chi-square": lambda: dc.inference.chi_square(release, "height"),
         "matrix of suppression": lambda: dc.inference.matrix_of(suppressed),
         "budget": lambda: dc.Ledger(folder / "l.db", epsilon=-1),
@@ -288,6 +294,6 @@ def _others(folder: Path) -> dict[str, Callable[[], Any]]:
         "budget spent": lambda: T().protect(
             "laplace", epsilon=2.0, ledger=dc.Ledger(folder / "b.db", epsilon=1.0)
         ),
-        "pattern": lambda: dc.Pattern.from_labels(T(), T().to_pandas()),
-        "consistent": lambda: dc.consistent([]),
+        "pattern": lambda: dc.suppress.Pattern.from_labels(T(), T().to_pandas()),
+        "consistent": lambda: dc.suppress.consistent([]),
     }

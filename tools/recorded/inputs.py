@@ -147,7 +147,10 @@ TABLES = {
 
 def designs() -> dict[str, dc.Design]:
     """Designs of every kind: complete, with a hierarchy, sparse, with zeros, any matrix."""
-    regions = [dc.Axis.from_hierarchies("region", [REGION]), dc.Axis.flat("sex", list(SEXES))]
+    regions = [
+        dc.design.Axis.from_hierarchies("region", [REGION]),
+        dc.design.Axis.flat("sex", list(SEXES)),
+    ]
     sizes = {"a": 3, "b": 4, "c": 2}
     codes = [np.array([0, 0, 1, 1, 2]), np.array([0, 2, 0, 1, 3])]
     X = np.random.default_rng(5).integers(0, 2, (6, 5))

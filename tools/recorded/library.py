@@ -41,20 +41,20 @@ VARIANTS = {
     "drop-add grid": dc.DropAdd(grid=10),
     "invariant pram": dc.Pram(invariant=True),
     "realised pram": dc.Pram(invariant=True, realised=True),
-    "quality of safe": dc.Quality(dc.Safe(proposals=FEW)),
+    "quality of safe": dc.protect.Quality(dc.Safe(proposals=FEW)),
     "forced rounding": dc.SmallCountRounding(3, force_inner=True, proposals=FEW),
     "controlled rounding 5": dc.ControlledRounding(5),
     "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
     "gaussian open": dc.DiscreteGaussian(2.0, nonnegative=False),
     "laplace known": dc.Laplace(3.0, known="1"),
-    "suppress gauss": dc.Suppress(dc.Threshold(3), secondary="gauss"),
-    "suppress zeros": dc.Suppress(dc.Threshold(2, zeros=True)),
-    "suppress optimal": dc.Suppress(dc.Threshold(2), secondary="optimal"),
-    "suppress decimals": dc.Suppress(decimals=dc.Decimals()),
-    "suppress differences": dc.Suppress([dc.DirectDisclosure(0), dc.KDisclosure(1)]),
-    "suppress groups": dc.Suppress([dc.GroupDisclosure(0.9)]),
+    "suppress gauss": dc.Suppress(dc.rules.Threshold(3), secondary="gauss"),
+    "suppress zeros": dc.Suppress(dc.rules.Threshold(2, zeros=True)),
+    "suppress optimal": dc.Suppress(dc.rules.Threshold(2), secondary="optimal"),
+    "suppress decimals": dc.Suppress(decimals=dc.suppress.Decimals()),
+    "suppress differences": dc.Suppress([dc.rules.DirectDisclosure(0), dc.rules.KDisclosure(1)]),
+    "suppress groups": dc.Suppress([dc.rules.GroupDisclosure(0.9)]),
     "suppress p%": dc.Suppress(["p%(10)", "few-contributors(3)"]),
-    "suppress dominance": dc.Suppress([dc.Dominance(1, 80), dc.PQ(10, 80)]),
+    "suppress dominance": dc.Suppress([dc.rules.Dominance(1, 80), dc.rules.PQ(10, 80)]),
     "suppress texts": dc.Suppress("threshold(3, zeros)"),
 }
 ROUNDINGS = ("margins", "unbiased", "total", "cube")
@@ -249,8 +249,8 @@ def _fitters() -> Named:
         "tight": dc.NonNegative(tolerance=1e-8),
         "variance": dc.LeastSquares(variance=np.arange(1.0, X.n_inner + 1)),
         "few steps": dc.LogLinear(max_steps=2),
-        "nonzero": dc.WholeNumber(max_nonzero=5, proposals=1e5),
-        "chain": dc.Chain(["least-squares", "poisson"]),
+        "nonzero": dc.solve.WholeNumber(max_nonzero=5, proposals=1e5),
+        "chain": dc.solve.Chain(["least-squares", "poisson"]),
     }
     for name, fitter in variants.items():
         yield f"fitter/variant/{name}", lambda fitter=fitter: _fit(fitter(X, z))
@@ -413,7 +413,9 @@ def _audits() -> Named:
     labels.loc[[0, 3], "status"] = ["p", "s"]
     yield (
         "audit/labels",
-        lambda: _said(dc.audit(dc.Pattern.from_labels(inputs.flat(), labels), intervals="all")),
+        lambda: _said(
+            dc.audit(dc.suppress.Pattern.from_labels(inputs.flat(), labels), intervals="all")
+        ),
     )
     yield (
         "audit/signs",
@@ -443,7 +445,7 @@ def _comparisons() -> Named:
     yield (
         "frontier",
         lambda: _said(
-            dc.frontier(
+            dc.assessment.frontier(
                 "cell-key", {"D": [5], "V": [2, 3], "js": [1, 2]}, table, replicates=3, workers=1
             )
         ),
@@ -461,8 +463,11 @@ def _comparisons() -> Named:
         ),
     )
     design = inputs.designs()["pairs"]
-    yield "select margins", lambda: dc.select_margins(design, epsilon=1.0).frame
-    yield "select margins of a table", lambda: dc.select_margins(table, variance=3.0).frame
+    yield "select margins", lambda: dc.assessment.select_margins(design, epsilon=1.0).frame
+    yield (
+        "select margins of a table",
+        lambda: dc.assessment.select_margins(table, variance=3.0).frame,
+    )
 
 
 def _comparison(found: Any) -> dict[str, Any]:
@@ -503,7 +508,9 @@ def _synthesis() -> Named:
             )
         yield (
             f"preserved/{method}",
-            lambda method=method: _said(dc.Preserved.of(inputs.people(), _synthetic(method))),
+            lambda method=method: _said(
+                dc.synthesis.Preserved.of(inputs.people(), _synthetic(method))
+            ),
         )
     yield (
         "synthesize/similar",
@@ -522,7 +529,7 @@ def _synthesis() -> Named:
         yield (
             f"records/{draw}",
             lambda draw=draw: _made(
-                dc.records_from(_fitted("linked", "non-negative"), draw, seed=2)
+                dc.synthesis.records_from(_fitted("linked", "non-negative"), draw, seed=2)
             ),
         )
 
@@ -587,7 +594,9 @@ def _records() -> Named:
     yield (
         "open/cut",
         lambda: _table(
-            opened().recode(age=dc.cut([30, 50, 65])).tabulate("age*sex", support="occurring")
+            opened()
+            .recode(age=dc.records.cut([30, 50, 65]))
+            .tabulate("age*sex", support="occurring")
         ),
     )
     yield (
@@ -614,7 +623,7 @@ def _files(folder: Path) -> Named:
         "suppressed": lambda: _release("flat", dc.Suppress()),
         "fitted": lambda: _fitted("linked", "non-negative"),
         "sums": lambda: _release("magnitude", VARIANTS["suppress p%"]),
-        "quality": lambda: _release("flat", dc.Quality(NOISE)),
+        "quality": lambda: _release("flat", dc.protect.Quality(NOISE)),
     }
     places = itertools.count()
 
@@ -644,7 +653,7 @@ def _files(folder: Path) -> Named:
             yield (
                 f"read/{kind}/{ending}",
                 lambda make=make, e=ending: _protected(
-                    dc.read_release(make().save(folder / f"again{e}"))
+                    dc.facade.read_release(make().save(folder / f"again{e}"))
                 ),
             )
     for of, table in inputs.TABLES.items():
@@ -661,7 +670,7 @@ def _files(folder: Path) -> Named:
     yield (
         "write/transmission",
         lambda: written(
-            lambda place: dc.write_transmission(
+            lambda place: dc.suppress.write_transmission(
                 _release("magnitude", VARIANTS["suppress p%"]), place / "transmission.csv"
             )
         ),

@@ -15,8 +15,8 @@ from discreet.files import OWNER_ONLY, ending_of, written_whole
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.assess.audit import Audit
-    from discreet.assess.compare.comparison import Comparison
+    from discreet.assessment.audit import Audit
+    from discreet.assessment.compare.comparison import Comparison
     from discreet.facade.table import Table
     from discreet.suppress.pattern import Pattern
 
@@ -50,8 +50,8 @@ def assess(
 
     Example: discreet assess table.parquet release.parquet --sensitive party
     """
-    from discreet.assess.assess import assess as measure_all  # start-up time
-    from discreet.assess.compare.contestants import build_from  # start-up time
+    from discreet.assessment.assess import assess as measure_all  # start-up time
+    from discreet.assessment.compare.contestants import build_from  # start-up time
     from discreet.facade.table import read_release, read_table  # start-up time
 
     options = options_of(set, sensitive, ptable)
@@ -129,8 +129,8 @@ def audit(
 
     Example: discreet audit --table table.parquet --labels pattern.csv --json
     """
-    from discreet.assess.audit import audit as find_out  # start-up time
-    from discreet.assess.audit.audit import View, Which  # start-up time
+    from discreet.assessment.audit import audit as find_out  # start-up time
+    from discreet.assessment.audit.audit import View, Which  # start-up time
     from discreet.facade.table import read_release, read_table  # start-up time
 
     truth = None if table is None else read_table(table)
@@ -244,8 +244,8 @@ def compare(
     Example: discreet compare table.parquet --method cell-key:D=5,V=3,js=2 --method pram
     --sensitive party --replicates 100 --seed 1 --report out.html
     """
-    from discreet.assess.compare.comparison import compare as compare_methods  # start-up time
-    from discreet.assess.compare.recommend import recommend  # start-up time
+    from discreet.assessment.compare.comparison import compare as compare_methods  # start-up time
+    from discreet.assessment.compare.recommend import recommend  # start-up time
     from discreet.facade.table import read_table  # start-up time
 
     _check_names(report, plot, out)
@@ -293,7 +293,7 @@ def _written(
     if report is not None:
         found.report(report, limits)
     if plot is not None:
-        from discreet.assess.plots.style import save  # start-up time
+        from discreet.assessment.plots.style import save  # start-up time
 
         save(found.plot(), plot)
     return [str(path) for path in (report, plot, out) if path is not None]
@@ -316,7 +316,7 @@ def _check_names(report: Path | None, plot: Path | None, out: Path | None) -> No
 
 def _check_measures(thresholds: dict[str, float], chosen: list[str] | None) -> None:
     """Refuse thresholds of measures that will not be taken, before hours of work."""
-    from discreet.assess.compare.job import DEFAULT_MEASURES  # start-up time
+    from discreet.assessment.compare.job import DEFAULT_MEASURES  # start-up time
 
     taken = DEFAULT_MEASURES if chosen is None else [name.partition(":")[0] for name in chosen]
     for threshold in thresholds:

@@ -30,7 +30,7 @@ MIXED = "mixed"
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
-    from discreet.synthesize.result import Synthetic
+    from discreet.synthesis.result import Synthetic
 
 Model = Annotated[
     str,
@@ -107,7 +107,7 @@ def synthesize(
     Example: discreet synthesize people.parquet --model "income + tax ~ local(age) + shared(region)"
     --method hybrid --clusters 8 --secret keys.secret --out synthetic.parquet
     """
-    from discreet.synthesize.synthesize import synthesize as make  # start-up time
+    from discreet.synthesis.synthesize import synthesize as make  # start-up time
 
     _check_options(method, out, report, seed)
     data = replace(records, secret=secret).open(source)
@@ -163,9 +163,9 @@ def _size_or_column(clusters: str | None) -> str | int | None:
 
 
 def _write_report(data: Microdata, made: Synthetic, report: Path, options: dict[str, Any]) -> None:
-    from discreet.assess.assess import assess  # start-up time
-    from discreet.assess.report.page import write_preserved  # start-up time
-    from discreet.synthesize.preserved import Preserved  # start-up time
+    from discreet.assessment.assess import assess  # start-up time
+    from discreet.assessment.report.page import write_preserved  # start-up time
+    from discreet.synthesis.preserved import Preserved  # start-up time
 
     assessment = assess(data, made, **options)
     write_preserved(Preserved.of(data, made), report, made.statement.text, assessment)

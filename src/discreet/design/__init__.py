@@ -7,6 +7,7 @@ known.
 
 from typing import TYPE_CHECKING, Any
 
+from discreet.design.axis import Axis
 from discreet.design.base import MAKERS
 from discreet.design.general import MatrixDesign
 from discreet.design.sparse import SparseDesign, complete_design
@@ -14,6 +15,8 @@ from discreet.design.sparse import SparseDesign, complete_design
 if TYPE_CHECKING:
     from discreet.design.fused.passes import Passes
     from discreet.design.structured import StructuredDesign
+
+__all__ = ["Axis"]
 
 
 def _passes(design: "StructuredDesign", link: str, **options: Any) -> "Passes":

@@ -2,3 +2,11 @@
 
 Each is the plain class that lower floors pass to each other, and methods that call these floors.
 """
+
+from __future__ import annotations
+
+from discreet.lazy import lazy_names
+
+__getattr__ = lazy_names(
+    __name__, {"read_release": "discreet.facade.table", "read_table": "discreet.facade.table"}
+)

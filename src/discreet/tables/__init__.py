@@ -3,3 +3,9 @@
 What can be asked of them is computed from themselves alone; what they can be made into is said by
 the floors above, and offered as methods by `discreet.facade`.
 """
+
+from __future__ import annotations
+
+from discreet.lazy import lazy_names
+
+__getattr__ = lazy_names(__name__, {"KeyConvention": "discreet.tables.keys"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from discreet.assess.plots.style import to_svg
-from discreet.assess.report.page import templates
+from discreet.assessment.plots.style import to_svg
+from discreet.assessment.report.page import templates
 from discreet.errors import ParameterError
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
 from discreet.tables.show import align_columns

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from discreet.arrays import Array, Real
-from discreet.assess.audit import audit
+from discreet.assessment.audit import audit
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.facade.table import Table

@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet import Design, Pattern, Release, Table, audit
-from discreet.assess.audit import DisagreementError, equations
-from discreet.assess.audit.equations import by_decimals, by_leverage, by_programs
+from discreet import Design, Release, Table, audit
+from discreet.assessment.audit import DisagreementError, equations
+from discreet.assessment.audit.equations import by_decimals, by_leverage, by_programs
 from discreet.errors import ParameterError
 from discreet.randomness import stream
 from discreet.rules.counts import Difference
 from discreet.solve.linear.unknowns import unknowns
+from discreet.suppress import Pattern
 from discreet.suppress.pattern import PUBLISHED
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
@@ -319,7 +320,7 @@ def magnitudes():
 
 def test_sums_of_a_value_are_audited_and_replaced_by_decimals():
     table = magnitudes()
-    method = dc.Suppress(dc.PPercent(10), decimals=dc.Decimals())
+    method = dc.Suppress(dc.rules.PPercent(10), decimals=dc.suppress.Decimals())
     pattern, release = method.pattern(table), table.protect(method)
     assert pattern.n_primary > 0
     inside, alone = audit(release, table), audit(pattern)
@@ -385,5 +386,5 @@ def test_tables_with_negative_amounts_are_audited_without_signs():
         contributor="f",
         negative="absolute",
     )
-    found = audit(dc.Suppress(dc.PPercent(10), singletons=False).pattern(table), lone="none")
+    found = audit(dc.Suppress(dc.rules.PPercent(10), singletons=False).pattern(table), lone="none")
     assert not len(found.disclosed_with_signs)

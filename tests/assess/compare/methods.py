@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.assess import NotApplicableError, Score
+from discreet.assessment import NotApplicableError, Score
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.tables.protected import Claims, Protected
 from discreet.tables.statement import Statement, Step

@@ -80,7 +80,7 @@ def test_compare_prints_a_table_and_writes_confidential_files(folder, capsys):
     scores = pq.read_table("scores.parquet")
     assert set(scores["measure"].to_pylist()) == {"unchanged-cells", "hellinger-utility"}
     again = dc.compare(
-        dc.read_table("table.parquet"),
+        dc.facade.read_table("table.parquet"),
         [m for m in METHODS if m != "--method"],
         measures=["unchanged-cells", "hellinger-utility"],
         replicates=3,

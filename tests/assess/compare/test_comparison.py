@@ -6,8 +6,8 @@ import pyarrow.compute as pc
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.job import DEFAULT_MEASURES
-from discreet.assess.compare.summary import is_tied, prediction_range
+from discreet.assessment.compare.job import DEFAULT_MEASURES
+from discreet.assessment.compare.summary import is_tied, prediction_range
 from discreet.errors import NotConvergedError, ParameterError, UnknownNameError
 from discreet.progress import listening
 from tests.assess import party
@@ -190,7 +190,7 @@ def test_several_fitters_see_the_same_draws():
 
 def test_the_fit_of_the_paper_is_a_chain_by_name():
     """Clamp and refit, then proportional fitting: every draw as in the slow reference."""
-    named = compare(CELL_KEY, fitters=dc.Chain(["additive", "log-linear"]))
+    named = compare(CELL_KEY, fitters=dc.solve.Chain(["additive", "log-linear"]))
     slow = compare(CELL_KEY)
     assert values(named, stage="fitted") == pytest.approx(values(slow, stage="fitted"), abs=1e-6)
 
@@ -200,7 +200,7 @@ def test_the_usual_fitter_gives_expected_inner_frequencies():
     found = compare(CELL_KEY, fitters=None)
     assert {r["fitter"] for r in found.frame.to_pylist() if r["stage"] == "fitted"} == {"chain"}
     for trial in found.trials(found.labels[0], 5):
-        best, other = trial.fit(dc.Chain()), trial.fit(FIT)
+        best, other = trial.fit(dc.solve.Chain()), trial.fit(FIT)
         assert (best.y >= 0).all()
         assert np.square(best.z - trial.z).sum() <= np.square(other.z - trial.z).sum() + 1e-6
 

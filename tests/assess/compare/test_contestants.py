@@ -1,7 +1,7 @@
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.contestants import build_from, contestants, label_of, parameters_of
+from discreet.assessment.compare.contestants import build_from, contestants, label_of, parameters_of
 from discreet.errors import ParameterError, UnknownNameError
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
@@ -78,6 +78,10 @@ def test_a_matrix_of_another_origin_has_its_name():
 
 
 def test_defaults_are_not_named_even_where_names_became_objects():
-    assert label_of(dc.Chain()) == label_of(dc.Chain(["non-negative", "log-linear"])) == "chain"
-    named = label_of(dc.Chain([dc.NonNegative(tolerance=1e-2), "log-linear"]))
+    assert (
+        label_of(dc.solve.Chain())
+        == label_of(dc.solve.Chain(["non-negative", "log-linear"]))
+        == "chain"
+    )
+    named = label_of(dc.solve.Chain([dc.NonNegative(tolerance=1e-2), "log-linear"]))
     assert named == 'chain fitters=["non-negative tolerance=0.01", "log-linear"]'

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.contestants import Contestant
-from discreet.assess.compare.equal_risk import (
+from discreet.assessment.compare.contestants import Contestant
+from discreet.assessment.compare.equal_risk import (
     ParameterRange,
     StrengthSearch,
     Tried,
@@ -179,7 +179,7 @@ def test_risk_below_the_target_everywhere_is_the_weakest_setting(table):
 
 
 def test_tuning_goes_on_where_it_stopped(table, tmp_path, monkeypatch):
-    from discreet.assess.compare.job import Job
+    from discreet.assessment.compare.job import Job
 
     first = compare(table, dc.Laplace(epsilon=1.0), 0.2, resume=tmp_path / "kept")
     monkeypatch.setattr(Job, "run", lambda *_: pytest.fail("a draw was made again"))

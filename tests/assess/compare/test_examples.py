@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import discreet.assess
+import discreet.assessment
 
-ROOT = Path(discreet.assess.__file__).parent
+ROOT = Path(discreet.assessment.__file__).parent
 MODULES = sorted(
-    ".".join(("discreet.assess", *path.relative_to(ROOT).with_suffix("").parts))
+    ".".join(("discreet.assessment", *path.relative_to(ROOT).with_suffix("").parts))
     for folder in ("compare", "plots", "report")
     for path in (ROOT / folder).glob("*.py")
     if ">>>" in path.read_text()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assess.compare.summary import is_dominated
+from discreet.assessment.compare.summary import is_dominated
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess.compare.methods import Shift
 from tests.assess.helpers import weighted_table
@@ -21,7 +21,7 @@ def table():
 @pytest.fixture(scope="module")
 def found(table):
     grid = {"D": [3, 5], "V": [1, 2, 3], "js": [0, 2]}
-    return dc.frontier("cell-key", grid, table, **SETTINGS)
+    return dc.assessment.frontier("cell-key", grid, table, **SETTINGS)
 
 
 def test_every_setting_is_tried_or_refused_with_a_reason(found):
@@ -51,21 +51,23 @@ def test_the_frame_has_a_column_for_each_parameter(found):
 
 
 def test_a_method_can_be_given_as_a_class(table):
-    by_class = dc.frontier(Shift, {"by": [0, 1, 5]}, table, **SETTINGS)
+    by_class = dc.assessment.frontier(Shift, {"by": [0, 1, 5]}, table, **SETTINGS)
     assert by_class.efficient == ["by=0", "by=1"]
-    made = dc.frontier(dc.CellKey, {"D": [5], "V": [3], "js": [2]}, table, **SETTINGS)
+    made = dc.assessment.frontier(dc.CellKey, {"D": [5], "V": [3], "js": [2]}, table, **SETTINGS)
     assert made.comparison.labels == ["D=5 V=3 js=2"]
 
 
 def test_the_sensitive_variable_decides_the_usual_risk(table):
-    found = dc.frontier(Shift, {"by": [0, 1]}, table, fitters=[], replicates=1, sensitive="b")
+    found = dc.assessment.frontier(
+        Shift, {"by": [0, 1]}, table, fitters=[], replicates=1, sensitive="b"
+    )
     assert found.risk == "exact-disclosure-own"
-    plain = dc.frontier(Shift, {"by": [0, 1]}, table, fitters=[], replicates=1)
+    plain = dc.assessment.frontier(Shift, {"by": [0, 1]}, table, fitters=[], replicates=1)
     assert plain.risk == "unchanged-small-cells"
 
 
 def test_stages_can_be_named(table):
-    found = dc.frontier(
+    found = dc.assessment.frontier(
         dc.Pram, {"invariant": [True], "alpha": [0.2, 1.0]}, table, fitters=[], replicates=2,
         risk="unchanged-cells@published", utility="hellinger-utility@published",
     )  # fmt: skip
@@ -75,32 +77,32 @@ def test_stages_can_be_named(table):
 def test_settings_that_a_table_rules_out_are_refused_with_the_reason(table):
     """Whether a cap leaves a guarantee depends on how many cells a record counts in."""
     grid = {"epsilon": [1.0, 4.0], "cap": [None, 3]}
-    found = dc.frontier("discrete-laplace", grid, table, **SETTINGS)
+    found = dc.assessment.frontier("discrete-laplace", grid, table, **SETTINGS)
     assert found.comparison.labels == ["epsilon=1.0 cap=None", "epsilon=4.0 cap=None"]
     assert all("δ" in reason for reason in found.failed.values())
     assert len(found.failed) == 2
 
 
 def test_settings_are_compared_in_one_unit():
-    found = dc.frontier(
+    found = dc.assessment.frontier(
         "laplace", {"epsilon": [1.0, 2.0]}, weighted_table(), unit="weight", **SETTINGS
     )
     assert found.comparison.job.table.unit == "weight"
     assert {a["on"] for a, _ in found.pairs} == {"published weights"}
     with pytest.raises(ParameterError, match="unit="):
-        dc.frontier("laplace", {"epsilon": [1.0, 2.0]}, weighted_table(), **SETTINGS)
+        dc.assessment.frontier("laplace", {"epsilon": [1.0, 2.0]}, weighted_table(), **SETTINGS)
 
 
 def test_wrong_grids_are_refused(table):
     with pytest.raises(ParameterError, match="grid"):
-        dc.frontier("pram", {}, table)
+        dc.assessment.frontier("pram", {}, table)
     with pytest.raises(ParameterError, match="grid"):
-        dc.frontier("pram", {"alpha": []}, table)
+        dc.assessment.frontier("pram", {"alpha": []}, table)
     with pytest.raises(ParameterError, match="no setting"):
-        dc.frontier("pram", {"alpha": [7]}, table)
+        dc.assessment.frontier("pram", {"alpha": [7]}, table)
     with pytest.raises(ParameterError, match="Did you mean .by."):
-        dc.frontier(Shift, {"bye": [1]}, table)
+        dc.assessment.frontier(Shift, {"bye": [1]}, table)
     with pytest.raises(ParameterError, match="alpha"):
-        dc.frontier("pram", {"alpa": [1]}, table)
+        dc.assessment.frontier("pram", {"alpa": [1]}, table)
     with pytest.raises(UnknownNameError):
-        dc.frontier("pram", {"alpha": [1]}, table, fitters=[], risk="unchanged")
+        dc.assessment.frontier("pram", {"alpha": [1]}, table, fitters=[], risk="unchanged")

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import binomtest
 
 import discreet as dc
-from discreet.assess.compare.recommend import least_share, recommend
+from discreet.assessment.compare.recommend import least_share, recommend
 from discreet.errors import ParameterError, UnknownNameError
 from tests.assess import party
 from tests.assess.compare.fitting import SlowChain

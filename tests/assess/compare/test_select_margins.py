@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import select_margins
-from discreet.assess.compare.select_margins import MarginPlan, Workload
+from discreet.assessment import select_margins
+from discreet.assessment.compare.select_margins import MarginPlan, Workload
 from discreet.errors import DesignError, ParameterError
 
 SIZES = {"a": 3, "b": 4, "c": 2}

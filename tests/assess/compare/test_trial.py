@@ -3,7 +3,7 @@ import pytest
 
 import discreet as dc
 from discreet import Design, Release
-from discreet.assess.compare.job import Sampler
+from discreet.assessment.compare.job import Sampler
 from discreet.errors import ConfidentialError, ParameterError
 from discreet.facade.release import Trial
 from discreet.protect.draws import SecretDraws

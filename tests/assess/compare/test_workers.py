@@ -6,10 +6,10 @@ import sys
 import pytest
 
 import discreet as dc
-from discreet.assess.compare import execution as workers
-from discreet.assess.compare.contestants import contestants
-from discreet.assess.compare.execution import Batch, _batches, _can_travel, _processes
-from discreet.assess.compare.job import Job
+from discreet.assessment.compare import execution as workers
+from discreet.assessment.compare.contestants import contestants
+from discreet.assessment.compare.execution import Batch, _batches, _can_travel, _processes
+from discreet.assessment.compare.job import Job
 from discreet.errors import ParameterError
 from tests.assess import party
 from tests.assess.compare.methods import Shift

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.assess.microdata.record_sets import record_sets, row_classes
+from discreet.assessment.microdata.record_sets import record_sets, row_classes
 from discreet.errors import DataError, UnknownNameError
 from tests.assess.microdata.population import draw
 

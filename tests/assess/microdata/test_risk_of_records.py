@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from discreet.assess import NotApplicableError
-from discreet.assess.microdata.membership import (
+from discreet.assessment import NotApplicableError
+from discreet.assessment.microdata.membership import (
     MembershipAdvantage,
     MembershipInference,
     advantage,
     area,
 )
-from discreet.assess.microdata.record_sets import record_sets
-from discreet.assess.microdata.risk import (
+from discreet.assessment.microdata.record_sets import record_sets
+from discreet.assessment.microdata.risk import (
     CopiedRecords,
     CorrectAttribution,
     NearestRecordDistance,

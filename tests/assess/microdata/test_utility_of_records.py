@@ -8,13 +8,13 @@ import pytest
 from scipy import optimize
 
 import discreet as dc
-from discreet.assess.microdata.propensity import (
+from discreet.assessment.microdata.propensity import (
     PropensityError,
     PropensityRatio,
     fitted_probabilities,
 )
-from discreet.assess.microdata.utility import IntervalOverlap, MarginUtility, intervals
-from discreet.assess.utility.association import hellinger
+from discreet.assessment.microdata.utility import IntervalOverlap, MarginUtility, intervals
+from discreet.assessment.utility.association import hellinger
 from discreet.errors import ParameterError
 from tests.assess.microdata.population import draw
 

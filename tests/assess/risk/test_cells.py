@@ -8,10 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.assess import NotApplicableError
-from discreet.assess.cells import toy
-from discreet.assess.risk.entropy import EntropyRisk, MechanismDelta, MechanismEpsilon, entropy_risk
-from discreet.assess.risk.unchanged import (
+from discreet.assessment import NotApplicableError
+from discreet.assessment.cells import toy
+from discreet.assessment.risk.entropy import (
+    EntropyRisk,
+    MechanismDelta,
+    MechanismEpsilon,
+    entropy_risk,
+)
+from discreet.assessment.risk.unchanged import (
     CertainNonzero,
     ProvenNonzero,
     SmallCells,

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet import Axis
-from discreet.assess import NotApplicableError
-from discreet.assess.risk.uncrossed import Differencing
+from discreet.assessment import NotApplicableError
+from discreet.assessment.risk.uncrossed import Differencing
+from discreet.design import Axis
 from discreet.design.product import ProductDesign
 from discreet.testing.fitters import design_matrix
 from tests.assess.helpers import TEST

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.assess import NotApplicableError
-from discreet.assess.cells import toy
-from discreet.assess.risk.disclosure import (
+from discreet.assessment import NotApplicableError
+from discreet.assessment.cells import toy
+from discreet.assessment.risk.disclosure import (
     DisclosureProbability,
     ExactDisclosure,
     NearCertainGuesses,
     TargetedAttribution,
 )
-from discreet.assess.risk.diversity import LDiversity, TCloseness
-from discreet.assess.risk.guessing import attribution
+from discreet.assessment.risk.diversity import LDiversity, TCloseness
+from discreet.assessment.risk.guessing import attribution
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.tables.protected import CellStatus
 from tests.assess import party

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.assess import NotApplicableError
-from discreet.assess.risk.disclosure import Exact
-from discreet.assess.risk.uncrossed import IntersectionDisclosure, TableDisclosure
+from discreet.assessment import NotApplicableError
+from discreet.assessment.risk.disclosure import Exact
+from discreet.assessment.risk.uncrossed import IntersectionDisclosure, TableDisclosure
 from discreet.errors import UnknownNameError
 from tests.assess.helpers import TEST
 

@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 import discreet as dc
-from discreet.assess import NotApplicableError
-from discreet.assess.cells import toy
-from discreet.assess.utility.association import (
+from discreet.assessment import NotApplicableError
+from discreet.assessment.cells import toy
+from discreet.assessment.utility.association import (
     AdjustedChiSquare,
     ChangedDecisions,
     ChiSquareShift,

@@ -7,16 +7,16 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
-from discreet.assess import NotApplicableError
-from discreet.assess.cells import toy
-from discreet.assess.utility.additivity import AdditivityError
-from discreet.assess.utility.association import (
+from discreet.assessment import NotApplicableError
+from discreet.assessment.cells import toy
+from discreet.assessment.utility.additivity import AdditivityError
+from discreet.assessment.utility.association import (
     HellingerDistance,
     HellingerUtility,
     LargestRankMove,
     RankCorrelation,
 )
-from discreet.assess.utility.deviation import (
+from discreet.assessment.utility.deviation import (
     Deviation,
     FalseZeros,
     InaccurateCells,

@@ -46,6 +46,8 @@ def test_margins_of_a_table_do_not_contradict_each_other():
 @pytest.mark.parametrize(("level", "expected"), [("region[1]", False), ("region[leaves]", True)])
 def test_blocks_above_single_categories_are_left_out(level, expected):
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
-    axis = dc.Axis.from_hierarchies("region", [tree])
-    design = dc.Design.product([axis, dc.Axis.flat("sex", ["f", "m"])], margins=[(level, "sex")])
+    axis = dc.design.Axis.from_hierarchies("region", [tree])
+    design = dc.Design.product(
+        [axis, dc.design.Axis.flat("sex", ["f", "m"])], margins=[(level, "sex")]
+    )
     assert (0 in Contradictions.flat_blocks(design)) is expected

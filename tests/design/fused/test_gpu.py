@@ -39,11 +39,11 @@ def _with_zeros(margins):
 
 def _with_tree():
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
-    region = dc.Axis.from_hierarchies("region", [tree])
+    region = dc.design.Axis.from_hierarchies("region", [tree])
     return [
         region,
-        dc.Axis.flat("sex", ["f", "m"]),
-        dc.Axis.flat("age", [str(i) for i in range(9)]),
+        dc.design.Axis.flat("sex", ["f", "m"]),
+        dc.design.Axis.flat("age", [str(i) for i in range(9)]),
     ]
 
 

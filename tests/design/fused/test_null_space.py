@@ -13,9 +13,9 @@ def axes():
     )
     bands = dc.Hierarchy.from_dict({"Any": {"young": ["0", "1", "2"], "old": ["3", "4"]}})
     return [
-        dc.Axis.from_hierarchies("region", [tree]),
-        dc.Axis.from_hierarchies("age", [bands]),
-        dc.Axis.flat("sex", ["f", "m"]),
+        dc.design.Axis.from_hierarchies("region", [tree]),
+        dc.design.Axis.from_hierarchies("age", [bands]),
+        dc.design.Axis.flat("sex", ["f", "m"]),
     ]
 
 

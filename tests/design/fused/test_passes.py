@@ -137,7 +137,10 @@ def test_declared_zeros_are_the_listed_cells(margins):
 
 def test_zeros_on_groups_of_a_hierarchy_are_counted_too():
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
-    axes = [dc.Axis.from_hierarchies("place", [tree]), dc.Axis.flat("job", ["a", "b", "c"])]
+    axes = [
+        dc.design.Axis.from_hierarchies("place", [tree]),
+        dc.design.Axis.flat("job", ["a", "b", "c"]),
+    ]
     declared = dc.Design.product(axes, "place*job", [{"place": "north", "job": ["a"]}])
     assert declared.n_inner == 7
     assert declared.column_sizes.sum() == len(declared.blocks) * 7

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.assess.measure import BaseMeasure
+from discreet.assessment.measure import BaseMeasure
 
 
 @dataclass(frozen=True)

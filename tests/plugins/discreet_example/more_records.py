@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from discreet.assess.measure import EVERYTHING
-from discreet.assess.microdata.record_sets import ORIGINAL, SYNTHETIC, RecordMeasure
+from discreet.assessment.measure import EVERYTHING
+from discreet.assessment.microdata.record_sets import ORIGINAL, SYNTHETIC, RecordMeasure
 
 
 @dataclass(frozen=True)

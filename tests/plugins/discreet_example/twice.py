@@ -1,6 +1,6 @@
 """A synthesizer of another package."""
 
-from discreet.synthesize.methods import ipso
+from discreet.synthesis.methods import ipso
 
 
 def twice(Y, X, *, rng):

@@ -5,8 +5,10 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet import Exempt, Listed, PPercent, Suppress, with_apriori
+from discreet import Suppress
 from discreet.errors import DataError, UnknownNameError
+from discreet.rules import PPercent
+from discreet.suppress import Exempt, Listed, with_apriori
 from discreet.suppress.argus import APriori
 
 FIRMS = pd.DataFrame(

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet import Axis, Design, Hierarchy, Secret, Table
+from discreet import Design, Hierarchy, Secret, Table
+from discreet.design import Axis
 
 REGIONS = Hierarchy.from_dict({"N": ["n1", "n2", "n3"], "S": ["s1", "s2"]}, root="all")
 
@@ -43,7 +44,7 @@ def test_showing_any_protecting_cell_is_found(seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_decimals_of_a_pattern_of_ours_are_whole_only_where_cells_are_shown(seed):
     table = random_table(seed).with_secret(Secret.demo())
-    release = table.protect(dc.Suppress(decimals=dc.Decimals()))
+    release = table.protect(dc.Suppress(decimals=dc.suppress.Decimals()))
     sums = release.design.aggregate(release.y)
     whole = np.abs(sums - np.rint(sums)) < 1e-9
     np.testing.assert_array_equal(whole, ~release.replaced)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import discreet as dc
-from discreet import Decimals, Design, LeastSquares, Pattern, Secret, Table
+from discreet import Design, LeastSquares, Secret, Table
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
+from discreet.suppress import Decimals, Pattern
 from discreet.tables.protected import CellStatus
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "reference"
@@ -224,7 +225,7 @@ def test_a_release_with_decimals_can_be_shown_and_saved(tmp_path):
     frame = found.to_pandas()
     assert (frame["status"] == "decimal").sum() == found.replaced.sum()
     found.save(tmp_path / "release.parquet")
-    again = dc.read_release(tmp_path / "release.parquet")
+    again = dc.facade.read_release(tmp_path / "release.parquet")
     np.testing.assert_array_equal(again.replaced, found.replaced)
     np.testing.assert_allclose(again.z, found.z)
     assert "Decimal numbers stand" in again.statement.text
@@ -304,7 +305,7 @@ def test_decimals_of_large_counts_are_never_whole_and_add_up():
     counts = rng.poisson(30, 64) * 10**6 + rng.integers(0, 10**6, 64)
     counts[[0, 9, 18, 27, 36]] = [1, 2, 3, 1, 2]
     table = dc.Table.from_inner(design, counts)
-    method = dc.Suppress(dc.Threshold(3), decimals=dc.Decimals())
+    method = dc.Suppress(dc.rules.Threshold(3), decimals=dc.suppress.Decimals())
     for seed in range(20):
         trial = table.simulate(method, seed=seed)
         decimal = trial.z[trial.replaced]

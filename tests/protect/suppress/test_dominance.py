@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet import PQ, Dominance, Exempt, FewContributors, PPercent
 from discreet.errors import DesignError, ParameterError
+from discreet.rules import PQ, Dominance, FewContributors, PPercent
+from discreet.suppress import Exempt
 from discreet.tables.magnitude import CellContributions, Contributions
 
 SHARED = Path("/work/shared")
@@ -317,7 +318,7 @@ def test_the_enterprise_file_has_the_sensitive_cells_of_tau_argus(name, expected
 
 
 def test_a_release_names_the_rule_but_not_its_percentages():
-    method = dc.Suppress([Dominance(1, 77), PPercent(13), dc.FewContributors(3)])
+    method = dc.Suppress([Dominance(1, 77), PPercent(13), dc.rules.FewContributors(3)])
     said = method._statement()
     assert "77" not in said.text
     assert "13" not in said.text

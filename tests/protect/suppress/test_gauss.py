@@ -34,13 +34,13 @@ def gauss(rules, **options):
 
 
 def test_the_example_of_nine_cells_is_suppressed_as_printed():
-    pattern = gauss(dc.Threshold(3), singletons=False).pattern(square(SMALL))
+    pattern = gauss(dc.rules.Threshold(3), singletons=False).pattern(square(SMALL))
     assert sorted(pattern.z[pattern.primary]) == [1, 2, 3]
     assert pattern.cells(pattern.secondary) == [{"r": "2", "c": "3"}]
 
 
 def test_the_example_of_sixteen_cells_needs_no_more_than_three_cells():
-    pattern = gauss(dc.Threshold(3), singletons=False).pattern(square(REGRESSION))
+    pattern = gauss(dc.rules.Threshold(3), singletons=False).pattern(square(REGRESSION))
     assert pattern.n_primary == 5
     assert pattern.n_secondary <= 3
     assert pattern.z[pattern.secondary].sum() <= 36
@@ -49,9 +49,9 @@ def test_the_example_of_sixteen_cells_needs_no_more_than_three_cells():
 
 def test_someone_alone_in_a_cell_learns_nothing_in_the_examples():
     for counts in (SMALL, REGRESSION):
-        careless = gauss(dc.Threshold(3), singletons=False).pattern(square(counts))
+        careless = gauss(dc.rules.Threshold(3), singletons=False).pattern(square(counts))
         assert told(careless)
-        careful = gauss(dc.Threshold(3)).pattern(square(counts))
+        careful = gauss(dc.rules.Threshold(3)).pattern(square(counts))
         assert not told(careful)
         assert not disclosed(careful)
 
@@ -64,7 +64,7 @@ def tables(draw):
     return Table.from_inner(design, np.array(y))
 
 
-RULES = st.builds(dc.Threshold, st.integers(1, 3), st.booleans())
+RULES = st.builds(dc.rules.Threshold, st.integers(1, 3), st.booleans())
 SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 
 
@@ -107,7 +107,7 @@ def test_rows_that_stand_for_many_give_patterns_that_are_safe_on_all():
     design = Design.product({"a": 6, "b": 5, "c": 4, "d": 5}, "a*b + c*d + a*d")
     y = rng.poisson(0.25, size=design.n_inner)
     table = Table.from_inner(design, y)
-    method = gauss(dc.Threshold(3, zeros=True))
+    method = gauss(dc.rules.Threshold(3, zeros=True))
     assert design.n_inner > 4 * design.n_published
     pattern = method.pattern(table)
     assert pattern.n_primary > 0 < pattern.n_secondary
@@ -120,7 +120,7 @@ def test_tables_with_many_more_rows_and_public_zeros_are_safe_too():
     rng = np.random.default_rng(4)
     design = Design.product({"a": 6, "b": 5, "c": 4, "d": 5}, "a*b + c*d + a*d")
     table = Table.from_inner(design, rng.poisson(0.12, size=design.n_inner))
-    pattern = gauss(dc.Threshold(2)).pattern(table)
+    pattern = gauss(dc.rules.Threshold(2)).pattern(table)
     assert pattern.n_primary > 0
     assert disclosed(pattern, zeros_are_public=True) == []
 
@@ -134,7 +134,7 @@ def test_a_contributor_alone_in_several_cells_cannot_combine_them():
         primary[design.position(cell)] = 1
     lone = np.zeros(12, dtype=bool)
     lone[:2] = True
-    pattern = dc.Pattern(
+    pattern = dc.suppress.Pattern(
         design, table.z, primary, y=table.y, lone=lone, owner=np.where(lone, 7, -1)
     )
     order = np.array([k for k in np.argsort(-table.z) if not primary[k]])
@@ -151,7 +151,7 @@ def test_cells_that_must_be_shown_and_give_a_primary_away_are_named():
     table = square(SMALL)
     shown = [{"r": "1", "c": "2"}, {"r": "1", "c": "3"}, {"r": "1"}]
     with pytest.raises(InfeasibleError, match="sensitive cell c=1, r=1 cannot be protected"):
-        gauss(dc.Threshold(3), forced=shown).pattern(table)
+        gauss(dc.rules.Threshold(3), forced=shown).pattern(table)
 
 
 def test_a_table_read_from_records_is_as_safe_where_rows_stand_for_many():
@@ -164,8 +164,10 @@ def test_a_table_read_from_records_is_as_safe_where_rows_stand_for_many():
     occurring = Table.from_inner(kept, full.y[some])
     large = replace(occurring, inner=None)
     for table in (occurring, large, full):
-        method = gauss(dc.Threshold(2))
+        method = gauss(dc.rules.Threshold(2))
         release = table.protect(method)
-        at_full = dc.Pattern(design, full.z, release.hidden * (1 + (full.z > 2)).astype(np.int8))
+        at_full = dc.suppress.Pattern(
+            design, full.z, release.hidden * (1 + (full.z > 2)).astype(np.int8)
+        )
         assert at_full.n_primary > 0
         assert disclosed(at_full, zeros_are_public=True) == []

@@ -46,7 +46,7 @@ def tables(draw):
     return Table.from_inner(design, np.array(y))
 
 
-RULES = st.builds(dc.Threshold, st.integers(1, 3), st.booleans())
+RULES = st.builds(dc.rules.Threshold, st.integers(1, 3), st.booleans())
 
 
 @SLOW
@@ -98,7 +98,9 @@ def test_the_order_of_the_axes_changes_nothing_but_labels(table, rule):
 @given(
     st.lists(st.integers(1, 60), min_size=12, max_size=40),
     st.integers(0, 2**32 - 1),
-    st.sampled_from([dc.PPercent(10), dc.Dominance(1, 75), dc.FewContributors(3)]),
+    st.sampled_from(
+        [dc.rules.PPercent(10), dc.rules.Dominance(1, 75), dc.rules.FewContributors(3)]
+    ),
 )
 def test_magnitudes_keep_the_intervals_of_their_rules(values, seed, rule):
     rng = np.random.default_rng(seed)
@@ -120,7 +122,7 @@ def test_magnitudes_keep_the_intervals_of_their_rules(values, seed, rule):
 
 
 def test_the_audit_checks_the_proofs():
-    pattern = suppressed(square(SQUARE), dc.Threshold(3))
+    pattern = suppressed(square(SQUARE), dc.rules.Threshold(3))
     assert dc.audit(pattern).is_clean
     assert "interval not proven: none" in dc.audit(pattern).text
     none = replace(pattern, proofs=Proofs(csc_array(pattern.proofs.changes[:, :0])))
@@ -128,7 +130,7 @@ def test_the_audit_checks_the_proofs():
 
 
 def test_a_proof_that_moves_a_shown_cell_or_makes_one_negative_proves_nothing():
-    pattern = suppressed(square(SQUARE), dc.Threshold(3))
+    pattern = suppressed(square(SQUARE), dc.rules.Threshold(3))
     proofs = pattern.proofs
     assert proofs.valid(pattern).all()
     assert not Proofs(proofs.changes * 100.0).valid(pattern).any()
@@ -139,7 +141,7 @@ def test_a_proof_that_moves_a_shown_cell_or_makes_one_negative_proves_nothing():
 def test_wider_intervals_are_given_when_asked_for():
     table = square(SQUARE)
     for width in (2, 4, 8):
-        pattern = suppressed(table, dc.Threshold(3, width=width))
+        pattern = suppressed(table, dc.rules.Threshold(3, width=width))
         found = dc.audit(pattern, intervals="primary", workers=1)
         inside = np.isfinite(found.low)
         assert (found.high - found.low)[inside].min() >= width - 1e-6
@@ -148,12 +150,12 @@ def test_wider_intervals_are_given_when_asked_for():
 def test_a_level_that_no_suppression_gives_is_refused_by_name():
     table = square([[2, 9], [9, 9]])
     with pytest.raises(InfeasibleError, match="cell c=1, r=1 needs an interval that reaches 1"):
-        suppressed(table, dc.Threshold(3), frozen=[{"r": "1"}, {"r": "1", "c": "2"}])
+        suppressed(table, dc.rules.Threshold(3), frozen=[{"r": "1"}, {"r": "1", "c": "2"}])
 
 
 def test_differences_keep_room_as_well():
     table = square([[5, 5, 1], [7, 9, 8], [6, 4, 20]])
-    pattern = suppressed(table, dc.KDisclosure(1), zeros=True)
+    pattern = suppressed(table, dc.rules.KDisclosure(1), zeros=True)
     assert pattern.differences == () or clean(pattern)
     assert not len(pattern.proofs.unproven(pattern))
 
@@ -162,24 +164,24 @@ def test_a_later_table_agrees_with_an_earlier_release():
     counts = {"r": ["1"] * 6 + ["2"] * 6, "c": list("aabbcc") * 2, "s": ["m", "f"] * 6}
     counts["n"] = [1, 6, 9, 8, 9, 12, 14, 2, 7, 15, 9, 8]
     first = dc.Table.from_counts(counts, "n", "r*c")
-    method = dc.Suppress(dc.Threshold(8), secondary="interval")
+    method = dc.Suppress(dc.rules.Threshold(8), secondary="interval")
     earlier = first.protect(method)
     assert earlier.hidden.any()
     second = dc.Table.from_counts(counts, "n", "r*c + r*s + c*s")
-    later = dc.consistent(method, second, earlier)
+    later = dc.suppress.consistent(method, second, earlier)
     pattern = later.pattern(second)
     assert clean(pattern)
     for k in range(len(earlier.z)):
         place = second.design.position(first.design.cell(k))
         assert pattern.suppressed[place] == earlier.hidden[k]
     with pytest.raises(DesignError, match="Tabulate the margins of both together"):
-        dc.consistent(method, dc.Table.from_counts(counts, "n", "r*s"), earlier)
+        dc.suppress.consistent(method, dc.Table.from_counts(counts, "n", "r*s"), earlier)
 
 
 def test_a_dear_cell_is_exchanged_for_cheaper_ones():
     design = Design.product({"a": 5, "b": 5}, "a*b")
     counts = np.random.default_rng(45).negative_binomial(1, 0.08, design.n_inner)
-    primary, plan = dc.Suppress(dc.Threshold(4))._sensitive(Table.from_inner(design, counts))
+    primary, plan = dc.Suppress(dc.rules.Threshold(4))._sensitive(Table.from_inner(design, counts))
     search = IntervalSearch(primary, plan, singletons=True)
     for step in (search.prove, search.repair, search.thin):
         step()
@@ -191,7 +193,7 @@ def test_a_dear_cell_is_exchanged_for_cheaper_ones():
 
 def test_intervals_are_kept_within_public_bounds():
     table = square(SQUARE)
-    rule = dc.Threshold(3, width=6)
+    rule = dc.rules.Threshold(3, width=6)
     careless = suppressed(table, rule)
     known = [cell for cell in careless.cells(careless.secondary) if len(cell) == 2]
     values = {k: careless.z[careless.position(cell)] for k, cell in enumerate(known)}
@@ -207,12 +209,12 @@ def test_intervals_are_kept_within_public_bounds():
 def test_bounds_that_do_not_hold_are_refused():
     cell = {"r": "1", "c": "1"}
     with pytest.raises(ParameterError, match="its value does not"):
-        suppressed(square(SQUARE), dc.Threshold(3), bounds=[(cell, 5, 9)])
+        suppressed(square(SQUARE), dc.rules.Threshold(3), bounds=[(cell, 5, 9)])
     with pytest.raises(ParameterError, match="a smallest and a largest value"):
         dc.Suppress(bounds=[(cell, 9, 5)])
 
 
-@pytest.mark.parametrize("rule", [dc.Threshold(3), dc.Threshold(2, zeros=True)])
+@pytest.mark.parametrize("rule", [dc.rules.Threshold(3), dc.rules.Threshold(2, zeros=True)])
 def test_boxes_prove_intervals_where_programs_would_be_too_large(monkeypatch, rule):
     monkeypatch.setattr("discreet.suppress.interval._LARGE", 0)
     monkeypatch.setattr("discreet.suppress.interval._NEAR_COST", 2)
@@ -226,7 +228,7 @@ def test_boxes_prove_intervals_where_programs_would_be_too_large(monkeypatch, ru
 def test_inner_cells_are_in_doubt_unless_an_empty_cell_rules_them_out():
     margins = "party*age + party*sex + age*sex"
     occurring = party(margins, support="occurring")
-    pattern = suppressed(occurring, dc.Threshold(1))
+    pattern = suppressed(occurring, dc.rules.Threshold(1))
     full = party(margins)
     empty = full.design.adjoint((full.z == 0).astype(int)) > 0
     assert occurring.design.n_inner < pattern.design.n_inner == (~empty).sum()

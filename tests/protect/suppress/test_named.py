@@ -12,15 +12,15 @@ from discreet.recipe import Choice, Recipe
 from discreet.rules.counts import rule_named
 
 RULES = [
-    dc.Threshold(2),
-    dc.Threshold(3, zeros=True),
-    dc.DirectDisclosure(2),
-    dc.GroupDisclosure(0.8),
-    dc.KDisclosure(2),
-    dc.Dominance(2, 87.5),
-    dc.PPercent(10),
-    dc.PQ(10, 50),
-    dc.FewContributors(4),
+    dc.rules.Threshold(2),
+    dc.rules.Threshold(3, zeros=True),
+    dc.rules.DirectDisclosure(2),
+    dc.rules.GroupDisclosure(0.8),
+    dc.rules.KDisclosure(2),
+    dc.rules.Dominance(2, 87.5),
+    dc.rules.PPercent(10),
+    dc.rules.PQ(10, 50),
+    dc.rules.FewContributors(4),
 ]
 
 FIRMS = pd.DataFrame(
@@ -39,8 +39,11 @@ def test_a_rule_is_found_by_its_name(rule):
 
 
 def test_several_rules():
-    assert dc.Suppress("p%(10)").rules == (dc.PPercent(10),)
-    assert dc.Suppress(["dominance(1, 80)", " p% "]).rules == (dc.Dominance(1, 80), dc.PPercent())
+    assert dc.Suppress("p%(10)").rules == (dc.rules.PPercent(10),)
+    assert dc.Suppress(["dominance(1, 80)", " p% "]).rules == (
+        dc.rules.Dominance(1, 80),
+        dc.rules.PPercent(),
+    )
 
 
 def test_names_that_are_no_rules_are_told():
@@ -103,4 +106,4 @@ def test_contributions_follow_their_cells_to_the_full_crossing():
 
 
 def test_suppression_takes_rules_by_name():
-    assert registry.build("method", "suppress", {"rules": "p%(5)"}).rules == (dc.PPercent(5),)
+    assert registry.build("method", "suppress", {"rules": "p%(5)"}).rules == (dc.rules.PPercent(5),)

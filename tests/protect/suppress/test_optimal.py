@@ -71,7 +71,7 @@ def tiny(draw):
 @FEW
 @given(tiny(), st.integers(1, 2), st.booleans(), st.sampled_from(["value", "cells"]))
 def test_no_pattern_of_a_tiny_table_is_cheaper(table, most, lone, cost):
-    pattern = optimal(table, dc.Threshold(most), singletons=lone, cost=cost)
+    pattern = optimal(table, dc.rules.Threshold(most), singletons=lone, cost=cost)
     assert pattern.cost == least_cost(pattern, lone=lone)
     assert pattern.bound == pattern.cost
 
@@ -79,7 +79,7 @@ def test_no_pattern_of_a_tiny_table_is_cheaper(table, most, lone, cost):
 @pytest.mark.parametrize("lone", [False, True])
 def test_no_pattern_of_three_rows_and_four_columns_is_cheaper(lone):
     table = square([[1, 9, 7, 12], [8, 2, 6, 11], [14, 5, 10, 9]])
-    pattern = optimal(table, dc.Threshold(2), singletons=lone)
+    pattern = optimal(table, dc.rules.Threshold(2), singletons=lone)
     assert pattern.cost == pattern.bound == least_cost(pattern, lone=lone)
 
 
@@ -97,8 +97,8 @@ def test_the_least_cost_is_safe_and_not_above_that_of_intervals(table, rule, lon
 
 def test_cost_and_bound_stand_beside_each_other():
     table = square(SQUARE)
-    pattern = optimal(table, dc.Threshold(3))
-    by_interval = dc.Suppress(dc.Threshold(3), secondary="interval")
+    pattern = optimal(table, dc.rules.Threshold(3))
+    by_interval = dc.Suppress(dc.rules.Threshold(3), secondary="interval")
     assert (pattern.cost, by_interval.pattern(table).cost) == (62, 67)
     assert by_interval.lower_bound(table) == 62
     assert "cost 62 (at least 62)" in repr(pattern)
@@ -106,14 +106,14 @@ def test_cost_and_bound_stand_beside_each_other():
 
 def test_frozen_cells_are_shown_and_forbidden_ones_are_not():
     table, frozen, forbidden = square(SQUARE), {"r": "1", "c": "2"}, {"r": "4", "c": "1"}
-    pattern = optimal(table, dc.Threshold(3), frozen=[frozen], forbidden=[forbidden])
+    pattern = optimal(table, dc.rules.Threshold(3), frozen=[frozen], forbidden=[forbidden])
     assert not pattern.suppressed[pattern.position(frozen)]
     assert pattern.suppressed[pattern.position(forbidden)]
 
 
 def test_a_level_that_no_suppression_gives_is_refused_by_name():
     method = dc.Suppress(
-        dc.Threshold(3), secondary="optimal", frozen=[{"r": "1"}, {"r": "1", "c": "2"}]
+        dc.rules.Threshold(3), secondary="optimal", frozen=[{"r": "1"}, {"r": "1", "c": "2"}]
     )
     for asked in (method.pattern, method.lower_bound):
         with pytest.raises(InfeasibleError, match="cell c=1, r=1 needs an interval that reaches 1"):
@@ -123,7 +123,7 @@ def test_a_level_that_no_suppression_gives_is_refused_by_name():
 def test_large_tables_are_refused():
     table = Table.from_inner(Design.product({"r": 30, "c": 30}, "r*c"), np.full(900, 2))
     with pytest.raises(ParameterError, match="at most 500 published cells, but this one has 961"):
-        optimal(table, dc.Threshold(3))
+        optimal(table, dc.rules.Threshold(3))
 
 
 def test_a_search_that_ends_at_its_effort_keeps_all_intervals_and_reports_the_bound(monkeypatch):
@@ -131,10 +131,10 @@ def test_a_search_that_ends_at_its_effort_keeps_all_intervals_and_reports_the_bo
     rng = np.random.default_rng(3)
     design = Design.product({"a": 4, "b": 5, "c": 5}, "a*b*c")
     table = Table.from_inner(design, rng.poisson(5, design.n_inner))
-    pattern = optimal(table, dc.Threshold(2))
+    pattern = optimal(table, dc.rules.Threshold(2))
     assert not len(pattern.proofs.unproven(pattern))
     assert 0 < pattern.bound < pattern.cost
-    assert pattern.cost <= dc.Suppress(dc.Threshold(2)).pattern(table).cost
+    assert pattern.cost <= dc.Suppress(dc.rules.Threshold(2)).pattern(table).cost
 
 
 def test_a_tree_that_runs_out_of_nodes_gives_its_bound():

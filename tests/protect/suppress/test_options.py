@@ -24,7 +24,7 @@ class HalfARule:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rules": dc.Threshold}, "rules such as Threshold"),
+        ({"rules": dc.rules.Threshold}, "rules such as Threshold"),
         ({"rules": HalfARule()}, "rules such as Threshold"),
         ({"priorities": [{"row": 1}]}, "each entry a cell and a factor; got {'row': 1}"),
         ({"priorities": {"row": 1}}, "each entry a cell and a factor"),
@@ -50,15 +50,18 @@ def test_wrong_options_are_explained(options, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: dc.PPercent("10"), "p must be a percentage"),
-        (lambda: dc.PPercent(None), "p must be a percentage"),
-        (lambda: dc.Dominance(1, "80"), "k must be a percentage"),
-        (lambda: dc.PPercent(10, waivers=5), "waivers is a list"),
-        (lambda: dc.Threshold(3, zeros="no"), "zeros must be True or False"),
-        (lambda: dc.KDisclosure(1, zeros="no"), "zeros must be True or False"),
-        (lambda: dc.Pattern.from_labels(TABLE, {("1",): "p"}), "a code of each variable"),
-        (lambda: dc.Pattern.from_labels(TABLE, {1: "p"}), "a code of each variable"),
-        (lambda: dc.consistent(dc.Suppress(), TABLE, None), "an earlier release was expected"),
+        (lambda: dc.rules.PPercent("10"), "p must be a percentage"),
+        (lambda: dc.rules.PPercent(None), "p must be a percentage"),
+        (lambda: dc.rules.Dominance(1, "80"), "k must be a percentage"),
+        (lambda: dc.rules.PPercent(10, waivers=5), "waivers is a list"),
+        (lambda: dc.rules.Threshold(3, zeros="no"), "zeros must be True or False"),
+        (lambda: dc.rules.KDisclosure(1, zeros="no"), "zeros must be True or False"),
+        (lambda: dc.suppress.Pattern.from_labels(TABLE, {("1",): "p"}), "a code of each variable"),
+        (lambda: dc.suppress.Pattern.from_labels(TABLE, {1: "p"}), "a code of each variable"),
+        (
+            lambda: dc.suppress.consistent(dc.Suppress(), TABLE, None),
+            "an earlier release was expected",
+        ),
         (lambda: registry.build("methodd", "suppress"), "unknown kind 'methodd'"),
         (lambda: registry.build("method", []), "method is given by its name"),
         (lambda: registry.build("method", None), "method is given by its name"),
@@ -71,10 +74,12 @@ def test_wrong_input_is_an_error_with_a_remedy(call, message):
 
 def test_decimals_are_plain_data():
     plain = {"name": "suppress", "max": 3, "decimals": {"residual": "rmse", "rmse": 2.0}}
-    assert registry.build("method", plain).decimals == dc.Decimals("rmse", rmse=2.0)
+    assert registry.build("method", plain).decimals == dc.suppress.Decimals("rmse", rmse=2.0)
     table = TABLE.with_secret(dc.Secret.demo())
     made = table.protect("suppress", max=3, decimals={"rmse": 2.0})
-    same = table.protect(dc.Suppress(dc.Threshold(3), decimals=dc.Decimals(rmse=2.0)))
+    same = table.protect(
+        dc.Suppress(dc.rules.Threshold(3), decimals=dc.suppress.Decimals(rmse=2.0))
+    )
     np.testing.assert_array_equal(made.z, same.z)
     with pytest.raises(UnknownNameError, match="Did you mean 'residual'"):
         dc.Suppress(decimals={"residul": "rmse"})
@@ -82,7 +87,7 @@ def test_decimals_are_plain_data():
 
 def test_a_large_threshold_needs_no_memory():
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    method = dc.Suppress(dc.Threshold(10**9))
+    method = dc.Suppress(dc.rules.Threshold(10**9))
     assert method.claims.blocked[-1] == 10**9
     released = dc.Table.from_inner(TABLE.design, COUNTS * 10**8).protect(method)
     assert "Values of 1 to 1000000000 are never published." in released.statement.text

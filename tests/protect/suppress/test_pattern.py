@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from discreet import Design, Pattern, Table
+from discreet import Design, Table
 from discreet.errors import DesignError, ParameterError
 from discreet.rules.counts import Difference
+from discreet.suppress import Pattern
 from discreet.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY
 
 

@@ -58,7 +58,7 @@ def counted(draw):
 @FEW
 @given(counted(), st.integers(1, 3))
 def test_nobody_narrows_a_small_count_by_knowing_that_it_is_not_zero(table, most):
-    method = dc.Suppress(dc.Threshold(most))
+    method = dc.Suppress(dc.rules.Threshold(most))
     release, pattern = table.protect(method), method.pattern(table)
     found = widths(release)
     for k in np.flatnonzero(pattern.primary):
@@ -69,7 +69,7 @@ def test_nobody_narrows_a_small_count_by_knowing_that_it_is_not_zero(table, most
 
 def test_a_pattern_that_forgets_it_is_caught_by_the_programs_and_by_the_audit(monkeypatch):
     table = table_of(GIVEN_AWAY)
-    method = dc.Suppress(dc.Threshold(2))
+    method = dc.Suppress(dc.rules.Threshold(2))
     careful = method.pattern(table)
     monkeypatch.setattr(dc.Suppress, "_hidden_counts_are_positive", lambda self, table: False)
     release, careless = table.protect(method), method.pattern(table)
@@ -83,7 +83,7 @@ def test_a_pattern_that_forgets_it_is_caught_by_the_programs_and_by_the_audit(mo
 
 def test_an_outsider_s_audit_knows_it_from_the_statement(monkeypatch):
     table = table_of(GIVEN_AWAY)
-    method = dc.Suppress(dc.Threshold(2))
+    method = dc.Suppress(dc.rules.Threshold(2))
     assert not len(dc.audit(table.protect(method)).disclosed_with_signs)
     monkeypatch.setattr(dc.Suppress, "_hidden_counts_are_positive", lambda self, table: False)
     assert len(dc.audit(table.protect(method)).disclosed_with_signs)
@@ -102,15 +102,15 @@ def test_room_below_is_what_programs_leave():
 
 
 def test_empty_cells_that_may_be_hidden_leave_the_count_open():
-    pattern = dc.Suppress(dc.Threshold(2), zeros=True).pattern(table_of(GIVEN_AWAY))
+    pattern = dc.Suppress(dc.rules.Threshold(2), zeros=True).pattern(table_of(GIVEN_AWAY))
     assert pattern.bounds is None
 
 
 def test_elimination_does_not_see_it_and_the_audit_says_so():
-    pattern = dc.Suppress(dc.Threshold(1), secondary="gauss").pattern(
+    pattern = dc.Suppress(dc.rules.Threshold(1), secondary="gauss").pattern(
         table_of([[1, 1, 2], [3, 1, 3], [2, 5, 3], [6, 7, 8]])
     )
-    said = dc.Suppress(dc.Threshold(1), secondary="gauss")._statement()
+    said = dc.Suppress(dc.rules.Threshold(1), secondary="gauss")._statement()
     assert "cannot be computed" not in said.plain
     assert "may still bound them closely or give them" in said.text
     found = dc.audit(pattern, workers=1)

@@ -20,16 +20,16 @@ def cells(table, marks):
 
 def test_a_threshold_marks_small_counts_and_zeros_only_when_asked():
     table = party("party")
-    assert dc.Threshold(4).primaries(Table.from_inner(table.design, table.y)).sum() == 0
+    assert dc.rules.Threshold(4).primaries(Table.from_inner(table.design, table.y)).sum() == 0
     design = Design.product({"a": 4}, "a")
     small = Table.from_inner(design, np.array([0, 1, 3, 4]))
-    assert sorted(small.z[dc.Threshold(3).primaries(small)]) == [1, 3]
-    assert sorted(small.z[dc.Threshold(3, zeros=True).primaries(small)]) == [0, 1, 3]
+    assert sorted(small.z[dc.rules.Threshold(3).primaries(small)]) == [1, 3]
+    assert sorted(small.z[dc.rules.Threshold(3, zeros=True).primaries(small)]) == [0, 1, 3]
 
 
 def test_small_counts_need_an_interval_of_width_two():
     small = Table.from_inner(Design.product({"a": 3}, "a"), np.array([0, 2, 9]))
-    lower, upper = dc.Threshold(3, zeros=True).needs(small)
+    lower, upper = dc.rules.Threshold(3, zeros=True).needs(small)
     at = [small.design.position({"a": str(k)}) for k in (1, 2, 3)]
     assert lower[at].tolist() == [0, 1, 0]
     assert upper[at].tolist() == [2, 1, 0]
@@ -44,16 +44,16 @@ def test_small_counts_need_an_interval_of_width_two():
 )
 def test_direct_disclosure_finds_the_groups_whose_party_the_table_tells(coalition, groups):
     table = party(GIVEN)
-    marks = dc.DirectDisclosure(coalition, variables=("party",)).primaries(table)
+    marks = dc.rules.DirectDisclosure(coalition, variables=("party",)).primaries(table)
     assert {(c["age"], c["sex"]) for c in cells(table, marks)} == groups
 
 
 def test_unknown_members_make_a_row_safe():
     design = Design.product({"g": ["x", "y"], "v": ["yes", "no", "unknown"]}, "g:v + g")
     table = Table.from_inner(design, np.array([9, 0, 1, 9, 1, 0]))
-    rule = dc.DirectDisclosure(1, variables=("v",))
+    rule = dc.rules.DirectDisclosure(1, variables=("v",))
     assert len(cells(table, rule.primaries(table))) == 2
-    blurred = dc.DirectDisclosure(1, variables=("v",), unknown={"v": "unknown"})
+    blurred = dc.rules.DirectDisclosure(1, variables=("v",), unknown={"v": "unknown"})
     assert cells(table, blurred.primaries(table)) == [{"g": "y", "v": "yes"}]
 
 
@@ -64,7 +64,7 @@ def test_direct_disclosure_marks_the_cells_another_program_marks():
     case = json.loads(path.read_text())
     columns = {name: [row[name] for row in case["input"]] for name in case["input"][0]}
     table = Table.from_counts(columns, "freq", "mun*inj")
-    marks = dc.DirectDisclosure(1).primaries(table)
+    marks = dc.rules.DirectDisclosure(1).primaries(table)
     for row in case["output"]:
         codes = {v: row[v] for v in ("mun", "inj") if row[v] != "Total"}
         assert marks[table.design.position(codes)] == row["primary"]
@@ -73,10 +73,10 @@ def test_direct_disclosure_marks_the_cells_another_program_marks():
 def test_group_disclosure_marks_parts_that_hold_nearly_all():
     design = Design.product({"g": 2, "v": 3}, "g:v + g")
     table = Table.from_inner(design, np.array([19, 1, 0, 5, 3, 2]))
-    rule = dc.GroupDisclosure(0.95, variables="v")
+    rule = dc.rules.GroupDisclosure(0.95, variables="v")
     assert cells(table, rule.primaries(table)) == [{"g": "1", "v": "1"}]
-    assert not dc.GroupDisclosure(0.96, variables="v").primaries(table).any()
-    assert not dc.GroupDisclosure(0.95, min_size=21, variables="v").primaries(table).any()
+    assert not dc.rules.GroupDisclosure(0.96, variables="v").primaries(table).any()
+    assert not dc.rules.GroupDisclosure(0.95, min_size=21, variables="v").primaries(table).any()
 
 
 def test_close_pairs_of_cells_are_differences_that_do_not_follow():
@@ -84,7 +84,7 @@ def test_close_pairs_of_cells_are_differences_that_do_not_follow():
     rows = {"r": ["n1", "n2", "s1", "s2"] * 2, "v": ["a"] * 4 + ["b"] * 4}
     rows["n"] = [9, 1, 7, 8, 11, 12, 13, 14]
     table = Table.from_counts(rows, "n", "r*v", hierarchies={"r": tree})
-    rule = dc.KDisclosure(1)
+    rule = dc.rules.KDisclosure(1)
     pairs = [tuple(table.design.cell(k) for k in d.cells) for d in rule.differences(table)]
     assert len(pairs) == 2
     assert ({"r": "N", "v": "a"}, {"r": "n1", "v": "a"}) in pairs
@@ -118,13 +118,13 @@ def test_lines_lead_from_a_cell_to_the_nearest_one_it_is_part_of():
 
 def test_wrong_parameters_of_rules_are_named():
     with pytest.raises(ParameterError, match="max must be a whole number"):
-        dc.Threshold(0)
+        dc.rules.Threshold(0)
     with pytest.raises(ParameterError, match="share must be a share"):
-        dc.GroupDisclosure(0.4)
+        dc.rules.GroupDisclosure(0.4)
     with pytest.raises(ParameterError, match="coalition"):
-        dc.KDisclosure(-1)
+        dc.rules.KDisclosure(-1)
     with pytest.raises(UnknownNameError, match="unknown variable 'partei'"):
-        dc.DirectDisclosure(1, variables="partei").primaries(party(GIVEN))
+        dc.rules.DirectDisclosure(1, variables="partei").primaries(party(GIVEN))
 
 
 STATUS = [[14, 6, 9, 5], [0, 7, 0, 0], [1, 12, 0, 0], [22, 4, 17, 8], [30, 9, 41, 12]]
@@ -132,7 +132,10 @@ STATUS = [[14, 6, 9, 5], [0, 7, 0, 0], [1, 12, 0, 0], [22, 4, 17, 8], [30, 9, 41
 
 @pytest.mark.parametrize(
     ("rule", "fewer"),
-    [(dc.DirectDisclosure(1, "v"), [2, 1]), (dc.GroupDisclosure(0.8, variables="v"), [2, 2])],
+    [
+        (dc.rules.DirectDisclosure(1, "v"), [2, 1]),
+        (dc.rules.GroupDisclosure(0.8, variables="v"), [2, 2]),
+    ],
     ids=["direct", "group"],
 )
 def test_a_group_could_be_elsewhere_where_its_total_is_shown(rule, fewer):

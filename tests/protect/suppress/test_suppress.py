@@ -26,7 +26,7 @@ def test_a_release_shows_the_truth_or_nothing():
 
 
 def test_the_statement_says_what_the_pattern_tells():
-    release = table().protect(dc.Suppress(dc.Threshold(3)))
+    release = table().protect(dc.Suppress(dc.rules.Threshold(3)))
     assert release.statement.says("pattern-tells")
     assert release.statement.says("not-derivable")
     assert "linear combination" in release.statement.text
@@ -37,10 +37,10 @@ def test_the_statement_says_what_the_pattern_tells():
 @pytest.mark.parametrize(
     "method",
     [
-        dc.Suppress(dc.Threshold(3)),
-        dc.Suppress(dc.Threshold(2, zeros=True), singletons=False),
-        dc.Suppress([dc.Threshold(2), dc.DirectDisclosure(1), dc.KDisclosure(1)]),
-        dc.Suppress(dc.GroupDisclosure(0.8), cost="cells"),
+        dc.Suppress(dc.rules.Threshold(3)),
+        dc.Suppress(dc.rules.Threshold(2, zeros=True), singletons=False),
+        dc.Suppress([dc.rules.Threshold(2), dc.rules.DirectDisclosure(1), dc.rules.KDisclosure(1)]),
+        dc.Suppress(dc.rules.GroupDisclosure(0.8), cost="cells"),
     ],
     ids=["threshold", "zeros", "several", "group"],
 )
@@ -52,7 +52,7 @@ def test_suppression_keeps_what_it_claims(method):
 
 def test_forced_cells_are_shown_and_forbidden_ones_are_not():
     forced, forbidden = {"party": "B", "age": "middle", "sex": "m"}, {"age": "middle"}
-    method = dc.Suppress(dc.Threshold(3), forced=[forced], forbidden=[forbidden])
+    method = dc.Suppress(dc.rules.Threshold(3), forced=[forced], forbidden=[forbidden])
     pattern = method.pattern(table())
     assert not pattern.suppressed[pattern.position(forced)]
     assert pattern.suppressed[pattern.position(forbidden)]
@@ -61,18 +61,18 @@ def test_forced_cells_are_shown_and_forbidden_ones_are_not():
 
 
 def test_frozen_cells_do_not_protect_others():
-    free = dc.Suppress(dc.Threshold(3)).pattern(table())
+    free = dc.Suppress(dc.rules.Threshold(3)).pattern(table())
     chosen = free.cells(free.secondary)[0]
-    pattern = dc.Suppress(dc.Threshold(3), frozen=[chosen]).pattern(table())
+    pattern = dc.Suppress(dc.rules.Threshold(3), frozen=[chosen]).pattern(table())
     assert not pattern.suppressed[pattern.position(chosen)]
     assert disclosed(pattern, zeros_are_public=True) == []
     assert told(pattern) == []
 
 
 def test_a_factor_on_its_cost_keeps_a_cell_shown():
-    free = dc.Suppress(dc.Threshold(3)).pattern(table())
+    free = dc.Suppress(dc.rules.Threshold(3)).pattern(table())
     chosen = free.cells(free.secondary)[0]
-    pattern = dc.Suppress(dc.Threshold(3), priorities=[(chosen, 1000)]).pattern(table())
+    pattern = dc.Suppress(dc.rules.Threshold(3), priorities=[(chosen, 1000)]).pattern(table())
     assert not pattern.suppressed[pattern.position(chosen)]
 
 
@@ -96,7 +96,7 @@ def test_unknown_options_and_cells_are_named():
 
 
 def test_the_pattern_says_why_each_primary_is_sensitive():
-    pattern = dc.Suppress([dc.Threshold(1), dc.DirectDisclosure(0)]).pattern(table())
+    pattern = dc.Suppress([dc.rules.Threshold(1), dc.rules.DirectDisclosure(0)]).pattern(table())
     assert set(pattern.reasons) == set(np.flatnonzero(pattern.primary).tolist())
     assert "a count of at most 1" in pattern.reasons.values()
     assert (np.maximum(pattern.lower, pattern.upper)[pattern.primary] >= 1).all()
@@ -106,7 +106,7 @@ def test_the_pattern_says_why_each_primary_is_sensitive():
 
 def test_a_table_of_occurring_cells_is_released_on_the_full_crossing():
     occurring = party("party*age*sex", support="occurring")
-    for rule in (dc.Threshold(3), dc.Threshold(3, zeros=True)):
+    for rule in (dc.rules.Threshold(3), dc.rules.Threshold(3, zeros=True)):
         here = table().protect(dc.Suppress(rule))
         there = occurring.protect(dc.Suppress(rule))
         assert (here.status == there.status).all()
@@ -123,7 +123,10 @@ def test_a_ledger_takes_a_suppressed_table_without_a_secret(tmp_path):
 def test_a_table_without_inner_cells_is_suppressed_by_the_published_ones():
     full = table()
     margins_only = Table(full.design, full.published)
-    for method in (dc.Suppress(dc.Threshold(3)), dc.Suppress(dc.Threshold(3), secondary="gauss")):
+    for method in (
+        dc.Suppress(dc.rules.Threshold(3)),
+        dc.Suppress(dc.rules.Threshold(3), secondary="gauss"),
+    ):
         assert (method.pattern(margins_only).state == method.pattern(full).state).all()
 
 
@@ -131,8 +134,8 @@ def test_a_table_of_margins_alone_is_refused_where_intervals_are_to_be_proven():
     full = party("party*age + age*sex")
     margins_only = Table(full.design, full.published)
     with pytest.raises(DataError, match='secondary="gauss"'):
-        dc.Suppress(dc.Threshold(3)).pattern(margins_only)
-    pattern = dc.Suppress(dc.Threshold(3), secondary="gauss").pattern(margins_only)
+        dc.Suppress(dc.rules.Threshold(3)).pattern(margins_only)
+    pattern = dc.Suppress(dc.rules.Threshold(3), secondary="gauss").pattern(margins_only)
     assert disclosed(pattern, zeros_are_public=True) == []
 
 
@@ -143,7 +146,7 @@ def test_sums_without_inner_cells_are_suppressed_by_the_published_ones():
         frame, "trade*region", value="turnover", contributor="firm", support="occurring"
     )
     alone = replace(full.contributions, inner=None)
-    method = dc.Suppress(dc.PPercent(30))
+    method = dc.Suppress(dc.rules.PPercent(30))
     pattern = method.pattern(replace(full, inner=None, contributions=alone))
     assert (pattern.state == method.pattern(full).state).all()
     assert pattern.n_primary > 0
@@ -160,5 +163,5 @@ def test_a_rule_for_counts_is_refused_where_sums_are_published():
     frame = {"region": ["n"] * 6 + ["s"] * 6, "firm": list(range(12)), "turnover": [0.5] * 12}
     table = dc.Table.from_contributions(frame, "region", value="turnover", contributor="firm")
     with pytest.raises(dc.DiscreetError, match="FewContributors"):
-        table.protect(dc.Suppress(dc.Threshold(3)))
-    assert table.protect(dc.Suppress(dc.Threshold(3)), unit="count").unit == "count"
+        table.protect(dc.Suppress(dc.rules.Threshold(3)))
+    assert table.protect(dc.Suppress(dc.rules.Threshold(3)), unit="count").unit == "count"

@@ -4,8 +4,8 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet import write_transmission
 from discreet.errors import ParameterError
+from discreet.suppress import write_transmission
 from discreet.suppress.apriori import confidentiality
 from discreet.suppress.argus import APriori
 
@@ -21,7 +21,11 @@ FIRMS = pd.DataFrame(
 
 def test_every_state_and_reason_has_its_code(tmp_path):
     table = dc.Table.from_contributions(FIRMS, "trade*region", value="turnover", contributor="firm")
-    rules = [dc.Dominance(1, 80), dc.Dominance(2, 90), dc.Exempt(dc.PPercent(40))]
+    rules = [
+        dc.rules.Dominance(1, 80),
+        dc.rules.Dominance(2, 90),
+        dc.suppress.Exempt(dc.rules.PPercent(40)),
+    ]
     pattern = dc.Suppress(rules).pattern(table)
     path = write_transmission(pattern, tmp_path / "t.csv", rules=rules, dataflow="EX:T(1.0)")
     assert oct(path.stat().st_mode & 0o777) == "0o600"
@@ -38,14 +42,14 @@ def test_every_state_and_reason_has_its_code(tmp_path):
 def test_codes_of_rules():
     file = APriori.of_cells({("x",): "u"})
     rules = {
-        dc.Threshold(3): "A",
-        dc.FewContributors(3): "A",
-        dc.Dominance(3, 90): "M",
-        dc.PPercent(10): "M",
-        dc.PQ(10, 50): "M",
+        dc.rules.Threshold(3): "A",
+        dc.rules.FewContributors(3): "A",
+        dc.rules.Dominance(3, 90): "M",
+        dc.rules.PPercent(10): "M",
+        dc.rules.PQ(10, 50): "M",
     }
     assert {rule: confidentiality(rule) for rule in rules} == rules
-    assert confidentiality(dc.Listed(file)) == "C"
+    assert confidentiality(dc.suppress.Listed(file)) == "C"
 
 
 def test_a_transmission_is_a_csv_file(tmp_path):

@@ -31,7 +31,10 @@ PLACE = dc.Hierarchy(
 
 
 def release(**parts):
-    axes = [dc.Axis.from_hierarchies("place", [PLACE]), dc.Axis.flat("sex", ["f", "m"])]
+    axes = [
+        dc.design.Axis.from_hierarchies("place", [PLACE]),
+        dc.design.Axis.flat("sex", ["f", "m"]),
+    ]
     design = dc.Design.product(axes, "place*sex")
     y = np.array([1, 20, 3, 40, 5, 60])
     status = np.zeros(design.n_published, dtype=np.int8)

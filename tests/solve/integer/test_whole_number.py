@@ -35,7 +35,7 @@ def least(design, z, weights, power, most=None, largest=6):
 @pytest.mark.parametrize("seed", range(4))
 def test_small_tables_reach_the_least_loss_of_all_whole_tables(seed, fitter, power):
     design, z, weights = noisy(*SMALL[seed % 2], seed)
-    fit = dc.WholeNumber(fitter, proposals=1e5)(design, z, weights=weights).require()
+    fit = dc.solve.WholeNumber(fitter, proposals=1e5)(design, z, weights=weights).require()
     expected = least(design, z, weights, power, largest=8 if design.n_inner == 6 else 5)
     assert fit.y.dtype == np.int64
     assert fit.notes["bound"] <= fit.notes["loss"] == pytest.approx(expected)
@@ -48,7 +48,9 @@ def test_a_cap_on_filled_cells_is_kept_at_nearly_the_least_loss(most):
     reached, best = 0.0, 0.0
     for seed in range(6):
         design, z, weights = noisy(*SMALL[seed % 2], seed)
-        fit = dc.WholeNumber(max_nonzero=most, proposals=1e5)(design, z, weights=weights).require()
+        fit = dc.solve.WholeNumber(max_nonzero=most, proposals=1e5)(
+            design, z, weights=weights
+        ).require()
         assert np.count_nonzero(fit.y) <= most
         reached += fit.notes["loss"]
         best += least(design, z, weights, 2, most)
@@ -58,20 +60,22 @@ def test_a_cap_on_filled_cells_is_kept_at_nearly_the_least_loss(most):
 @pytest.mark.parametrize("margins", ["a*b*c", "a*b + b*c + a*c"])
 def test_the_loss_is_smaller_than_that_of_rounding_afterwards_and_above_the_bound(margins):
     design, z, weights = noisy({"a": 9, "b": 5, "c": 4}, margins, mean=3.0)
-    whole = dc.WholeNumber(proposals=1e6)(design, z, weights=weights)
+    whole = dc.solve.WholeNumber(proposals=1e6)(design, z, weights=weights)
     fitted = dc.NonNegative()(design, z, weights=weights)
     gap, rounded = (whole.notes[n] - whole.notes["bound"] for n in ("loss", "rounded"))
     assert 0 < gap < 0.8 * rounded
     assert whole.notes["bound"] == pytest.approx(float(weights @ (fitted.z - z) ** 2))
     assert whole.certificate.gap == pytest.approx(gap / whole.notes["loss"])
-    others = [dc.WholeNumber(proposals=1e6, seed=s)(design, z, weights=weights) for s in (1, 2)]
+    others = [
+        dc.solve.WholeNumber(proposals=1e6, seed=s)(design, z, weights=weights) for s in (1, 2)
+    ]
     apart = [np.sqrt(np.mean((fit.y - fitted.y) ** 2)) for fit in (whole, *others)]
     assert np.mean(apart) < 1  # not just any table of that loss
 
 
 def test_of_tables_that_fit_equally_well_one_near_the_fit_is_taken():
     design = dc.Design.product({"a": 3, "b": 3}, "a + b")
-    fit = dc.WholeNumber()(design, design.aggregate(np.full(9, 3.0))).require()
+    fit = dc.solve.WholeNumber()(design, design.aggregate(np.full(9, 3.0))).require()
     assert fit.notes["loss"] == 0
     assert set(fit.y) == {3}
 
@@ -82,7 +86,7 @@ def test_exact_margins_and_the_ridge_of_the_fitter_are_its_own(ridge):
     total = design.n_published - 1 - int(np.argmax(design.column_sizes[::-1]))
     z[total] = 11
     fitter = dc.NonNegative(exact=["1"], ridge=ridge)
-    fit = dc.WholeNumber(fitter, proposals=1e5)(design, z).require()
+    fit = dc.solve.WholeNumber(fitter, proposals=1e5)(design, z).require()
     tables = np.array(list(itertools.product(range(8), repeat=6)))
     tables = tables[tables.sum(axis=1) == 11]
     loss = ((tables @ design.matrix().toarray() - z) ** 2).sum(axis=1)
@@ -95,11 +99,11 @@ def test_exact_margins_and_the_ridge_of_the_fitter_are_its_own(ridge):
 
 def test_an_exact_margin_that_is_not_whole_is_refused_and_one_beyond_reach_is_not_met():
     design = dc.Design.product({"a": 2, "b": 2}, "a*b")
-    fitter = dc.WholeNumber(dc.NonNegative(exact=["a"]))
+    fitter = dc.solve.WholeNumber(dc.NonNegative(exact=["a"]))
     z = design.aggregate(np.array([1, 2, 3, 4])).astype(float)
     with pytest.raises(DataError, match="whole numbers cannot meet"):
         fitter(design, z + 0.5)
-    capped = dc.WholeNumber(dc.NonNegative(exact=["a"]), max_nonzero=1)(design, z)
+    capped = dc.solve.WholeNumber(dc.NonNegative(exact=["a"]), max_nonzero=1)(design, z)
     assert capped.status is Status.stalled
     assert capped.certificate.feasibility >= 1
 
@@ -108,7 +112,7 @@ def test_cells_that_may_not_move_stay_and_the_same_seed_gives_the_same_table():
     design, z, _ = noisy({"a": 3, "b": 4}, "a*b", mean=3.0)
     variance = np.ones(12)
     variance[:5] = 0
-    fitter = dc.WholeNumber(dc.NonNegative(variance=variance), seed=4)
+    fitter = dc.solve.WholeNumber(dc.NonNegative(variance=variance), seed=4)
     fit = fitter(design, z)
     assert not fit.y[:5].any()
     np.testing.assert_array_equal(fit.y, fitter(design, z).y)
@@ -121,7 +125,7 @@ def test_heavy_margins_are_met_beside_light_ones():
     z[design.column_sizes == 72] = z[
         design.slice_of([b.order for b in design.blocks].index(1))
     ].sum()
-    fit = dc.WholeNumber(proposals=1e6)(
+    fit = dc.solve.WholeNumber(proposals=1e6)(
         design, z, weights=np.where(design.column_sizes == 72, 1e6, 1)
     )
     assert fit.z[design.column_sizes == 72] == z[design.column_sizes == 72]
@@ -129,7 +133,7 @@ def test_heavy_margins_are_met_beside_light_ones():
 
 def test_a_fit_that_does_not_converge_is_returned_as_it_is():
     design, z, _ = noisy({"a": 5, "b": 4, "c": 3}, "a*b + b*c", noise=30.0)
-    fit = dc.WholeNumber(dc.LeastAbsolute(max_steps=1))(design, z)
+    fit = dc.solve.WholeNumber(dc.LeastAbsolute(max_steps=1))(design, z)
     assert fit.status is Status.max_steps
     assert fit.y.dtype == float
 
@@ -146,7 +150,7 @@ def test_a_fit_that_does_not_converge_is_returned_as_it_is():
 )
 def test_wrong_options_are_refused(options, words):
     with pytest.raises(ParameterError, match=words):
-        dc.WholeNumber(**options)
+        dc.solve.WholeNumber(**options)
 
 
 def test_it_is_built_from_plain_values():

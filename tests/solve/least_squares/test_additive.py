@@ -35,7 +35,7 @@ TABLE_7 = [
 
 
 def party():
-    axes = [dc.Axis.flat(name, codes) for name, codes in PARTY.items()]
+    axes = [dc.design.Axis.flat(name, codes) for name, codes in PARTY.items()]
     return dc.Design.product(axes, "party:age + party:sex + age + sex + party + 1")
 
 
@@ -96,7 +96,7 @@ def test_table_6_of_langsrud_and_lupp_to_four_decimals():
 
 def test_tables_7_and_8_follow_by_the_chain():
     design = party()
-    fit = dc.Chain(["additive", "log-linear"])(design, in_order(design, PERTURBED)).require()
+    fit = dc.solve.Chain(["additive", "log-linear"])(design, in_order(design, PERTURBED)).require()
     np.testing.assert_allclose(fit.y.reshape(3, 3, 2), TABLE_7, atol=6e-5)
     assert [link["fitter"] for link in fit.notes["links"]] == ["additive", "log-linear"]
 

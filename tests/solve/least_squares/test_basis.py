@@ -12,11 +12,15 @@ UNEVEN = {"all": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"], "sea": ["x
 
 
 def tree(spec):
-    return dc.Axis.from_hierarchies("region", [dc.Hierarchy.from_dict(spec)])
+    return dc.design.Axis.from_hierarchies("region", [dc.Hierarchy.from_dict(spec)])
 
 
 def design(spec, margins):
-    axes = [tree(spec), dc.Axis.flat("sex", ["f", "m"]), dc.Axis.flat("age", list("abcd"))]
+    axes = [
+        tree(spec),
+        dc.design.Axis.flat("sex", ["f", "m"]),
+        dc.design.Axis.flat("age", list("abcd")),
+    ]
     return dc.Design.product(axes, margins)
 
 

@@ -82,8 +82,11 @@ def test_exact_margins_are_met(by_dual):
 def test_hierarchies_give_the_fit_of_active_sets(by_dual, monkeypatch):
     monkeypatch.setattr(dual_fit, "MOST_WITH_LEVELS", np.inf)
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"]}})
-    axes = [dc.Axis.from_hierarchies("region", [tree])]
-    axes += [dc.Axis.flat("sex", ["f", "m"]), dc.Axis.flat("age", ["0", "1", "2", "3"])]
+    axes = [dc.design.Axis.from_hierarchies("region", [tree])]
+    axes += [
+        dc.design.Axis.flat("sex", ["f", "m"]),
+        dc.design.Axis.flat("age", ["0", "1", "2", "3"]),
+    ]
     design = dc.Design.product(axes, "region*sex + region*age + sex*age")
     rng = np.random.default_rng(5)
     z = design.aggregate(rng.poisson(rng.gamma(0.3, 9.0, design.n_inner)))
@@ -99,7 +102,10 @@ def test_hierarchies_give_the_fit_of_active_sets(by_dual, monkeypatch):
 
 def test_designs_that_publish_inner_cells_or_levels_are_left_to_other_methods():
     tree = dc.Hierarchy.from_dict({"All": {"north": ["n1", "n2"], "south": ["s1"]}})
-    axes = [dc.Axis.from_hierarchies("region", [tree]), dc.Axis.flat("sex", ["f", "m"])]
+    axes = [
+        dc.design.Axis.from_hierarchies("region", [tree]),
+        dc.design.Axis.flat("sex", ["f", "m"]),
+    ]
     for design in (
         dc.Design.product({"a": 2, "b": 3}, "a*b"),
         dc.Design.product(axes, [("region[1]",), ("sex",)]),

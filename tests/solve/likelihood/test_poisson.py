@@ -32,7 +32,7 @@ def test_contradicting_margins_give_the_likelihood_optimum(name, weighted):
     z = np.maximum(noisy(design, 1), 0)
     z = np.where(dense(design).any(axis=0), z, 0)
     w = some_weights(design, 1) if weighted else np.ones(design.n_published)
-    fit = dc.Poisson(tolerance=1e-8)(design, z, weights=w).require()
+    fit = dc.solve.Poisson(tolerance=1e-8)(design, z, weights=w).require()
     least, mu, used = poisson_minimum(dense(design), z, w)
     size = max(least, w @ z, 1.0)
     assert abs(PoissonLoss(z, np.where(used, w, 0.0))(fit.z) - least) <= 1e-6 * size
@@ -46,7 +46,7 @@ def test_of_all_optima_the_log_linear_one_is_taken(name):
     w = some_weights(design, 2)
     z = np.where(dense(design).any(axis=0), np.maximum(noisy(design, 2), 1), 0)
     start = np.random.default_rng(2).gamma(2.0, size=design.n_inner)
-    fit = dc.Poisson(tolerance=1e-8, start=start)(design, z, weights=w).require()
+    fit = dc.solve.Poisson(tolerance=1e-8, start=start)(design, z, weights=w).require()
     expected = naive_ipf(dense(design), fit.z, np.where(fit.y > 0, start, 0), w > 0, sweeps=3_000)
     np.testing.assert_allclose(fit.y, expected, atol=1e-3)
 
@@ -56,7 +56,7 @@ def test_margins_that_add_up_give_the_log_linear_fit(name):
     design = HARD[name]()
     z = design.aggregate(counts(design, 4, mean=4))
     weights = np.random.default_rng(4).integers(1, 4, design.n_published)
-    fit = dc.Poisson()(design, z, weights=weights).require()
+    fit = dc.solve.Poisson()(design, z, weights=weights).require()
     assert fit.certificate.gap <= 1e-6
     np.testing.assert_allclose(fit.y, dc.LogLinear()(design, z).require().y, atol=0.02)
 
@@ -67,13 +67,13 @@ def test_large_tables_that_add_up_are_fitted_as_log_linear_ones(monkeypatch, nam
     monkeypatch.setattr(log_linear, "MOST_PUBLISHED", np.inf)
     design = HARD[name]()
     z = design.aggregate(counts(design, 2, mean=5))
-    fit = dc.Poisson()(design, z).require()
+    fit = dc.solve.Poisson()(design, z).require()
     assert fit.notes["solver"] == "Newton on the dual"
     monkeypatch.setattr(log_linear, "NEVER_STORED", 10**9)
     np.testing.assert_allclose(fit.y, dc.LogLinear()(design, z).require().y, atol=1e-4)
     noisy = z + np.random.default_rng(1).integers(0, 3, len(z))
     monkeypatch.setattr(log_linear, "NEVER_STORED", 0)
-    assert dc.Poisson()(design, noisy).require().notes["solver"] == "primal-dual steps"
+    assert dc.solve.Poisson()(design, noisy).require().notes["solver"] == "primal-dual steps"
 
 
 def small_census(margins):
@@ -89,7 +89,7 @@ def test_hierarchies_of_small_and_large_counts(margins):
     """Large cells move as fast as small ones: a few hundred steps, not ten thousand."""
     design, z = small_census(margins)
     w = np.ones(len(z))
-    fit = dc.Poisson(max_steps=2_000)(design, z).require()
+    fit = dc.solve.Poisson(max_steps=2_000)(design, z).require()
     least, mu, _ = poisson_minimum(dense(design), z, w)
     assert PoissonLoss(z, w)(fit.z) <= least * (1 + 1e-6)
     np.testing.assert_allclose(fit.z[z > 0], mu[z > 0], rtol=5e-3)
@@ -98,7 +98,7 @@ def test_hierarchies_of_small_and_large_counts(margins):
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
 def test_a_rough_fit_is_log_linear_too(tolerance):
     design, z = small_census("t*r + t*x + r*x")
-    fit = dc.Poisson(tolerance=tolerance)(design, z).require()
+    fit = dc.solve.Poisson(tolerance=tolerance)(design, z).require()
     model = np.exp(design.adjoint(fit.notes["multipliers"]))
     np.testing.assert_allclose(fit.y[fit.y > 0], model[fit.y > 0], rtol=1e-9)
     assert not fit.notes["multipliers"][(z == 0) & (fit.z > 0)].any()
@@ -113,7 +113,7 @@ def test_values_far_below_one_have_margins_too():
     z = np.maximum(z + rng.laplace(0, 3, len(z)), 0.0)
     z[rng.choice(np.flatnonzero(z), 8, replace=False)] = 1e-4
     w = 10.0 ** rng.uniform(-1, 1, len(z))
-    fit = dc.Poisson(max_steps=5_000)(design, z, weights=w).require()
+    fit = dc.solve.Poisson(max_steps=5_000)(design, z, weights=w).require()
     assert (fit.z[z > 0] > 0).all()
     least, _, _ = poisson_minimum(dense(design), z, w)
     assert PoissonLoss(z, w)(fit.z) <= least * (1 + 1e-6)
@@ -142,26 +142,26 @@ def test_counts_that_lost_all_inner_cells_get_one_back(name):
 def test_one_total_and_one_row_have_a_closed_form():
     """Two weighted observations of the same sum: the optimum is their weighted mean."""
     design = dc.Design.from_matrix(np.ones((3, 2), dtype=int))
-    fit = dc.Poisson(tolerance=1e-9)(design, [6.0, 12.0], weights=[2.0, 1.0]).require()
+    fit = dc.solve.Poisson(tolerance=1e-9)(design, [6.0, 12.0], weights=[2.0, 1.0]).require()
     np.testing.assert_allclose(fit.y, np.full(3, 8 / 3), atol=1e-5)
 
 
 def test_scale_of_values_and_of_weights():
     design = HARD["all pairs"]()
     z, w = np.maximum(noisy(design, 6), 0), some_weights(design, 6)
-    fit = dc.Poisson(tolerance=1e-8)(design, z, weights=w).require()
-    larger = dc.Poisson(tolerance=1e-8)(design, 5 * z, weights=w).require()
+    fit = dc.solve.Poisson(tolerance=1e-8)(design, z, weights=w).require()
+    larger = dc.solve.Poisson(tolerance=1e-8)(design, 5 * z, weights=w).require()
     np.testing.assert_allclose(larger.z, 5 * fit.z, atol=1e-2)
-    heavier = dc.Poisson(tolerance=1e-8)(design, z, weights=3 * w).require()
+    heavier = dc.solve.Poisson(tolerance=1e-8)(design, z, weights=3 * w).require()
     np.testing.assert_allclose(heavier.z, fit.z, atol=1e-2)
 
 
 def test_structural_zeros_stay_and_what_they_make_impossible_is_reported():
     design = dc.Design.product({"a": 2, "b": 2}, "a + b")
     start = np.array([1.0, 2.0, 0.0, 1.0])
-    possible = dc.Poisson(start=start)(design, [5, 3, 2, 7, 8]).require()
+    possible = dc.solve.Poisson(start=start)(design, [5, 3, 2, 7, 8]).require()
     assert possible.y[2] == 0
-    blocked = dc.Poisson(start=[0, 0, 1, 1])(design, [5, 3, 2, 7, 8])
+    blocked = dc.solve.Poisson(start=[0, 0, 1, 1])(design, [5, 3, 2, 7, 8])
     assert blocked.status is Status.inconsistent
     assert np.isfinite(blocked.y).all()
 
@@ -169,7 +169,7 @@ def test_structural_zeros_stay_and_what_they_make_impossible_is_reported():
 def test_the_certificate_proves_the_optimum_and_refuses_others():
     design = HARD["dependent margins"]()
     z, w = np.maximum(noisy(design, 7), 0), np.ones(design.n_published)
-    fit = dc.Poisson()(design, z).require()
+    fit = dc.solve.Poisson()(design, z).require()
     u = fit.notes["dual"]
     assert (design.adjoint(u) <= 1e-9).all()
     assert (u >= -1).all()
@@ -181,28 +181,28 @@ def test_the_certificate_proves_the_optimum_and_refuses_others():
 
 def test_few_steps_are_reported():
     design = HARD["dependent margins"]()
-    fit = dc.Poisson(max_steps=1)(design, np.maximum(noisy(design, 7), 0))
+    fit = dc.solve.Poisson(max_steps=1)(design, np.maximum(noisy(design, 7), 0))
     assert fit.status is Status.max_steps
 
 
 def test_one_preparation_serves_many_right_hand_sides():
     design = HARD["tree linked"]()
-    prepared = dc.Poisson().prepare(design)
+    prepared = dc.solve.Poisson().prepare(design)
     for seed in range(3):
         z = np.maximum(noisy(design, seed), 0)
-        np.testing.assert_array_equal(prepared(z).y, dc.Poisson()(design, z).y)
+        np.testing.assert_array_equal(prepared(z).y, dc.solve.Poisson()(design, z).y)
 
 
 def test_wrong_input_is_refused():
     design = dc.Design.product({"a": 2, "b": 2}, "a + b")
     with pytest.raises(ParameterError, match="tolerance must lie"):
-        dc.Poisson(tolerance=1)
+        dc.solve.Poisson(tolerance=1)
     with pytest.raises(ParameterError, match="max_steps"):
-        dc.Poisson(max_steps=0)
+        dc.solve.Poisson(max_steps=0)
     with pytest.raises(DataError, match="not negative"):
-        dc.Poisson()(design, [5, -3, 2, 7, 8])
+        dc.solve.Poisson()(design, [5, -3, 2, 7, 8])
     with pytest.raises(ParameterError, match="not negative"):
-        dc.Poisson()(design, [5, 3, 2, 7, 8], weights=[-1, 1, 1, 1, 1])
+        dc.solve.Poisson()(design, [5, 3, 2, 7, 8], weights=[-1, 1, 1, 1, 1])
 
 
 def test_it_is_in_the_registry():

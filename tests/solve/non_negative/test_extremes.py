@@ -7,7 +7,7 @@ import discreet as dc
 from discreet.errors import DataError, ParameterError
 from discreet.solve.fit import Status
 
-FITTERS = [dc.LogLinear(), dc.Poisson(), dc.LeastAbsolute()]
+FITTERS = [dc.LogLinear(), dc.solve.Poisson(), dc.LeastAbsolute()]
 fitters = pytest.mark.parametrize("fitter", FITTERS, ids=lambda f: f.name)
 DESIGN = dc.Design.product({"a": 3, "b": 2}, "a*b")
 
@@ -53,7 +53,7 @@ def test_weights_of_very_different_size_still_give_a_proof(fitter):
     assert fit.certificate.holds
 
 
-EVERY = [*FITTERS, dc.LeastSquares(), dc.NonNegative(), dc.Additive(), dc.Auto()]
+EVERY = [*FITTERS, dc.LeastSquares(), dc.NonNegative(), dc.Additive(), dc.solve.Auto()]
 
 
 @pytest.mark.parametrize("tolerance", [np.inf, np.nan, 0, -1, "x", None])
@@ -71,7 +71,7 @@ def test_steps_are_counted_in_whole_numbers(kind, steps):
 
 
 @pytest.mark.parametrize("start", ["x", [[1], [1, 2]], {}])
-@pytest.mark.parametrize("kind", [dc.LeastSquares, dc.NonNegative, dc.LogLinear, dc.Poisson])
+@pytest.mark.parametrize("kind", [dc.LeastSquares, dc.NonNegative, dc.LogLinear, dc.solve.Poisson])
 def test_a_starting_table_is_made_of_numbers(kind, start):
     with pytest.raises(ParameterError, match="starting table must be numbers"):
         kind(start=start).prepare(DESIGN)
@@ -95,7 +95,7 @@ def test_no_inner_cell(fitter, published):
     assert not fit.z.any()
 
 
-@pytest.mark.parametrize("kind", [dc.LogLinear, dc.Poisson])
+@pytest.mark.parametrize("kind", [dc.LogLinear, dc.solve.Poisson])
 def test_no_inner_cell_may_be_positive(kind):
     fitter = kind(start=np.zeros(6))
     assert not fitter(DESIGN, np.zeros(DESIGN.n_published)).require().y.any()

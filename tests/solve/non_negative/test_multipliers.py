@@ -18,9 +18,9 @@ def census():
     """Two hierarchies of unequal groups and a flat variable, every level published."""
     ages = {"any age": {"young": ["0", "1"], "old": ["2", "3", "4"]}}
     axes = [
-        dc.Axis.flat("sex", ["f", "m"]),
-        dc.Axis.from_hierarchies("region", [dc.Hierarchy.from_dict(TREE)]),
-        dc.Axis.from_hierarchies("age", [dc.Hierarchy.from_dict(ages)]),
+        dc.design.Axis.flat("sex", ["f", "m"]),
+        dc.design.Axis.from_hierarchies("region", [dc.Hierarchy.from_dict(TREE)]),
+        dc.design.Axis.from_hierarchies("age", [dc.Hierarchy.from_dict(ages)]),
     ]
     return dc.Design.product(axes, "region*age*sex")
 

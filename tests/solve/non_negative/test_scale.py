@@ -90,7 +90,7 @@ def test_a_large_known_total_spoils_no_cell(margins, seed):
     exact = dc.NonNegative(exact=[()])(design, z).require()
     np.testing.assert_allclose(exact.z, optimum(X, z, ones, [top]), rtol=0, atol=0.2)
     assert_recomputed(X, z, ones, exact, exact=[top])
-    for fitter in (dc.NonNegative(), dc.Auto(), dc.Chain()):
+    for fitter in (dc.NonNegative(), dc.solve.Auto(), dc.solve.Chain()):
         fit = fitter(design, z, weights=heavy).require()
         np.testing.assert_allclose(fit.z, optimum(X, z, heavy), rtol=0, atol=0.2)
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Whole
-from discreet.assess.plots.style import altair_module, apply_style, colours, shapes
+from discreet.assessment.plots.style import altair_module, apply_style, colours, shapes
 from discreet.noise.entropy import variance_range
 from discreet.noise.invariant import no_small_cells
 from discreet.protect.safe import Effect

@@ -10,8 +10,8 @@ import numpy as np
 
 from discreet import registry
 from discreet.arrays import Array, Real, Whole
-from discreet.assess.risk.disclosure import ExactDisclosure
-from discreet.assess.utility.association import HellingerUtility
+from discreet.assessment.risk.disclosure import ExactDisclosure
+from discreet.assessment.utility.association import HellingerUtility
 from discreet.design.base import Design
 from discreet.facade.release import Trial
 from discreet.facade.table import Table

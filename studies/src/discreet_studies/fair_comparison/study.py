@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from discreet.assess.plots.cells import before_after
-from discreet.assess.plots.style import PALETTE, altair_module, apply_style
+from discreet.assessment.plots.cells import before_after
+from discreet.assessment.plots.style import PALETTE, altair_module, apply_style
 from discreet_studies.chance import orders
 from discreet_studies.fair_comparison import printed
 from discreet_studies.fair_comparison.example import (

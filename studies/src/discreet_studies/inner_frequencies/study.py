@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from discreet.assess.plots.style import altair_module, apply_style, colours, shapes
+from discreet.assessment.plots.style import altair_module, apply_style, colours, shapes
 from discreet.errors import DataError, NotConvergedError
 from discreet.facade.microdata import open as open_records
 from discreet_studies.inner_frequencies.results import (

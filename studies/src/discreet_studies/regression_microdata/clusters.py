@@ -9,8 +9,8 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.errors import InfeasibleError
-from discreet.synthesize.hybrid import hybrid
-from discreet.synthesize.methods import ipso
+from discreet.synthesis.hybrid import hybrid
+from discreet.synthesis.methods import ipso
 from discreet_studies.model import Finding
 from discreet_studies.regression_microdata.judge import (
     DIFFERENT,

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.errors import InfeasibleError
-from discreet.synthesize.methods import (
+from discreet.synthesis.methods import (
     from_residuals,
     ipso,
     residual_correlation,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.assess.plots.style import PALETTE, altair_module, apply_style
+from discreet.assessment.plots.style import PALETTE, altair_module, apply_style
 from discreet_studies.model import Options, Picture, Study
 from discreet_studies.regression_microdata.clusters import section_6
 from discreet_studies.regression_microdata.judge import N, businesses

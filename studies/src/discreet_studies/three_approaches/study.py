@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from discreet.assess.plots.style import PALETTE, QUIET, altair_module, apply_style, colours, shapes
+from discreet.assessment.plots.style import (
+    PALETTE,
+    QUIET,
+    altair_module,
+    apply_style,
+    colours,
+    shapes,
+)
 from discreet_studies.chance import orders
 from discreet_studies.model import Finding, Options, Picture, Study
 from discreet_studies.three_approaches.simulation import (

@@ -1,1 +1,0 @@
-"""Risk and utility of synthetic records, measured against the records they were made from."""

@@ -1,1 +1,0 @@
-"""A page that a disclosure review board can read. Confidential."""

@@ -1,1 +1,0 @@
-"""How much of the table survives: distances, zeros, sums, associations, ranks, totals."""

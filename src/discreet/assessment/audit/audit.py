@@ -1,0 +1,277 @@
+"""Audit a suppression pattern: what can be found out about the cells that are not shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from discreet.arrays import Array, Mask, Real
+from discreet.assessment.audit.equations import (
+    DisagreementError,
+    Told,
+    attackers,
+    disclosed_by_equations,
+    told_by_equations,
+    told_to_coalitions,
+    told_with_signs,
+)
+from discreet.assessment.audit.result import Audit
+from discreet.assessment.audit.subject import (
+    Bracket,
+    Subject,
+    Term,
+    bracketing_cells,
+    disclosing_cells,
+    subject_of,
+)
+from discreet.assessment.cells import check_choice
+from discreet.errors import ParameterError
+from discreet.facade.table import Table
+from discreet.parameters import whole
+from discreet.randomness import stream
+from discreet.solve.linear.intervals import Intervals, Limits, feasible_intervals
+from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.suppress.pattern import Pattern
+from discreet.tables.protected import Protected
+
+Which = Literal["primary", "all", "none"]
+
+
+View = Literal["equations", "signs", "none"]
+
+
+_SEED = 1  # the result does not depend on it
+
+
+_MOST_BRACKETED = 4_000  # published cells above which programs for brackets take too long
+
+
+def audit(
+    source: Pattern | Protected,
+    table: Table | None = None,
+    *,
+    intervals: Which = "primary",
+    lone: View = "equations",
+    coalition: int = 1,
+    bounds: tuple[Any, Any] | None = None,
+    non_negative: bool = True,
+    exact: bool = True,
+    explain: int = 20,
+    workers: int | None = None,
+) -> Audit:
+    """What the public, and somebody alone in a cell, can find out about suppressed cells.
+
+    What the equations alone disclose is found in three independent ways, and it is an error if they
+    disagree. Intervals with signs and public bounds find at least these cells and often more. The
+    proofs that a pattern carries are checked.
+
+    Args:
+      source: A `Pattern` (of other programs: `Pattern.from_labels`), or a release. All cells that a
+        release hides count as sensitive.
+      table: The true table of a release. Without it the audit is the attack of an outsider.
+      intervals: Whose intervals are computed: those of `"primary"` cells, of `"all"` suppressed
+        cells, or of `"none"`.
+      lone: What somebody alone in an inner cell can compute: by `"equations"`, also with `"signs"`
+        (which takes a while), or `"none"`.
+      coalition: How many of them pool what they know; by equations.
+      bounds: Smallest and largest value that the public knows of each published cell; infinite, or
+        a single number, where nothing is known. What a pattern or a release tells of its hidden
+        cells counts in any case.
+      non_negative: Whether it is public that inner cells are not negative; never where some are.
+      exact: Whether intervals are followed to their ends. If not, an interval that meets its need
+        is not followed further.
+      explain: Of how many disclosed cells it is found out which published cells disclose them;
+        where signs do, in tables of a few thousand cells without public bounds.
+      workers: Processes for the intervals; by default those that are worth starting.
+    """
+    check_choice("intervals", intervals, get_args(Which))
+    check_choice("lone", lone, get_args(View))
+    whole("coalition", coalition, 1)
+    subject = _with_bounds(subject_of(source, table), bounds)
+    non_negative = non_negative and not subject.is_signed
+    values = subject.z[subject.shown]
+    rng = stream(_SEED, "audit")
+    system = unknowns(subject.X[:, subject.shown], values, known=subject.known, y=subject.y)
+    by_equations = disclosed_by_equations(system, subject.targets, rng=rng)
+    low, high, is_exact = _intervals(subject, by_equations, intervals, non_negative, exact, workers)
+    told, n_attackers = _tell_disclosure(
+        subject, system, by_equations, lone, low, high, coalition, rng
+    )
+    sources = _sources(subject, by_equations, explain)
+    found = Audit(
+        subject,
+        by_equations,
+        low,
+        high,
+        is_exact,
+        told,
+        sources,
+        attackers=n_attackers,
+        coalition=coalition,
+    )
+    if isinstance(source, Pattern) and source.proofs is not None:
+        found = replace(found, unproven=source.proofs.unproven(source))
+    if not non_negative or bounds is not None:
+        return found
+    return replace(found, brackets=_brackets(found, explain - len(sources)))
+
+
+def _intervals(
+    subject: Subject,
+    by_equations: Mask,
+    which: str,
+    non_negative: bool,
+    exact: bool,
+    workers: int | None,
+) -> tuple[Real, Real, Mask]:
+    """Intervals of the chosen targets; NaN for the others."""
+    n = subject.targets.shape[1]
+    low, high, is_exact = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, dtype=bool)
+    chosen = np.flatnonzero(subject.is_sensitive) if which == "primary" else np.arange(n)
+    if which == "none" or not len(chosen):
+        return low, high, is_exact
+    enough = None if exact else _enough(subject, chosen)
+    found = feasible_intervals(
+        subject.X[:, subject.shown],
+        subject.z[subject.shown],
+        subject.targets[:, chosen],
+        signs=non_negative,
+        limits=_limits(subject),
+        enough=enough,
+        known=subject.known,
+        y=subject.y,
+        workers=workers,
+    )
+    _check(subject, found, chosen, by_equations)
+    low[chosen], high[chosen], is_exact[chosen] = found.low, found.high, found.is_proven
+    return low, high, is_exact
+
+
+def _enough(subject: Subject, chosen: Array) -> tuple[Real, Real]:
+    """What a target's interval must reach; nothing less than its ends where nothing is asked."""
+    below, above = (need[chosen] for need in subject.needs)
+    value = subject.values[chosen]
+    is_asked = (below > 0) | (above > 0)
+    return np.where(is_asked, value - below, -np.inf), np.where(is_asked, value + above, np.inf)
+
+
+def _with_bounds(subject: Subject, bounds: tuple[Any, Any] | None) -> Subject:
+    """The subject with further public bounds."""
+    if bounds is None:
+        return subject
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ParameterError(
+            f"bounds are a pair, smallest and largest values of published cells, got {bounds!r}."
+        )
+    low, high = (np.broadcast_to(np.asarray(b, np.float64), subject.z.shape) for b in bounds)
+    if (low > high).any():
+        raise ParameterError("a public lower bound is above the upper one of the same cell.")
+    if subject.bounds is not None:
+        low, high = np.maximum(low, subject.bounds[0]), np.minimum(high, subject.bounds[1])
+    return replace(subject, bounds=(low, high))
+
+
+def _limits(subject: Subject) -> Limits | None:
+    """Public bounds of the suppressed cells that have any."""
+    if subject.bounds is None:
+        return None
+    low, high = (np.broadcast_to(b, subject.z.shape)[subject.hidden] for b in subject.bounds)
+    chosen = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
+    columns = subject.X[:, subject.hidden[chosen]]
+    return Limits(columns, low[chosen], high[chosen]) if len(chosen) else None
+
+
+def _check(subject: Subject, found: Intervals, chosen: Array, by_equations: Mask) -> None:
+    """What equations disclose must be a point, and the truth must lie in every interval."""
+    size = 1e-5 * np.maximum(1.0, np.abs(np.nan_to_num(found.low)))
+    wide = by_equations[chosen] & (found.width > size)
+    value = subject.values[chosen]
+    outside = (value < found.low - size) | (value > found.high + size)
+    if wide.any() or (outside & found.is_proven).any():
+        k = int(chosen[np.flatnonzero(wide | outside)[0]])
+        raise DisagreementError(
+            f"the interval of target {k} contradicts the equations or the true value. Either the "
+            "published cells do not add up, or public bounds exclude the truth."
+        )
+
+
+def _tell_disclosure(
+    subject: Subject,
+    system: Unknowns,
+    by_equations: Mask,
+    view: str,
+    low: Real,
+    high: Real,
+    coalition: int,
+    rng: np.random.Generator,
+) -> tuple[tuple[Told, ...], int]:
+    if view == "none" or subject.lone is None:
+        return (), 0
+    groups = attackers(system, subject.lone, subject.owner)
+    open_still = np.flatnonzero(subject.is_sensitive & ~by_equations)
+    targets = subject.targets[:, open_still]
+    found = told_by_equations(system, targets, groups, rng=rng)
+    together = told_to_coalitions(system, targets, groups, found, coalition, rng=rng)
+    if view == "signs" and subject.y is not None:
+        found += _with_signs(subject, subject.y, system, groups, open_still, found, low, high)
+    return tuple(_renumber(told, open_still) for told in (*found, *together)), len(groups)
+
+
+def _with_signs(
+    subject: Subject,
+    y: Array,
+    system: Unknowns,
+    groups: list[Array],
+    open_still: Array,
+    found: list[Told],
+    low: Real,
+    high: Real,
+) -> list[Told]:
+    """What signs tell in addition, about targets that are neither told nor known already."""
+    targets = subject.targets[:, open_still]
+    close = subject.rounding(subject.values[open_still])
+    inner = [system.cells[cells] for cells in groups]
+    X, values = subject.X[:, subject.shown], subject.z[subject.shown]
+    already = {told.cells: set(told.targets) for told in found}
+    public = set(np.flatnonzero(high[open_still] - low[open_still] <= close).tolist())
+    more = []
+    for told in told_with_signs(X, values, y, targets, inner, close, _limits(subject)):
+        rest = sorted(set(told.targets) - already.get(told.cells, set()) - public)
+        if rest:
+            more.append(Told(told.cells, tuple(rest), needs_signs=True))
+    return more
+
+
+def _renumber(told: Told, chosen: Array) -> Told:
+    """Numbers among all targets in place of numbers among some of them."""
+    return replace(told, targets=tuple(int(chosen[k]) for k in told.targets))
+
+
+def _sources(subject: Subject, by_equations: Mask, most: int) -> dict[int, tuple[Term, ...]]:
+    """Which published cells disclose a target, for sensitive ones first."""
+    disclosed = np.flatnonzero(by_equations)
+    chosen = disclosed[np.argsort(~subject.is_sensitive[disclosed], kind="stable")][:most]
+    found = disclosing_cells(subject.X, subject.shown, subject.targets[:, chosen], subject.known)
+    return dict(zip((int(k) for k in chosen), found, strict=True))
+
+
+def _brackets(found: Audit, most: int) -> dict[int, Bracket]:
+    """Which published cells bound a target that follows from signs, from both sides."""
+    subject = found.subject
+    chosen = np.flatnonzero(np.isin(found.positions, found.disclosed_with_signs))[: max(most, 0)]
+    known = subject.known
+    is_large = len(subject.shown) > _MOST_BRACKETED
+    if is_large or (known is not None and subject.y is not None and subject.y[known].any()):
+        return {}
+    brackets = bracketing_cells(
+        subject.X,
+        subject.shown,
+        subject.z,
+        subject.targets[:, chosen],
+        (found.low[chosen] + found.high[chosen]) / 2,
+        known,
+    )
+    pairs = zip((int(k) for k in chosen), brackets, strict=True)
+    return {k: bracket for k, bracket in pairs if bracket is not None}

@@ -1,0 +1,223 @@
+"""Synthetic records: public ones in `Synthetic`, those of an experiment in `SyntheticTrial`."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet.arrays import Real
+from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
+from discreet.files import written_whole
+from discreet.frames import open_frame, to_arrow
+from discreet.ledger import Ledger
+from discreet.protect.publish import open_ledger
+from discreet.records.backend import fetch
+from discreet.records.records import UnitRecords
+from discreet.records.secret import Secret
+from discreet.release.files import CSV, release_ending, write_with_statement
+from discreet.tables import show
+from discreet.tables.statement import Statement
+from discreet.tables.truth import UNNAMED, DataSet, SecretLike
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+HEADER = b"discreet_synthetic"
+
+
+FORMAT = 1
+
+
+_HEAD = 6
+
+
+_WIDTH = 100  # of a printed statement
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Synthesized:
+    """Records with synthetic values in some columns, and the statement that goes with them.
+
+    `discreet.synthesis` makes a `Synthetic` for publication, or with `simulate=True` a
+    `SyntheticTrial`. Both can be measured.
+
+    Attributes:
+      frame: The records in the frame library in which they were given, or in Arrow.
+      statement: What was done and what it promises.
+      confidential: The columns whose values are synthetic.
+      model: The model in one spelling.
+      method: The method's name in the registry.
+    """
+
+    frame: Any
+    statement: Statement
+    confidential: tuple[str, ...]
+    model: str
+    method: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Synthetic(show.Frames, Synthesized):
+    """**Public.** Synthetic records that may be shown and handed out, with their statement.
+
+    Made by `discreet.synthesis`.
+    """
+
+    def to_arrow(self) -> pa.Table:
+        """The records as an Arrow table."""
+        return to_arrow(self.frame)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the records and their statement.
+
+        Args:
+          path: A name that ends in `.parquet`, where the statement is part of the file, or in
+            `.csv`, where it lies beside it for people and programs.
+        """
+        return save(self, path)
+
+    def __repr__(self) -> str:
+        said = textwrap.fill(self.statement.text, _WIDTH)
+        title, rows = self._title_and_head()
+        return "\n".join([title, *show.align_columns(rows, right=range(len(rows[0]))), said])
+
+    def _repr_html_(self) -> str:
+        return show.html_table(*self._title_and_head(), self.statement.text)
+
+    def _title_and_head(self) -> tuple[str, list[Sequence[str]]]:
+        def text(value: Any) -> str:
+            if isinstance(value, float):
+                return f"{value:,.6g}"
+            return "" if value is None else str(value)
+
+        table = self.to_arrow()
+        head = table.slice(0, _HEAD)
+        columns = (map(text, column.to_pylist()) for column in head.columns)
+        rows = [head.column_names, *zip(*columns, strict=True)]
+        named = ", ".join(self.confidential)
+        return f"Synthetic: {len(table):,} records, {named} by {self.method}", rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticTrial(Synthesized):
+    """**Confidential.** One draw of an experiment, to be measured and thrown away.
+
+    What a seed draws can be drawn again, and whoever knows the noise solves for the original; so a
+    trial is neither shown nor written. Made by `discreet.synthesis` with `simulate=True`.
+
+    Attributes:
+      details: What the method found out on the way, such as the rank of the residuals.
+    """
+
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"SyntheticTrial (confidential): {', '.join(self.confidential)} by {self.method}"
+
+
+def save(synthetic: Synthetic, path: str | Path) -> Path:
+    """Write synthetic records; see `Synthetic.save`."""
+    import pyarrow.parquet as pq
+
+    if not isinstance(synthetic, Synthetic):
+        raise ConfidentialError("a trial cannot be written; synthesize without simulate=True.")
+    target, table = Path(path), synthetic.to_arrow()
+    header = {
+        "format": FORMAT,
+        "side": "public",
+        "confidential": synthetic.confidential,
+        "model": synthetic.model,
+        "method": synthetic.method,
+        "statement": synthetic.statement.to_json(),
+    }
+    if release_ending(target) == CSV:
+        write_with_statement(target, table, synthetic.statement, header)
+        return target
+    said = json.dumps(header, ensure_ascii=False).encode()
+    metadata = {**(table.schema.metadata or {}), HEADER: said}
+    with written_whole(target) as temporary:
+        pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
+    return target
+
+
+@dataclass(frozen=True, eq=False)
+class SourceRecords:
+    """**Confidential.** Records in memory, and what their publication needs to know."""
+
+    frame: Any  # of narwhals
+    table: pa.Table  # the same in Arrow
+    data_set: DataSet
+    secret: SecretLike | None = None  # the custodian's secret; a plain frame may have none
+    ledger: Ledger | None = None  # where releases are entered
+    withheld: tuple[str, ...] = ()  # never published: record keys, ids and persons by their role
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns."""
+        return list(self.table.column_names)
+
+    def require(self, names: Sequence[str]) -> None:
+        """Raise an error that names the nearest columns if one is not there."""
+        for name in names:
+            if name not in self.columns:
+                raise UnknownNameError("column", name, self.columns)
+
+    def with_values(self, values: Mapping[str, Real], keep: Sequence[str] | None) -> Any:
+        """The records with other values in some columns, in the frame library they came in.
+
+        The columns in `keep` stay as they are; by default all that are not withheld.
+        """
+        import narwhals as nw
+
+        if keep is not None:
+            self.require(keep)
+        wanted = set(self.columns if keep is None else keep) - set(self.withheld)
+        shown = [name for name in self.columns if name in values or name in wanted]
+        backend = self.frame.implementation
+        new = (nw.new_series(n, c, nw.Float64, backend=backend) for n, c in values.items())
+        return self.frame.with_columns(*new).select(shown).to_native()
+
+    def frame_of(self, columns: Mapping[str, Any]) -> Any:
+        """New records with some of the columns, in their order and in the same frame library."""
+        import narwhals as nw
+
+        ordered = {name: columns[name] for name in self.columns if name in columns}
+        return nw.from_dict(ordered, backend=self.frame.implementation).to_native()
+
+
+def read_records(
+    data: Any,
+    *,
+    secret: Secret | str | Path | None = None,
+    name: str | None = None,
+    edition: str | None = None,
+    ledger: Ledger | str | Path | None = None,
+) -> SourceRecords:
+    """The records of any source that `discreet.synthesis` takes."""
+    import narwhals as nw
+
+    book = open_ledger(ledger)
+    if isinstance(data, UnitRecords):
+        for option, value in {"secret": secret, "name": name, "edition": edition}.items():
+            if value is not None:
+                raise ParameterError(
+                    f"{option}= goes with a plain frame; these records have roles of their own: "
+                    f"`dc.open(…, {option}=…)`."
+                )
+        table = fetch(data.backend, data.table, data.origin)
+        withheld = tuple(c for c in (data.key, data.id, data.person) if c is not None)
+        book = book if book is not None else data.ledger
+        frame = nw.from_native(table, eager_only=True)
+        return SourceRecords(frame, table, data.data_set, data.secret, book, withheld)
+    frame = open_frame(data)
+    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
+    frame = nw.maybe_reset_index(frame)  # an index may hold ids, and is no column
+    if isinstance(secret, (str, Path)):
+        secret = Secret.from_file(secret)
+    data_set = DataSet(UNNAMED if name is None else name, "1" if edition is None else edition)
+    return SourceRecords(frame, frame.to_arrow(), data_set, secret, book)

@@ -1,0 +1,260 @@
+"""What statements of synthetic records say: what is preserved, hence disclosed, and what is not.
+
+A predicate takes `Evidence`: the original and the synthetic values, and the matrices of the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Real, Whole
+from discreet.protect.sentences import limit, process
+from discreet.synthesis.decompose import fit, rotate, scores
+from discreet.synthesis.request import SynthesisRequest
+from discreet.tables.statement import Sentence
+
+# Relative difference up to which a predicate takes two moments for equal: wider than the rounding
+# of sums over millions of rows, far below what anybody would call a difference.
+EXACT = 1e-8
+
+
+# Methods whose values lie near the original ones.
+NEAR = ("residual-correlation", "score-correlation", "from-residuals", "romm", "hybrid")
+
+
+@dataclass(frozen=True, eq=False)
+class SynthesisEvidence:
+    """**Confidential.** What sentences are checked against, rows in one order."""
+
+    Y: Real  # original values
+    synthetic: Real  # synthetic values
+    X: Real  # all columns of the model, the constant among them
+    weights: Real  # survey weights; ones where there are none
+    clusters: Whole  # the cluster of each row; one for all where there are none
+
+
+@dataclass(frozen=True)
+class StatementFacts:
+    """What a statement is made from; all of it is public."""
+
+    request: SynthesisRequest
+    parameters: dict[str, Any]  # the request as it is shown, with the multiplier that was used
+    published: tuple[str, ...]  # columns that are published as they are
+    has_secret: bool  # whether randomness comes from a secret
+
+
+def sentences_of(said: StatementFacts) -> list[Sentence]:
+    """Everything that is said of synthetic records."""
+    request, given = said.request, said.parameters
+    found = _about_moments(said)
+    found += _declared_by_method(said)
+    if request.missing == "category":
+        found.append(MISSING_CATEGORY)
+    if request.merge is not None:
+        found.append(MERGED_CELLS)
+    found += [DISCLOSED, _about_other_columns(said.published), BEYOND_MODEL, OUT_OF_RANGE]
+    if request.method in NEAR:
+        found.append(NEAR_ORIGINAL)
+    if {"keep", 1.0} & set(_several(given.get("correlations", ()))):
+        found.append(KEPT_COMPONENTS)
+    return [*found, randomness(said)]
+
+
+MISSING_CATEGORY = process(
+    "missing-category",
+    "In the model, missing codes are a category, and missing numbers are the mean of the others "
+    "with an effect of their own.",
+)
+
+
+MERGED_CELLS = process(
+    "merged-cells",
+    "Cells and clusters with fewer than two residual degrees of freedom, if there were any, are "
+    "merged with others in the model; what is said of cells and clusters holds for the merged "
+    "ones.",
+)
+
+
+DISCLOSED = limit(
+    "disclosed",
+    "What is preserved is disclosed: coefficients, sums and covariances computed from these "
+    "records are the true ones, and so are those of every group that the model or the clusters "
+    "tell apart.",
+)
+
+
+BEYOND_MODEL = limit(
+    "beyond-model",
+    "Relations that the model does not hold, such as curves and interactions without a term, and "
+    "the shape of distributions are not preserved exactly.",
+    "Results that were not planned for may differ from those of the original records.",
+)
+
+
+OUT_OF_RANGE = limit(
+    "out-of-range", "Synthetic values have decimals and may be negative or beyond what is possible."
+)
+
+
+NEAR_ORIGINAL = limit(
+    "near-original",
+    "Synthetic values lie nearer to the original ones than the model alone would place them, as "
+    "the method's parameters say, so a person's values can be estimated from them.",
+)
+
+
+KEPT_COMPONENTS = limit(
+    "kept-components",
+    "Components that are kept are those of the original records, not protected at all; with QR "
+    "the first ones are the first confidential columns themselves.",
+)
+
+
+REPEATABLE = process(
+    "repeatable",
+    "Randomness comes from a secret: the same records, model and method always give the same "
+    "synthetic records.",
+)
+
+
+def randomness(said: StatementFacts) -> Sentence:
+    """Whether the same request has the same result, or several releases undo each other."""
+    if said.has_secret:
+        return REPEATABLE
+    target = "the fitted values"
+    if said.request.method in NEAR:
+        target = "a known mixture of fitted and original values, which is solved for the original"
+    return limit(
+        "fresh-draws",
+        "Randomness comes from the operating system and not from a secret, so each release of the "
+        f"same records is drawn anew. Several releases together can undo each other: their mean "
+        f"approaches {target}.",
+    )
+
+
+def _about_moments(said: StatementFacts) -> list[Sentence]:
+    formula, names = said.request.formula, _join(said.request.formula.confidential)
+    made = process(
+        "synthetic-columns",
+        f"{names} {_are(formula.confidential)} synthetic, made by method "
+        f"{said.request.method!r} for the model {formula.text!r}.",
+        f"The values of {names} are not those of the people in the records; they were made so "
+        "that totals and relations between columns stay as they were.",
+    )
+    by_weights = f", weighted by {formula.weights}," if formula.weights else ""
+    weighted = "weighted " if formula.weights else ""
+    fits = Sentence(
+        "fits-kept",
+        f"The regression of {names} on the model's columns{by_weights} has exactly the "
+        f"coefficients of the original records; {weighted}means and the means of groups that are "
+        "terms of the model are kept with them.",
+        holds=_same_fits,
+    )
+    moments = Sentence(
+        "moments-kept",
+        f"The {weighted}variances and covariances of {names} are exactly those of the "
+        "original records.",
+        holds=_same_moments,
+    )
+    # Fits alone have less variance than the original.
+    return [made, fits] if said.parameters.get("residuals") == "zero" else [made, fits, moments]
+
+
+def _about_other_columns(names: tuple[str, ...]) -> Sentence:
+    if not names:
+        return limit("published-columns", "No other column is published.")
+    return limit(
+        "published-columns",
+        f"{_join(names)} {_are(names)} published as in the original, record by record, and "
+        "protected by nothing: whoever recognises a person there knows all of these columns.",
+        f"{_join(names)} {_are(names)} unchanged.",
+    )
+
+
+def _declared_by_method(said: StatementFacts) -> list[Sentence]:
+    """What single methods promise beyond fits and covariances."""
+    given, as_declared = said.parameters, "correlate with those of the original as declared:"
+    if said.request.method == "score-correlation":
+        text = f"The components of the residuals {as_declared} {_wishes(given['correlations'])}."
+        holds: Callable[[Any], bool] = partial(_components_correlate, given)
+        return [Sentence("component-correlations", text, holds=holds)]
+    if said.request.method == "residual-correlation":
+        wish, alpha = given["correlations"], given["alpha"]
+        text = f"The residuals {as_declared} {_wishes(wish)} times {alpha:.6g}."
+        holds = partial(_correlate, np.multiply(wish, alpha))
+        return [Sentence("residual-correlations", text, holds=holds)]
+    if said.request.method == "hybrid":
+        text = f"Within every cluster ({given['clusters']}) sums are exactly those of the original "
+        return [Sentence("clusters-kept", text + "records.", holds=_sums_within_clusters)]
+    return []
+
+
+def _same_fits(evidence: SynthesisEvidence) -> bool:
+    return _same_products(evidence.X, evidence)
+
+
+def _same_moments(evidence: SynthesisEvidence) -> bool:
+    w = evidence.weights[:, None]
+    before, after = ((A * w).T @ A for A in (evidence.Y, evidence.synthetic))
+    size = np.sqrt(np.outer(np.diag(before), np.diag(before)))
+    return bool((np.abs(after - before) <= EXACT * size).all())
+
+
+def _sums_within_clusters(evidence: SynthesisEvidence) -> bool:
+    indicator = (evidence.clusters[:, None] == np.unique(evidence.clusters)).astype(float)
+    return _same_products(indicator, evidence)
+
+
+def _correlate(wish: Any, evidence: SynthesisEvidence) -> bool:
+    before, after = _residuals(evidence)
+    lengths = np.linalg.norm(before, axis=0) * np.linalg.norm(after, axis=0)
+    found = np.einsum("ij,ij->j", before, after) / lengths
+    return bool(np.allclose(found, wish, atol=EXACT))
+
+
+def _components_correlate(given: Mapping[str, Any], evidence: SynthesisEvidence) -> bool:
+    before, after = _residuals(evidence)
+    old = scores(before, given.get("how", "qr"))
+    if given.get("rotation") is not None:
+        old = rotate(old, given["rotation"])
+    found = np.einsum("ij,ij->j", old.T, after @ np.linalg.pinv(old.W))
+    wishes = _several(given["correlations"])
+    wishes = wishes * old.rank if len(wishes) == 1 else wishes
+    numbers = [1.0 if each == "keep" else each for each in wishes]
+    return all(
+        each == "redraw" or abs(r - each) <= EXACT for r, each in zip(found, numbers, strict=True)
+    )
+
+
+def _residuals(evidence: SynthesisEvidence) -> list[Real]:
+    root = np.sqrt(evidence.weights)[:, None]
+    return [fit(A * root, evidence.X * root).residuals for A in (evidence.Y, evidence.synthetic)]
+
+
+def _same_products(A: Real, evidence: SynthesisEvidence) -> bool:
+    """Whether weighted products with A are the same, on the scale of their columns."""
+    A = A * evidence.weights[:, None]
+    size = np.outer(np.linalg.norm(A, axis=0), np.linalg.norm(evidence.Y, axis=0))
+    return bool((np.abs(A.T @ (evidence.synthetic - evidence.Y)) <= EXACT * size).all())
+
+
+def _join(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _are(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
+
+
+def _wishes(wish: Any) -> str:
+    return ", ".join(each if isinstance(each, str) else f"{each:g}" for each in _several(wish))
+
+
+def _several(wish: Any) -> list[Any]:
+    return list(wish) if isinstance(wish, (list, tuple)) else [wish]

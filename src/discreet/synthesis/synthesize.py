@@ -1,0 +1,265 @@
+"""`discreet.synthesis`: from confidential records to synthetic ones, the one way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from discreet import __version__, registry
+from discreet.arrays import Real, Whole
+from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
+from discreet.frames import open_frame
+from discreet.ledger import Ledger
+from discreet.protect.sentences import data_step
+from discreet.records.secret import Secret
+from discreet.synthesis.decompose import Synthesis
+from discreet.synthesis.formula import ModelFormula
+from discreet.synthesis.microaggregation import mdav, outlying, split_off
+from discreet.synthesis.mixed import check_cells, check_codes, mixed_records
+from discreet.synthesis.model import Factor, Missing, ModelMatrices, Rows, numbers_of, read_columns
+from discreet.synthesis.orthonormal import as_matrix
+from discreet.synthesis.request import (
+    CORRELATION,
+    HYBRID,
+    MIXED,
+    Merge,
+    SynthesisDraw,
+    SynthesisRequest,
+    check_seed,
+    request_of,
+)
+from discreet.synthesis.result import SourceRecords, Synthetic, SyntheticTrial, read_records
+from discreet.synthesis.safety import (
+    UnsafeRowsError,
+    hybrid_arguments,
+    refuse_one_direction,
+    safe_clusters,
+    safe_model,
+)
+from discreet.synthesis.sentences import StatementFacts, sentences_of
+from discreet.tables.statement import Statement, step_of
+
+Labels = str | Sequence[Any] | np.ndarray
+
+
+def synthesize(
+    data: Any,
+    formula: str,
+    method: str = "ipso",
+    *,
+    clusters: Labels | int | None = None,
+    gain: float | None = None,
+    outliers: float | None = None,
+    groups: Labels | None = None,
+    pieces: Labels | None = None,
+    other: Any = None,
+    missing: Missing = "refuse",
+    merge: Merge | None = None,
+    keep: Sequence[str] | None = None,
+    secret: Secret | str | Path | None = None,
+    name: str | None = None,
+    edition: str | None = None,
+    ledger: Ledger | str | Path | None = None,
+    again: bool = False,
+    simulate: bool = False,
+    seed: int | None = None,
+    **parameters: Any,
+) -> Synthetic | SyntheticTrial:
+    """Synthetic values in the place of confidential ones, with the regressions of the original.
+
+    The columns on the left of the formula become synthetic; their regression on the right side and
+    their covariances stay exactly what they were. All other columns are published as they are,
+    except record keys, ids and persons of `Microdata`.
+
+    Randomness is a keyed hash of secret, data set, edition, method, parameters, model and records:
+    the same request has the same result. A plain frame without a secret draws from the operating
+    system, and the statement says what that means.
+
+    Args:
+      data: `Microdata`, or a pandas, polars or Arrow frame.
+      formula: `"income + tax ~ age + region"`. Factors, `a:b`, `a*b`, `poly(age, 2)`,
+        `log(age)`, `C(size_class)` for numbers that are codes, `number(age)` for codes that are
+        numbers, `weights(w)` for a column of survey weights. For hybrid data each term is in
+        `local(…)`, `shared(…)`, `groups(…)` or `pieces(…)`.
+      method: The name of a registered synthesizer: `"ipso"`, `"residual-correlation"`,
+        `"score-correlation"`, `"from-residuals"`, `"romm"` or `"hybrid"`; or `"mixed"`, which
+        makes new records with protected counts of codes (`counts=`, `within=`).
+      clusters: For hybrid data: the name of a column, a label for each record, or a number for
+        clusters of at least so many similar records (MDAV).
+      gain: Makes the size of clusters by MDAV variable.
+      outliers: For hybrid data: records that lie farther out than this share of a normal law,
+        0.999 say, are split off and have clusters of their own.
+      groups: Groups of clusters, with which terms in `groups(…)` are crossed.
+      pieces: Pieces of clusters, with which the constant and terms in `pieces(…)` are crossed.
+      other: Data that method `"from-residuals"` corrects: a matrix, or a frame with the
+        confidential columns.
+      missing: `"refuse"` missing values, or make them a `"category"` on the right side.
+      merge: `"pool"` merges cells and clusters with fewer than two residual degrees of freedom;
+        by default they are refused.
+      keep: Which of the other columns are published; by default all of them.
+      secret: The custodian's secret or its file, for a plain frame.
+      name: Name of the data set, for a plain frame.
+      edition: Changes whenever the records do, for a plain frame.
+      ledger: The custodian's ledger, in which the release is entered before it is drawn.
+      again: Allow a second, different release of this edition.
+      simulate: Make a `SyntheticTrial`, which can be measured but not published.
+      seed: Seed of a trial.
+      **parameters: Parameters of the method, such as `correlations=0.9` or `lambda_=0.5`.
+
+    Raises:
+      UnsafeRowsError: Records would come out as they went in, or mirrored.
+    """
+    check_seed(simulate, seed)
+    request = request_of(
+        formula,
+        method,
+        parameters,
+        clusters=clusters,
+        gain=gain,
+        outliers=outliers,
+        groups=groups,
+        pieces=pieces,
+        other=other,
+        missing=missing,
+        merge=merge,
+        keep=keep,
+    )
+    records = read_records(data, secret=secret, name=name, edition=edition, ledger=ledger)
+    rows = _read_rows(records, request)
+    if method == MIXED:
+        check_codes(rows.columns)
+    # Randomness is drawn row by row: in canonical order the same records in another order have the
+    # same values, and draws for two orders cannot be averaged.
+    order = rows.canonical_order()
+    rows = rows.in_order(order)
+    draw = SynthesisDraw(records, request, rows.contents(), again, seed)
+    try:
+        model, rows = _prepare(request, rows)
+    except UnsafeRowsError as error:
+        raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
+    if method == MIXED:
+        return mixed_records(data, draw, model, rows)
+    return _draw_records(draw, model, rows, order)
+
+
+def _draw_records(
+    draw: SynthesisDraw, model: ModelMatrices, rows: Rows, order: Whole
+) -> Synthetic | SyntheticTrial:
+    """The records in their own order with synthetic values, and what is said of them."""
+    request, records = draw.request, draw.records
+    result = _run(request, model, rows, draw.generator())
+    values = np.empty_like(result.Y)
+    values[order] = result.Y
+    names = request.formula.confidential
+    frame = records.with_values(dict(zip(names, values.T, strict=True)), request.keep)
+    parameters = request.public
+    if request.method == CORRELATION:
+        # As it was used: "largest" follows from what is preserved, so the number is public.
+        parameters["alpha"] = result.details["alpha"]
+    others = tuple(c for c in open_frame(frame).columns if c not in names)
+    facts = StatementFacts(request, parameters, others, records.secret is not None)
+    public = {name.rstrip("_"): value for name, value in parameters.items()}
+    step = step_of(f"synthesize:{request.method}", public, sentences_of(facts))
+    statement = Statement((step,), version=__version__)
+    about = names, request.formula.text, request.method
+    if draw.seed is not None:
+        return SyntheticTrial(frame, statement, *about, details=result.details)
+    # Entered before anybody gets it: a program that dies here has counted too much, not too little.
+    number, counted = draw.register(), records.ledger is not None
+    first = data_step(records, request, is_counted=counted, number=number)
+    return Synthetic(frame, statement.with_first_step(first), *about)
+
+
+def _prepare(request: SynthesisRequest, rows: Rows) -> tuple[ModelMatrices, Rows]:
+    """The model's matrices, and the rows with their clusters; unsafe records are refused."""
+    model = safe_model(request.formula, rows, request.merge)
+    if request.method == MIXED:
+        check_cells(model, request)
+    if request.size is not None:
+        rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
+    if request.outliers is not None:
+        clusters, apart = split_off(rows.clusters, outlying(rows.Y, quantile=request.outliers))
+        groups = apart if rows.groups is None else 2 * rows.groups + apart
+        rows = replace(rows, clusters=clusters, groups=groups)
+    return model, safe_clusters(model, rows, request.merge)
+
+
+def _run(
+    request: SynthesisRequest, model: ModelMatrices, rows: Rows, rng: np.random.Generator
+) -> Synthesis:
+    """The method's values; a method that changes nothing is refused."""
+    run = registry.load("synthesizer", request.method)
+    plain, parameters = model.without_weights, dict(request.parameters)
+    if request.method == HYBRID:
+        result = run(plain.Y, rng=rng, **parameters, **hybrid_arguments(plain, rows))
+    else:
+        if rows.other is not None:
+            parameters["other"] = replace(model, Y=rows.other).without_weights.Y
+        result = run(plain.Y, plain.X, rng=rng, **parameters)
+    refuse_one_direction(len(rows.Y), result.details)
+    values = model.to_original_scale(result.Y)
+    # A billionth of a column's spread is rounding of the decompositions, not protection.
+    if (np.abs(values - rows.Y) <= 1e-9 * rows.Y.std(axis=0)).all():
+        raise ConfidentialError(
+            f"with these parameters method {request.method!r} returns the records as they are. "
+            "Choose parameters that draw at least part of the residuals anew."
+        )
+    return Synthesis(values, result.details)
+
+
+def _read_rows(records: SourceRecords, request: SynthesisRequest) -> Rows:
+    """What a method needs of each record, read from its columns and from what the user gives."""
+    Y, columns, weights = read_columns(records, request.formula, request.missing)
+    given = {"groups": request.groups, "pieces": request.pieces}
+    if request.size is None:
+        given["clusters"] = request.clusters
+    labels = {
+        role: _read_labels(role, each, records, request.formula)
+        for role, each in given.items()
+        if each is not None
+    }
+    other = None
+    if request.other is not None:
+        other = _read_other(request.other, request.formula, len(Y))
+    return Rows(Y, columns, weights, other=other, **labels)
+
+
+def _read_labels(role: str, given: Any, records: SourceRecords, formula: ModelFormula) -> Whole:
+    """Clusters, groups or pieces by number: a column's name, or a label for each row."""
+    if isinstance(given, str):
+        if given not in records.columns:
+            raise UnknownNameError(f"column of {role}", given, records.columns)
+        if given in formula.confidential:
+            raise ParameterError(
+                f"{role}= names the confidential column {given!r}. Use a column that may be "
+                "published, or clusters of a size: clusters=5."
+            )
+        given = records.table.column(given)
+    labels, n = Factor.of(given).codes, len(records.table)
+    if len(labels) != n:
+        raise DataError(f"there are {len(labels):,} labels for {role}, but {n:,} records.")
+    return labels
+
+
+def _read_other(other: Any, formula: ModelFormula, n: int) -> Real:
+    """Data to be corrected: a matrix, or a frame with the confidential columns."""
+    if isinstance(other, np.ndarray):
+        matrix = as_matrix(other, "the other data")
+    else:
+        table = open_frame(other).to_arrow()
+        for name in formula.confidential:
+            if name not in table.column_names:
+                raise UnknownNameError("column of the other data", name, table.column_names)
+        matrix = np.column_stack(
+            [numbers_of(c, table.column(c), "in the other data") for c in formula.confidential]
+        )
+    if matrix.shape != (n, len(formula.confidential)):
+        raise DataError(
+            f"the other data have {matrix.shape[0]:,} rows and {matrix.shape[1]} columns; the "
+            f"records have {n:,} and the model {len(formula.confidential)}."
+        )
+    return matrix
