@@ -1,4 +1,4 @@
-"""Journey: records in a CSV file → a release of 21 cells by cell keys → a CSV file.
+"""Journey: records in a CSV file → a release of 24 cells by cell keys → a CSV file.
 
 `python ../shared/tools/house.py --walk FILE` counts what it passes through.
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 
 from discreet import __version__, registry
@@ -10,7 +12,7 @@ from discreet.cli.demo import demo
 from discreet.cli.synthesize import synthesize
 from discreet.errors import PluginError
 
-COMMANDS = {
+COMMANDS: dict[str, Any] = {
     "tabulate": tables.tabulate,
     "protect": tables.protect,
     "fit": tables.fit,

@@ -104,6 +104,7 @@ def test_every_plain_sentence_is_translated(text, language):
 @pytest.mark.parametrize("secondary", ["interval", "gauss"])
 @pytest.mark.parametrize("decimals", [None, "rmse"])
 def test_everything_plain_of_suppression_is_translated(language, secondary, decimals):
-    said = discreet.Suppress("threshold(3)", secondary, decimals=decimals)._said()
+    method = discreet.Suppress("threshold(3)", secondary, decimals=decimals)
+    said = method._statement().sentences
     for text in filter(None, (sentence.plain for sentence in said)):
         assert texts(language).translate(text).language == language
