@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 Key = TypeVar("Key", bound=Hashable)
-
-
 Thing = TypeVar("Thing", bound=Hashable)
-
-
 HEADER = ("measure", "on", "value", "range", "reading")
 
 

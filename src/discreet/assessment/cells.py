@@ -23,14 +23,8 @@ from discreet.tables.protected import COUNT, Protected
 from discreet.tables.statement import Statement
 
 Cells = Literal["published", "inner"]
-
-
 Part = tuple[str, slice]
-
-
 CLASS_STARTS = (0, 1, 3, 10, 100)
-
-
 NEARLY_ZERO = 1e-6
 
 

@@ -18,34 +18,18 @@ from typing import Any
 from discreet.errors import ParameterError, UnknownNameError
 
 CONSTANT = "1"
-
-
 NUMBER, ROOT = "number", "sqrt"  # functions of our own: codes read as numbers, and square roots
-
-
 _SPLINES = {"bs", "cc", "cr", "cs"}
-
-
 _LOGARITHMS = {"exp", "exp10", "exp2", "log", "log10", "log2", ROOT}
 
 
 # What may be called in a formula: nothing that depends on the order of records, as lags do, since
 # models are evaluated in canonical order.
 FUNCTIONS = {"C", "I", "center", "contr", "poly", "scale", NUMBER, *_SPLINES, *_LOGARITHMS}
-
-
 _CALL = re.compile(r"[\w.]+\([^()]*\)")
-
-
 _BACKTICKS = re.compile(r"`([^`]*)`")
-
-
 PLAIN, LOCAL, SHARED, GROUPS, PIECES = "", "local", "shared", "groups", "pieces"
-
-
 _WORD = re.compile(r"\s*(local|shared|groups|pieces|weights)\s*\((.*)\)\s*", re.DOTALL)
-
-
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "'\"`"
 
 

@@ -16,11 +16,7 @@ from discreet.tables.protected import COUNT, PublicTable
 from discreet.tables.statement import step_of
 
 Draw = Literal["multinomial", "unbiased", "total", "margins", "cube"]
-
-
 METHOD = "from-tables"
-
-
 LARGEST_DRAW = 500_000_000  # records that are drawn at most; a frame of them fills a large server
 
 

@@ -30,8 +30,6 @@ from discreet.synthesis.hybrid_levels import Blocks, HybridBases, Scaled, hybrid
 from discreet.synthesis.orthonormal import as_matrix
 
 Variant = Literal["main", "a", "b", "c"]
-
-
 Residuals = Literal["synthetic", "zero"]
 
 

@@ -36,14 +36,8 @@ from discreet.synthesis.decompose import (
 from discreet.synthesis.orthonormal import as_matrix, echelon, lengths, orthonormal, same_rows
 
 Root = Literal["cholesky", "eigen"]
-
-
 Alpha = float | Literal["largest"]
-
-
 Wish = float | Literal["keep", "redraw"]
-
-
 By = Literal["scores", "addition"]
 
 

@@ -235,16 +235,12 @@ def _sentences(said: StatementFacts) -> list[Sentence]:
 MERGED = process(
     "mixed-merged", "For the amounts, codes of small cells were merged; not for the counts."
 )
-
-
 DISCLOSED = limit(
     "mixed-disclosed",
     "What is preserved is disclosed: coefficients, means of groups that are terms of the model, "
     "and covariances are the true ones. What is said of the counts protects the counts alone; "
     "amounts have no differential privacy.",
 )
-
-
 BEYOND = limit(
     "mixed-beyond",
     "Totals of amounts follow the protected counts and are not those of the original. Relations "
@@ -289,8 +285,6 @@ MODEL_KEPT = Sentence(
     "residuals of the original records.",
     holds=_model_kept,
 )
-
-
 CELLS_KEPT = Sentence(
     "mixed-cells-kept",
     "Each combination of codes that has more records than amounts has exactly the means and the "

@@ -30,14 +30,8 @@ if TYPE_CHECKING:
 
 
 Names = tuple[str, ...]
-
-
 Crossings = tuple[tuple[str, ...], ...]
-
-
 Missing = Literal["refuse", "category"]
-
-
 LARGEST_MODEL = 2**30  # entries of a model matrix that are held at most, 8 GiB of them
 
 

@@ -39,8 +39,6 @@ ROWS = 1024
 # Multiplications up to which BLAS does not divide a product among threads. Products of few columns
 # stay below it: dividing them costs more than the product itself, above all on a busy machine.
 SINGLE_THREAD = 2**18
-
-
 SINGLE_THREAD_VECTOR = 2**13  # the same for products with a vector
 
 

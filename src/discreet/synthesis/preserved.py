@@ -22,15 +22,9 @@ if TYPE_CHECKING:
 
 
 Verdict = Literal["equal", "close", "different"]
-
-
 EQUAL, CLOSE = 1e-9, 0.1
 """Largest differences that are called equal and close, in standard deviations or correlations."""
-
-
 _QUANTILES = ("minimum", "lower quartile", "median", "upper quartile", "maximum")
-
-
 _HEADER = ("figure", "of", "original", "synthetic", "difference", "verdict")
 
 

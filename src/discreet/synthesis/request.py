@@ -21,14 +21,8 @@ from discreet.synthesis.result import SourceRecords
 from discreet.tables.truth import UNNAMED
 
 HYBRID, CORRECTION, CORRELATION = "hybrid", "from-residuals", "residual-correlation"
-
-
 MIXED = "mixed"
-
-
 Merge = Literal["pool"]
-
-
 _FROM_RECORDS = {"Y", "X", "X_local", "X_shared", "clusters", "groups", "pieces", "other", "rng"}
 
 

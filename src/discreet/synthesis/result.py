@@ -28,14 +28,8 @@ if TYPE_CHECKING:
 
 
 HEADER = b"discreet_synthetic"
-
-
 FORMAT = 1
-
-
 _HEAD = 6
-
-
 _WIDTH = 100  # of a printed statement
 
 

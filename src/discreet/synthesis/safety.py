@@ -38,8 +38,6 @@ LEAST_FREEDOM = 2
 
 # Leverages and squared singular values from here on are one; rounding moves them by less.
 ONE = 1 - 1e-9
-
-
 OTHER = "(other)"
 
 

@@ -70,51 +70,37 @@ MISSING_CATEGORY = process(
     "In the model, missing codes are a category, and missing numbers are the mean of the others "
     "with an effect of their own.",
 )
-
-
 MERGED_CELLS = process(
     "merged-cells",
     "Cells and clusters with fewer than two residual degrees of freedom, if there were any, are "
     "merged with others in the model; what is said of cells and clusters holds for the merged "
     "ones.",
 )
-
-
 DISCLOSED = limit(
     "disclosed",
     "What is preserved is disclosed: coefficients, sums and covariances computed from these "
     "records are the true ones, and so are those of every group that the model or the clusters "
     "tell apart.",
 )
-
-
 BEYOND_MODEL = limit(
     "beyond-model",
     "Relations that the model does not hold, such as curves and interactions without a term, and "
     "the shape of distributions are not preserved exactly.",
     "Results that were not planned for may differ from those of the original records.",
 )
-
-
 OUT_OF_RANGE = limit(
     "out-of-range", "Synthetic values have decimals and may be negative or beyond what is possible."
 )
-
-
 NEAR_ORIGINAL = limit(
     "near-original",
     "Synthetic values lie nearer to the original ones than the model alone would place them, as "
     "the method's parameters say, so a person's values can be estimated from them.",
 )
-
-
 KEPT_COMPONENTS = limit(
     "kept-components",
     "Components that are kept are those of the original records, not protected at all; with QR "
     "the first ones are the first confidential columns themselves.",
 )
-
-
 REPEATABLE = process(
     "repeatable",
     "Randomness comes from a secret: the same records, model and method always give the same "

@@ -22,8 +22,6 @@ from discreet.arrays import Real, Whole
 
 # Most points in a leaf: their coordinates are measured together, a cache line after another.
 _LEAF = 64
-
-
 _DEPTH = 64  # of the stack: a tree with more levels would hold more than 2^64 points
 
 

@@ -37,14 +37,8 @@ from discreet.suppress.pattern import Pattern
 from discreet.tables.protected import Protected
 
 Which = Literal["primary", "all", "none"]
-
-
 View = Literal["equations", "signs", "none"]
-
-
 _SEED = 1  # the result does not depend on it
-
-
 _MOST_BRACKETED = 4_000  # published cells above which programs for brackets take too long
 
 

@@ -20,11 +20,7 @@ from discreet.solve.linear.unknowns import Unknowns, connected_parts, free_part,
 
 UNMOVED = 1e-8
 """Random decimals of unit variance that move a cell by less than this leave it as it is."""
-
-
 _UNMOVED_BY_PROGRAM = 1e-6
-
-
 _STEPS = 300  # of the simplex method before the targets that have moved are left out
 
 
@@ -109,11 +105,7 @@ def _unchangeable(equations: Any, targets: Any, rng: np.random.Generator) -> Mas
 
 
 _SPARE = 3  # draws more than an attacker has cells, so that no target follows by chance
-
-
 _SAME = 1e-6
-
-
 _MOST_COALITIONS = 50_000
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 
 MARKING = "Confidential: an audit shows true values and how to find them."
-
-
 _MOST_SHOWN = 12
 
 

@@ -20,11 +20,7 @@ from discreet.suppress.pattern import Pattern, of_table, published_values
 from discreet.tables.protected import COUNT, CellStatus, Protected
 
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
-
-
 _PROGRAMS = 1e-10  # share of the values to which linear programs are exact
-
-
 WITHHELD = (CellStatus.suppressed, CellStatus.below_threshold, CellStatus.decimal)
 """States of released cells that do not show their true value."""
 
@@ -201,8 +197,6 @@ def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
 
 
 _NOTHING = 1e-7
-
-
 _NEAR = 1e-6
 
 

@@ -14,8 +14,6 @@ from discreet.noise.matrix import TransitionMatrix
 from discreet.tables.protected import Method
 
 MethodLike = Method | str
-
-
 MethodsLike = Mapping[str, MethodLike] | Sequence[MethodLike] | MethodLike
 
 

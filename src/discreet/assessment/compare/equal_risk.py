@@ -33,14 +33,8 @@ TASK = "tuning to equal risk"
 # A grid first, since risks need not fall or rise all the way; then halvings of the step in which
 # the risk crosses the target. Seven points and six halvings find an ε of 0.05 to 20 within 2 %.
 _FIRST_GRID = 7
-
-
 _BISECTIONS = 6
-
-
 _MOST_WHOLE = 25
-
-
 _MOVES = 3.0  # standard errors between the lowest and the highest of several risks
 
 

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 
 _HEADER = "comparison.json"
-
-
 _OWNER_ONLY_FOLDER = 0o700
 
 
@@ -42,11 +40,7 @@ _OWNER_ONLY_FOLDER = 0o700
 # are started without being asked for only when they have this much work. Batches are short beside
 # it, because an interruption loses the batches that are under way.
 WORTH_STARTING_SECONDS = 20.0
-
-
 BATCH_SECONDS = 5.0
-
-
 _LARGEST_BATCH = 100
 
 

@@ -35,15 +35,9 @@ if TYPE_CHECKING:
 
 
 PUBLISHED, FITTED = "published", "fitted"
-
-
 STAGES = (FITTED, PUBLISHED)
-
-
 OWN = "own"
 """The fitter's name where the inner cells are part of the release."""
-
-
 DEFAULT_MEASURES = (
     "exact-disclosure",
     "exact-disclosure-own",
@@ -68,12 +62,8 @@ DEFAULT_MEASURES = (
     "cramers-v-shift",
     "changed-decisions",
 )
-
-
 DEFAULT_FITTER = "chain"
 """What brings releases to expected inner frequencies (Langsrud & Lupp 2021)."""
-
-
 Row = dict[str, Any]
 
 

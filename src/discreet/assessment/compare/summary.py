@@ -21,38 +21,22 @@ if TYPE_CHECKING:
 
 
 WORDS = ("label", "method", "parameters", "stage", "fitter", "measure", "kind")
-
-
 NUMBERS = ("mean", "sd", "standard_error", "lower", "upper")
-
-
 RISKS = (
     "exact-disclosure-own",
     "disclosure-probability-own",
     "unchanged-small-cells",
     "unchanged-cells",
 )
-
-
 UTILITIES = ("hellinger-utility", "mean-absolute-deviation")
-
-
 Line = Mapping[str, Any]
-
-
 Rows = Sequence[Line]
-
-
 Ends = tuple[float, float]
 
 
 # With few draws 1 % on each side for normal values, so that skewed ones reach 95 % as well.
 _TAIL, _TAIL_OF_FEW = 0.025, 0.01
-
-
 _TIE_LEVEL = 0.05
-
-
 _ROUNDING = 1e-12  # of methods that always give the same score, which has no spread to test by
 
 

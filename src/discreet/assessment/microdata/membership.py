@@ -30,11 +30,7 @@ NO_CONTROL = (
     "give records of the same population that were not synthesized: control=. Set some aside "
     "before the records are synthesized."
 )
-
-
 _FEW_ALARMS = 0.01
-
-
 _CHANCE = 0.05
 
 

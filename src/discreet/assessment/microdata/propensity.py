@@ -21,15 +21,9 @@ from discreet.errors import ParameterError
 
 _MOST = 600
 """Largest number of columns of the regression; fewer where there are few records."""
-
-
 _RECORDS = 5
 """Records needed for each column."""
-
-
 _STEPS, _FLAT, _DEPENDENT = 60, 1e-9, 1e-9
-
-
 _FAR = 30.0
 """Log-odds at which a record counts as recognised."""
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 ORIGINAL, SYNTHETIC, CONTROL = 0, 1, 2
 """Places of the sets."""
-
-
 SAME = 1e-6
 """Numbers are equal up to this share of their spread."""
 

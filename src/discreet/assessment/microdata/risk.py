@@ -187,8 +187,6 @@ class ReplicatedUniques(_Repeated):
 
 
 _MOST = 300
-
-
 _SHARES = {"minimum": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "maximum": 1.0}
 
 

@@ -26,11 +26,7 @@ from discreet.assessment.utility.association import hellinger
 from discreet.errors import ParameterError
 
 _MOST = 1_000
-
-
 _DEPENDENT = 1e-9
-
-
 Intervals = tuple[Array, Array]
 
 

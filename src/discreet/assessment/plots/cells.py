@@ -22,22 +22,14 @@ if TYPE_CHECKING:
 
 
 MOST_NAMED = 45
-
-
 DESIGNED, OBSERVED = "designed", "observed"
-
-
 _BEFORE, _AFTER = _KINDS = ("true", "released")
 
 
 # Forty bars on each side of zero are the most that can be told apart at this size. The outermost
 # hold the rest, lest a single large deviation make one bar of all others.
 _BARS = 40
-
-
 _SHARE_INSIDE = 0.995
-
-
 _WIDTHS = tuple(digit * 10.0**power for power in range(9) for digit in (1, 2, 5))
 
 

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 
 MOST_POINTS = 1_500
-
-
 _SIZE = 210
-
-
 _COLOURS = {"equal": PALETTE[2], "close": PALETTE[0], "different": PALETTE[1]}
 
 

@@ -29,17 +29,9 @@ WIDTH, HEIGHT = 460, 340
 
 # Heights and widths of text in pixels; a name is moved down in steps until it covers no other.
 _LINE, _LETTER, _STEP = 13.0, 6.2, 2.0
-
-
 _FIRST = {"left": 9.0, "right": -7.0}
-
-
 _ROOM = 0.06
-
-
 _BESIDE = 9
-
-
 _INTERVALS, _MEANS = ("_low", "_high"), ("", "")
 
 

@@ -11,20 +11,10 @@ from discreet.files import OWNER_ONLY, written_whole
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C6D31")
 """Okabe & Ito's colours, yellow replaced by brown, which is visible on white."""
-
-
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
-
-
 QUIET, STRONG = "#767676", "#1a1a1a"
-
-
 FORMATS = (".svg", ".png", ".html")
-
-
 _SETTINGS: dict[str, dict[str, Any]] = {"png": {"ppi": 144}, "html": {"inline": True}}
-
-
 _FONT = "Helvetica Neue, Helvetica, Arial, DejaVu Sans, sans-serif"
 
 

@@ -15,20 +15,10 @@ if TYPE_CHECKING:
 
 
 MOST_CODES = 60
-
-
 _STATES = ("published", "secondary (s): protects others", "primary (p): sensitive")
-
-
 _STATE_OF = {0: _STATES[0], 1: _STATES[2], 2: _STATES[1]}
-
-
 _MARK = {0: "", 1: " p", 2: " s"}
-
-
 _FILL = ("#ffffff", PALETTE[4], PALETTE[0])  # light, middle and dark in print without colours too
-
-
 _LETTER, _ROW = 7.0, 24
 
 

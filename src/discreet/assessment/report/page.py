@@ -39,18 +39,12 @@ if TYPE_CHECKING:
 
 Cell = str | tuple[str, str]
 """A text, or a text with a remark in small print under it."""
-
-
 _STAGES = {FITTED: "After fitting to expected inner frequencies", PUBLISHED: "As published"}
-
-
 _SOURCES = {
     "keys": "the secret and the keys of the records in each cell; the same in every table",
     "table": "the secret and the whole table; other tables have other noise",
     "system": "the operating system; never the same twice",
 }
-
-
 _VERDICTS = {
     "equal": "Equal up to rounding, and therefore disclosed by the synthetic records.",
     "close": "Apart by at most a tenth of a standard deviation or of a correlation.",
@@ -61,17 +55,9 @@ _VERDICTS = {
 # Pictures of draws are drawn from a few of them, which are made again: enough cells to show the
 # law of the noise, and no more draws of a slow method than the reader will wait for.
 _CELLS_DRAWN = 20_000
-
-
 _MOST_DRAWS = 25
-
-
 _PATIENCE_SECONDS = 3.0
-
-
 _MATH = re.compile(r":math:`([^`]*)`")
-
-
 _SIGNS = {
     r"\mathrm": "",
     r"\varepsilon": "ε",

@@ -16,8 +16,6 @@ from discreet.solve.fit import Fitter
 from discreet.tables.protected import Protected
 
 Intruder = Literal["outsider", "own", "refit"]
-
-
 _WHO = {
     "outsider": "guessed from the release as it stands",
     "own": "guessed by an insider, who takes one known record out",
@@ -121,8 +119,6 @@ class DisclosureProbability(GuessMeasure):
 
 
 Part = Literal["f", "precision", "recall"]
-
-
 CERTAIN = 1e-9
 
 

@@ -25,8 +25,6 @@ from discreet.facade.table import Table
 from discreet.tables.protected import Protected
 
 Summary = Literal["mean", "median", "max", "root-mean-square"]
-
-
 SUMMARIES: dict[Summary, Callable[[Array], Any]] = {
     "mean": np.mean,
     "median": np.median,
