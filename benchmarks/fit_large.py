@@ -16,7 +16,7 @@ import numpy as np
 
 import discreet as dc
 from benchmarks._measure import peak_gib, print_table
-from discreet.design.fused.devices import cupy, has_gpu
+from discreet.design.fused.links import cupy, has_gpu
 
 NAMES = "abcdef"
 CENSUS = (2, 4, 7, 8, 111, 10_000)

@@ -10,8 +10,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"arrays", "errors", "parameters", "randomness", "progress", "files", "frames", "registry"}
-    | {"accounting", "digests", "lazy", "moved", "processes", "randomness"},
+    {"arrays", "errors", "files", "frames", "progress", "registry"}
+    | {"accounting", "digests", "lazy", "moved", "randomness"},
     {"design"},
     {"solve", "tables"},
     {"ledger"},

@@ -32,11 +32,11 @@ from discreet.noise.matrix import TransitionMatrix as TransitionMatrix
 from discreet.protect.adjust import Adjust as Adjust
 from discreet.protect.cell_key import CellKey as CellKey
 from discreet.protect.controlled_rounding import ControlledRounding as ControlledRounding
-from discreet.protect.discrete_gaussian import DiscreteGaussian as DiscreteGaussian
-from discreet.protect.discrete_laplace import DiscreteLaplace as DiscreteLaplace
 from discreet.protect.drop_add import DropAdd as DropAdd
-from discreet.protect.laplace import Laplace as Laplace
 from discreet.protect.pram import Pram as Pram
+from discreet.protect.private_methods import DiscreteGaussian as DiscreteGaussian
+from discreet.protect.private_methods import DiscreteLaplace as DiscreteLaplace
+from discreet.protect.private_methods import Laplace as Laplace
 from discreet.protect.safe import Safe as Safe
 from discreet.protect.small_count import SmallCountRounding as SmallCountRounding
 from discreet.records.engine import Engine as Engine

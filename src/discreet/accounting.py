@@ -18,8 +18,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
 
-from discreet.errors import ParameterError
-from discreet.parameters import is_number
+from discreet.errors import ParameterError, is_number
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,13 @@
-"""Errors that say what was seen, what was expected and what to do next.
-
-Every error raised on purpose is a `DiscreetError`. Its message is confidential: it may show codes
-and values of the records. What may cross to the public side is `DiscreetError.public`, which says
-nothing in particular unless the author of the error marked the message as public.
-"""
+"""Errors that say what was seen, what was expected and what to do next; checks of parameters."""
 
 from __future__ import annotations
 
 import difflib
+import math
+import numbers
 from collections.abc import Iterable
+
+import numpy as np
 
 
 class DiscreetError(ValueError):
@@ -108,3 +107,36 @@ def suggest(name: str, known: list[str], limit: int = 3) -> str:
         return "There are none to choose from."
     shown = ", ".join(repr(k) for k in known[:12])
     return f"Known: {shown}{', …' if len(known) > 12 else ''}."
+
+
+def whole(name: str, value: int, least: int) -> int:
+    """A whole number of at least `least`; NumPy's integers are taken too."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ParameterError(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a real number; NumPy's are taken too, truth values and text are not."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
+
+
+def truth_value(name: str, value: object) -> bool:
+    """True or false, and nothing that only counts as such."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
+def positive(name: str, value: float) -> float:
+    """A finite number above zero."""
+    if not is_number(value) or not (math.isfinite(value) and value > 0):
+        raise ParameterError(f"{name} must be a positive number, got {value!r}.")
+    return float(value)
+
+
+def within(name: str, value: float, most: float) -> float:
+    """A number above zero and not above `most`."""
+    if not is_number(value) or not 0 < value <= most:
+        raise ParameterError(f"{name} must lie in (0, {most:g}], got {value!r}.")
+    return float(value)

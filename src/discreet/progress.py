@@ -1,11 +1,17 @@
-"""Progress of long work: whoever works reports, whoever wants to know listens."""
+"""Long work: what it tells of its progress, and how it is shared among processes."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+import multiprocessing.context
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import ModuleType
+from typing import TypeVar
 
 Listener = Callable[[str, float], None]
 _listener: ContextVar[Listener | None] = ContextVar("discreet_progress", default=None)
@@ -34,3 +40,39 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+Part = TypeVar("Part")
+Done = TypeVar("Done")
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    usable = getattr(os, "sched_getaffinity", None)
+    return len(usable(0)) if usable is not None else os.cpu_count() or 1
+
+
+def in_processes(
+    work: Callable[[Part], Done], parts: Sequence[Part], processes: int
+) -> Iterator[Done]:
+    """The results of the parts, in their order, made by several processes."""
+    with ProcessPoolExecutor(min(processes, len(parts)), Spawn()) as pool:
+        yield from pool.map(work, parts)
+
+
+class _Process(multiprocessing.context.SpawnProcess):
+    """A process that does not run the main script again, so scripts need no guard."""
+
+    def start(self) -> None:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            super().start()
+        finally:
+            sys.modules["__main__"] = main
+
+
+class Spawn(multiprocessing.context.SpawnContext):
+    """Starts processes that do not run the main script again."""
+
+    Process = _Process

@@ -11,8 +11,7 @@ import secrets
 
 import numpy as np
 
-from discreet.errors import ParameterError
-from discreet.parameters import whole
+from discreet.errors import ParameterError, whole
 
 
 def stream(root: int, step: str) -> np.random.Generator:

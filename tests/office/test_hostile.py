@@ -13,7 +13,7 @@ import pytest
 from discreet.serve.app import make_app
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
 from discreet.serve.office.office import Office
-from discreet.serve.request import with_own_cookies
+from discreet.serve.refusals import with_own_cookies
 from discreet.serve.run import TimeoutProtocol, serving
 from tests.office import fuzz
 from tests.serve.client import Client

@@ -156,7 +156,7 @@ def test_what_a_visitor_sends_is_kept_as_a_digest(monkeypatch):
 
 
 def _answer(body):
-    from discreet.serve.request import RequestNote
+    from discreet.serve.refusals import RequestNote
     from discreet.serve.response_cache import CachedResponse
 
     headers = ((b"x-long", b"x" * 501),)

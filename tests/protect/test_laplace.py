@@ -5,7 +5,7 @@ from scipy import stats
 import discreet as dc
 from discreet import registry
 from discreet.errors import DiscreetError, ParameterError
-from discreet.protect.laplace import GRID
+from discreet.protect.private_methods import GRID
 from discreet.testing import check_method
 from tests.protect.tables import declared, square
 

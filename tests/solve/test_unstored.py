@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.fused import devices
+from discreet.design.fused import links as devices
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.inner import ModelTable
 from discreet.errors import MissingDependencyError, ParameterError

@@ -6,9 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from discreet.demo.classifications import code_lists
-from discreet.demo.files import SCHEMA, SURVEY_SCHEMA, generate, survey, write_parquet
+from discreet.demo.files import (
+    SCHEMA,
+    SURVEY_SCHEMA,
+    SmallCellCounts,
+    generate,
+    small_cells,
+    structural_zeros,
+    survey,
+    write_parquet,
+)
 from discreet.demo.geography import CodeEntry, CodeList
-from discreet.demo.zeros import SmallCellCounts, small_cells, structural_zeros
 from discreet.design.hierarchy import Hierarchy
 from discreet.facade.microdata import Microdata
 from discreet.facade.microdata import open as open_records

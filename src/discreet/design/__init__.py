@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.design.axis import Axis
 from discreet.design.base import MAKERS
-from discreet.design.general import MatrixDesign
-from discreet.design.sparse import SparseDesign, complete_design
+from discreet.design.sparse import MatrixDesign, SparseDesign, complete_design
 
 if TYPE_CHECKING:
     from discreet.design.fused.passes import Passes

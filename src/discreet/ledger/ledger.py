@@ -15,11 +15,11 @@ from discreet.ledger.entries import (
     OTHER_DATA,
     Edition,
     LedgerFile,
+    Sketch,
     check_changed,
     check_kept_keys,
     edition_text,
 )
-from discreet.ledger.sketch import Sketch
 from discreet.tables.truth import DataSet
 
 AVERAGED = (

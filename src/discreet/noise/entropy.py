@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
+from discreet.errors import InfeasibleError, NotConvergedError, ParameterError, positive, whole
 from discreet.noise.checks import (
     Support,
     Tails,
@@ -30,7 +30,6 @@ from discreet.noise.checks import (
 from discreet.noise.dual import MaximumEntropy, maximise_entropy
 from discreet.noise.linear import RowPolytope, common_range, describe_range
 from discreet.noise.matrix import TransitionMatrix
-from discreet.parameters import positive, whole
 
 Variant = Literal["discreet", "ptable"]
 

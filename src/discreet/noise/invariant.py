@@ -23,10 +23,10 @@ from discreet.errors import (
     InfeasibleError,
     NotConvergedError,
     ParameterError,
+    within,
 )
 from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
-from discreet.parameters import within
 
 _MAX_STATES = 1_000  # the matrix is dense: a million probabilities
 # beyond it an inverse in float64 keeps fewer than four digits

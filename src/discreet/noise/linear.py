@@ -16,7 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real
-from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
+from discreet.errors import (
+    InfeasibleError,
+    NotConvergedError,
+    ParameterError,
+    is_number,
+    positive,
+    whole,
+    within,
+)
 from discreet.noise.checks import (
     Support,
     Tails,
@@ -27,7 +35,6 @@ from discreet.noise.checks import (
 )
 from discreet.noise.dual import maximise_entropy
 from discreet.noise.matrix import TransitionMatrix
-from discreet.parameters import is_number, positive, whole, within
 
 if TYPE_CHECKING:
     import pyarrow

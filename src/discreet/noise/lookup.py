@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
-from discreet.errors import DataError, KeysError, ParameterError
-from discreet.parameters import within
+from discreet.errors import DataError, KeysError, ParameterError, within
 from discreet.randomness import stream
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, ParameterError, positive, whole, within
 from discreet.noise.invariant import two_stage
 from discreet.noise.lookup import whole_counts
 from discreet.noise.matrix import TransitionMatrix
-from discreet.parameters import positive, whole, within
 
 
 def small_table(epsilon: float = 2.0, cap: int = 7) -> Real:

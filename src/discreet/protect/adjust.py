@@ -11,8 +11,7 @@ import numpy as np
 from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.support import spread
-from discreet.errors import DesignError, ParameterError
-from discreet.parameters import positive, whole
+from discreet.errors import DesignError, ParameterError, positive, whole
 from discreet.protect.options import at_least, by_order
 from discreet.protect.publication import WrappingMethod
 from discreet.protect.sentences import claim_sentences, groups_not_hidden, limit, process

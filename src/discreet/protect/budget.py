@@ -19,9 +19,8 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Real, Whole
 from discreet.design.formula import Margin, margin_name, resolve, single_margins, term_of
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, positive
 from discreet.noise.pram import laplace_law
-from discreet.parameters import positive
 from discreet.protect.cells import NoiseCells
 
 Number = TypeVar("Number", bound=np.generic)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.parameters import whole
+from discreet.errors import whole
 from discreet.protect.sentences import (
     claim_sentences,
     groups_not_hidden,

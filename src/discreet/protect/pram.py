@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, positive, whole, within
 from discreet.noise.invariant import allocate, controlled_flows, invariant_matrix, two_stage
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
-from discreet.parameters import positive, whole, within
 from discreet.protect.cells import NoiseCells
 from discreet.protect.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
 from discreet.protect.sentences import limit, process

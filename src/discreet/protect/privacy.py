@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from discreet.accounting import rho_to_epsilon
-from discreet.errors import ParameterError
-from discreet.parameters import positive, whole
+from discreet.errors import ParameterError, positive, whole
 from discreet.protect.budget import Budget, GaussianShare, LaplaceShare, Share, Unit
 from discreet.protect.sentences import limit, process
 from discreet.tables.statement import PrivacyStatement, Sentence

@@ -16,8 +16,7 @@ from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
-from discreet.errors import DesignError, ParameterError
-from discreet.parameters import positive, whole
+from discreet.errors import DesignError, ParameterError, positive, whole
 from discreet.protect.budget import AnyShare, Budget, Unit, noise_of, precision_by_share
 from discreet.protect.cells import NoiseCells
 from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of

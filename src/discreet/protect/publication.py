@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index, Real, Whole
-from discreet.errors import ConfidentialError, DesignError, ParameterError
-from discreet.parameters import positive, whole
+from discreet.errors import ConfidentialError, DesignError, ParameterError, positive, whole
 from discreet.protect.cells import NoiseCells, on_public_support
 from discreet.protect.sentences import none_below, process
 from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Draws, Method, Protected

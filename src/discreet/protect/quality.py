@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.errors import DesignError, KeysError, ParameterError
-from discreet.parameters import is_number, whole
+from discreet.errors import DesignError, KeysError, ParameterError, is_number, whole
 from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros, on_public_support
 from discreet.protect.draws import MIXED_KEYS
 from discreet.protect.publication import WrappingMethod

@@ -13,8 +13,7 @@ from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import Margins
 from discreet.design.support import LARGEST_DENSE
-from discreet.errors import DesignError, ParameterError
-from discreet.parameters import is_number, positive, whole
+from discreet.errors import DesignError, ParameterError, is_number, positive, whole
 from discreet.protect.options import at_least, by_order
 from discreet.protect.sentences import (
     claim_sentences,

@@ -12,8 +12,7 @@ from scipy import sparse
 
 from discreet.arrays import Index, Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.errors import InfeasibleError, ParameterError
-from discreet.parameters import whole
+from discreet.errors import InfeasibleError, ParameterError, whole
 from discreet.protect.options import at_least, by_order, numbers, whole_numbers
 from discreet.protect.sentences import (
     claim_sentences,

@@ -10,7 +10,7 @@ import numpy as np
 
 from discreet.errors import DataError
 from discreet.frames import fresh_name
-from discreet.ledger.sketch import Sketch
+from discreet.ledger.entries import Sketch
 from discreet.records.backend import connection_of, fetch
 from discreet.tables.keys import SAMPLED, KeyCounts, buckets_of, require_uniform
 

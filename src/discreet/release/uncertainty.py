@@ -11,9 +11,8 @@ import numpy as np
 from scipy import optimize, stats
 
 from discreet.arrays import Mask, Real
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import DesignError, ParameterError, is_number
 from discreet.noise.pram import laplace_law
-from discreet.parameters import is_number
 from discreet.solve.fit import Fitter
 from discreet.solve.least_squares.basis import fitted_variances
 from discreet.solve.least_squares.least_squares import LeastSquares

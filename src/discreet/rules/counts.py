@@ -15,8 +15,15 @@ from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
-from discreet.errors import DesignError, DiscreetError, ParameterError, UnknownNameError
-from discreet.parameters import is_number, truth_value, whole
+from discreet.errors import (
+    DesignError,
+    DiscreetError,
+    ParameterError,
+    UnknownNameError,
+    is_number,
+    truth_value,
+    whole,
+)
 from discreet.tables.truth import TrueTable
 
 Needs = tuple[Real, Real]

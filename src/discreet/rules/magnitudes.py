@@ -11,8 +11,7 @@ import numpy as np
 
 from discreet.arrays import Mask, Real
 from discreet.design.codes import canonical
-from discreet.errors import ParameterError
-from discreet.parameters import is_number, positive, whole
+from discreet.errors import ParameterError, is_number, positive, whole
 from discreet.rules.counts import Needs
 from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
 from discreet.tables.truth import TrueTable

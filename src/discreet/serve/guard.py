@@ -14,8 +14,13 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
-from discreet.serve.refusals import Refusal, as_json, malformed_request, refusal_of
-from discreet.serve.request import with_own_cookies
+from discreet.serve.refusals import (
+    Refusal,
+    as_json,
+    malformed_request,
+    refusal_of,
+    with_own_cookies,
+)
 from discreet.serve.web.frame import render
 
 LONGEST_QUERY = 8_000

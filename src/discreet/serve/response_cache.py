@@ -23,7 +23,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.serve.request import RequestNote, current_note
+from discreet.serve.refusals import RequestNote, current_note
 from discreet.serve.web.frame import language_of
 
 MOST_BYTES = 128_000_000

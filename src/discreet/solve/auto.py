@@ -15,8 +15,17 @@ from discreet.design.base import Design
 from discreet.design.fused.null_space import Contradictions, NullSpace
 from discreet.errors import ParameterError
 from discreet.registry import load
-from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
-from discreet.solve.inputs import check_tolerance, checked_values, checked_weights
+from discreet.solve.fit import (
+    Certificate,
+    Fit,
+    Fitter,
+    FitterBase,
+    Prepared,
+    Status,
+    check_tolerance,
+    checked_values,
+    checked_weights,
+)
 from discreet.solve.least_squares.least_squares import LeastSquares, publishes_every_cell
 from discreet.solve.likelihood.log_linear import LogLinear
 from discreet.solve.non_negative.non_negative import NonNegative

@@ -16,9 +16,8 @@ import numpy as np
 
 from discreet.arrays import Mask, Real
 from discreet.design.base import Cell, Design
-from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
+from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError, positive
 from discreet.files import OWNER_ONLY, written_whole
-from discreet.parameters import positive
 from discreet.rules.counts import Needs, PrimaryRule, Threshold
 from discreet.rules.magnitudes import PQ, Dominance, FewContributors
 from discreet.suppress.argus import APriori, AprioriCells, read_apriori

@@ -20,8 +20,7 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
-from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.parameters import positive
+from discreet.errors import DataError, ParameterError, UnknownNameError, positive
 from discreet.protect.sentences import limit, process
 from discreet.solve.linear.elimination import find_spanned, rank
 from discreet.solve.linear.unknowns import Unknowns, combination, free_part, unknowns

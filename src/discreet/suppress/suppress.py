@@ -11,8 +11,7 @@ import numpy as np
 
 from discreet import registry
 from discreet.arrays import Array, Real
-from discreet.errors import ParameterError, UnknownNameError
-from discreet.parameters import is_number, truth_value
+from discreet.errors import ParameterError, UnknownNameError, is_number, truth_value
 from discreet.protect.sentences import statement_of
 from discreet.rules.counts import (
     CountRule,

@@ -52,7 +52,7 @@ class ComparedFigure:
 class Preserved(show.Frames):
     """**Confidential.** Figures of original and synthetic records side by side.
 
-    Made by `Preserved.of`. Drawn by `discreet.assessment.plots.preserved`.
+    Made by `Preserved.of`. Drawn by `discreet.assessment.plots.suppressed`.
 
     Attributes:
       names: The confidential columns.

@@ -16,9 +16,9 @@ from discreet.assessment.risk.disclosure import (
     ExactDisclosure,
     NearCertainGuesses,
     TargetedAttribution,
+    attribution,
 )
 from discreet.assessment.risk.diversity import LDiversity, TCloseness
-from discreet.assessment.risk.guessing import attribution
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.tables.protected import CellStatus
 from tests.assess import party

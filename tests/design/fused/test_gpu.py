@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.fused import devices, gpu, null_space
+from discreet.design.fused import gpu, null_space
+from discreet.design.fused import links as devices
 from discreet.design.fused.gpu import GpuPass
 from discreet.design.fused.links import LINKS
 from discreet.errors import DesignError, MissingDependencyError, ParameterError

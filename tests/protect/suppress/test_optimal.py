@@ -13,8 +13,8 @@ from scipy.optimize import linprog
 import discreet as dc
 from discreet import Design, Table
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.solve.linear.covering import Covering
 from discreet.suppress import optimal as module
+from discreet.suppress.optimal import Covering
 from tests.protect.suppress.test_interval import RULES, SQUARE, square, tables
 
 SLOW = settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))

@@ -10,7 +10,7 @@ from scipy.sparse import csc_array
 
 from discreet.errors import NotConvergedError
 from discreet.solve.linear.changes import Changes, MoveGoal, Tied
-from discreet.solve.linear.covering import Covering, Cuts
+from discreet.suppress.optimal import Covering, Cuts
 
 GRID = np.array([[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 1, 0], [0, 1, 0, 1]])
 """Two rows and two columns of four cells; a sum and its parts."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import discreet as dc
-from discreet.design.general import MatrixDesign
+from discreet.design.sparse import MatrixDesign
 from discreet.errors import DataError, DesignError, ParameterError
 from discreet.solve.fit import Status
 from tests.strategies import designs

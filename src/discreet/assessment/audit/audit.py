@@ -27,9 +27,8 @@ from discreet.assessment.audit.subject import (
     subject_of,
 )
 from discreet.assessment.cells import check_choice
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
-from discreet.parameters import whole
 from discreet.randomness import stream
 from discreet.solve.linear.intervals import Intervals, Limits, feasible_intervals
 from discreet.solve.linear.unknowns import Unknowns, unknowns

@@ -22,10 +22,9 @@ import numpy as np
 
 from discreet.assessment.compare.contestants import Contestant
 from discreet.assessment.compare.job import Job, short_digest
-from discreet.errors import DataError, DiscreetError, ParameterError
+from discreet.errors import DataError, DiscreetError, ParameterError, whole
 from discreet.files import OWNER_ONLY, written_whole
-from discreet.parameters import whole
-from discreet.processes import Spawn, available_cores
+from discreet.progress import Spawn, available_cores
 from discreet.progress import report as report_progress
 
 if TYPE_CHECKING:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from discreet.assessment.plots.cells import before_after, deviations, transitions
-from discreet.assessment.plots.preserved import preserved
 from discreet.assessment.plots.risk_utility import frontier_map, risk_utility_map
 from discreet.assessment.plots.style import save, to_svg
-from discreet.assessment.plots.suppressed import suppressed
+from discreet.assessment.plots.suppressed import preserved, suppressed
 
 __all__ = [
     "before_after",

@@ -13,9 +13,15 @@ import numpy as np
 from discreet.arrays import Real
 from discreet.design.axis import Level
 from discreet.design.fused.cuda_source import BLOCK, CudaSource
-from discreet.design.fused.devices import check_device, cupy, has_gpu, require_gpu
 from discreet.design.fused.faces import Faces
-from discreet.design.fused.links import POSITIVE, CellFormula
+from discreet.design.fused.links import (
+    POSITIVE,
+    CellFormula,
+    check_device,
+    cupy,
+    has_gpu,
+    require_gpu,
+)
 from discreet.design.fused.null_space import NullSpace
 from discreet.design.fused.passes import FusedPass, MarginSums, Passes, in_walking_order
 from discreet.design.structured import StructuredDesign

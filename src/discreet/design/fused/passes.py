@@ -26,9 +26,8 @@ import numpy as np
 from discreet import __version__
 from discreet.arrays import Real
 from discreet.design.base import dot
-from discreet.design.fused.devices import processors
 from discreet.design.fused.faces import Faces, Place
-from discreet.design.fused.links import CellFormula, Stored, checked_link
+from discreet.design.fused.links import CellFormula, Stored, checked_link, processors
 from discreet.design.fused.source import PassSource
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread

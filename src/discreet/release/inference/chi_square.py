@@ -29,9 +29,8 @@ import numpy.typing as npt
 from discreet.arrays import Real
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins
-from discreet.errors import CodeError, DataError, DesignError, ParameterError
+from discreet.errors import CodeError, DataError, DesignError, ParameterError, positive
 from discreet.noise.matrix import TransitionMatrix
-from discreet.parameters import positive
 from discreet.release.inference.law import TableCells, mechanism_of, step_size
 from discreet.tables.protected import Protected
 

@@ -22,9 +22,8 @@ import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.formula import Margins
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import DesignError, ParameterError, whole
 from discreet.noise.matrix import TransitionMatrix
-from discreet.parameters import whole
 from discreet.release.inference.law import TableCells, check_single_draws, matrix_of, step_size
 from discreet.tables.protected import Protected
 

@@ -15,8 +15,7 @@ from discreet.serve.moves import at_level, counting_only, placed, removed
 from discreet.serve.policy.policy import Policy, public_statement
 from discreet.serve.policy.rules import Figures, JudgedTable
 from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-from discreet.serve.request import note_question, role_of_visitor
+from discreet.serve.refusals import Refusal, note_question, role_of_visitor
 from discreet.tables.statement import Statement
 
 _CUBE_BYTES = 256e6  # that a data set keeps in memory

@@ -15,8 +15,7 @@ from discreet.serve.office.config import Role
 from discreet.serve.office.credentials import find_token
 from discreet.serve.office.database import OfficeDatabase
 from discreet.serve.office.office import ask_for_reload, set_closed
-from discreet.serve.refusals import Refusal, refusal_of
-from discreet.serve.request import SESSION
+from discreet.serve.refusals import SESSION, Refusal, refusal_of
 from discreet.serve.site.site import current_site
 from discreet.serve.web.frame import page, root_of, texts_for
 

@@ -13,8 +13,7 @@ from discreet.serve.office.audit import OK, AuditEntry, Kind, now
 from discreet.serve.office.config import ANYBODY, UNKNOWN, Visitor, subscriber_network
 from discreet.serve.office.credentials import find_token
 from discreet.serve.office.office import unavailable
-from discreet.serve.refusals import Refusal, refusal_of
-from discreet.serve.request import SESSION, RequestNote, note_request
+from discreet.serve.refusals import SESSION, Refusal, RequestNote, note_request, refusal_of
 
 if TYPE_CHECKING:
     from discreet.serve.office.office import Office

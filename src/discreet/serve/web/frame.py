@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from discreet import __version__
 from discreet.serve.query import Query
-from discreet.serve.request import LANGUAGE
+from discreet.serve.refusals import LANGUAGE
 from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import Texts, preferred_language, texts
 from discreet.tables.statement import plain_data

@@ -21,8 +21,7 @@ from discreet.serve.api.reply import base_of
 from discreet.serve.api.saved import snippets_of
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import CHARTS, Codes, Query
-from discreet.serve.refusals import Refusal
-from discreet.serve.request import LANGUAGE
+from discreet.serve.refusals import LANGUAGE, Refusal
 from discreet.serve.site.site import current_site
 from discreet.serve.web import panel
 from discreet.serve.web.charts import DrawnChart, draw_chart

@@ -47,8 +47,15 @@ from discreet.solve.absolute.certificate import (
 )
 from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.primal_dual import PrimalDual
-from discreet.solve.fit import Fit, FitterBase, Prepared, Status
-from discreet.solve.inputs import check_options, checked_values, checked_weights
+from discreet.solve.fit import (
+    Fit,
+    FitterBase,
+    Prepared,
+    Status,
+    check_options,
+    checked_values,
+    checked_weights,
+)
 from discreet.solve.least_squares.problem import Accuracy, gradient_limits, smallest_sizes
 from discreet.solve.linear.program import LARGEST_VALUE, Program
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from discreet.arrays import Mask, Real, Whole, Whole32
 from discreet.errors import ParameterError
-from discreet.processes import available_cores
-from discreet.progress import report
+from discreet.progress import available_cores, report
 from discreet.solve.integer.annealing import (
     CompiledProblem,
     Each,

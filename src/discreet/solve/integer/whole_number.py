@@ -22,8 +22,18 @@ from discreet.errors import DataError, ParameterError
 from discreet.randomness import stream
 from discreet.solve.absolute.least_absolute import LeastAbsolute
 from discreet.solve.auto import Auto
-from discreet.solve.fit import Certificate, Fit, Fitter, FitterBase, Prepared, Status
-from discreet.solve.inputs import check_whole, checked_values, checked_weights, name_of
+from discreet.solve.fit import (
+    Certificate,
+    Fit,
+    Fitter,
+    FitterBase,
+    Prepared,
+    Status,
+    check_whole,
+    checked_values,
+    checked_weights,
+    name_of,
+)
 from discreet.solve.integer.annealing import MOST_SWEEPS
 from discreet.solve.integer.problem import LARGEST, Domain, LatticeProblem, check_size
 from discreet.solve.integer.programs import repair_limits

@@ -13,8 +13,14 @@ from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.progress import report
-from discreet.solve.fit import Fit, FitterBase, Prepared
-from discreet.solve.inputs import check_options, checked_values, checked_weights
+from discreet.solve.fit import (
+    Fit,
+    FitterBase,
+    Prepared,
+    check_options,
+    checked_values,
+    checked_weights,
+)
 from discreet.solve.least_squares.least_squares import LeastSquares
 
 

@@ -18,8 +18,7 @@ from discreet.design.incidence import Incidence
 from discreet.design.product import ProductDesign
 from discreet.design.support import LARGEST_DENSE, Lift
 from discreet.progress import report
-from discreet.solve.fit import Fit, FitterBase, Prepared, Status
-from discreet.solve.inputs import check_options
+from discreet.solve.fit import Fit, FitterBase, Prepared, Status, check_options
 from discreet.solve.least_squares.basis import (
     Basis,
     Effects,

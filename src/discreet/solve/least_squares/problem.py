@@ -26,8 +26,7 @@ from discreet.design.formula import TOTAL, parse, resolve
 from discreet.design.product import ProductDesign
 from discreet.design.support import Lift
 from discreet.errors import ParameterError
-from discreet.solve.fit import Certificate
-from discreet.solve.inputs import checked_start, checked_values, checked_weights
+from discreet.solve.fit import Certificate, checked_start, checked_values, checked_weights
 from discreet.solve.least_squares.basis import pseudo_inverse
 
 Exact = str | int | Sequence[str | int | Sequence[str]]

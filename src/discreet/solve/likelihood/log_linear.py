@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Mask, Real
 from discreet.design.base import Design
-from discreet.design.fused.devices import check_device, on_processor, require_gpu
-from discreet.design.fused.links import EXPONENTIAL
+from discreet.design.fused.links import EXPONENTIAL, check_device, on_processor, require_gpu
 from discreet.design.fused.passes import Passes
 from discreet.design.incidence import Incidence
 from discreet.design.inner import ModelTable
@@ -27,8 +26,12 @@ from discreet.design.product import ProductDesign, along
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
 from discreet.solve.dual_newton import DualNewton
-from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
-from discreet.solve.inputs import (
+from discreet.solve.fit import (
+    Certificate,
+    Fit,
+    FitterBase,
+    Prepared,
+    Status,
     check_tolerance,
     check_whole,
     checked_counts,

@@ -16,8 +16,12 @@ from discreet.design.base import Design, dot
 from discreet.progress import report
 from discreet.solve.absolute.kernels import POISSON
 from discreet.solve.absolute.primal_dual import PrimalDual
-from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
-from discreet.solve.inputs import (
+from discreet.solve.fit import (
+    Certificate,
+    Fit,
+    FitterBase,
+    Prepared,
+    Status,
     check_tolerance,
     check_whole,
     checked_counts,

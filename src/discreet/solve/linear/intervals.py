@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real
-from discreet.processes import available_cores, in_processes
-from discreet.progress import report
+from discreet.progress import available_cores, in_processes, report
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.unknowns import Unknowns, connected_parts, unknowns
 

@@ -12,10 +12,9 @@ from numpy.typing import ArrayLike
 
 from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
-from discreet.design.fused.devices import check_device, on_processor, require_gpu
+from discreet.design.fused.links import check_device, on_processor, require_gpu
 from discreet.errors import ParameterError
-from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status
-from discreet.solve.inputs import check_options
+from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status, check_options
 from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.dual_fit import NEVER_STORED, UnstoredFit, suits_dual_fit
 from discreet.solve.least_squares.least_squares import (

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole
-from discreet.assessment.risk.disclosure import CERTAIN, DisclosureProbability, Intruder, exact
-from discreet.assessment.risk.guessing import Guesses
+from discreet.assessment.risk.disclosure import (
+    CERTAIN,
+    DisclosureProbability,
+    Guesses,
+    Intruder,
+    exact,
+)
 from discreet.facade.release import Trial
 from discreet.randomness import stream
 from discreet_studies.chance import quantile

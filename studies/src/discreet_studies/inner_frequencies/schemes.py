@@ -18,7 +18,7 @@ from discreet.design.base import Design
 from discreet.errors import DataError
 from discreet.facade.table import Table
 from discreet.progress import report
-from discreet.protect.laplace import Laplace
+from discreet.protect.private_methods import Laplace
 from discreet.protect.publish import simulate
 from discreet.solve.fit import Fit
 

@@ -23,9 +23,9 @@ from discreet.facade.table import Table
 from discreet.noise import discrete_laplace
 from discreet.noise.matrix import TransitionMatrix
 from discreet.progress import report
-from discreet.protect.discrete_laplace import DiscreteLaplace
 from discreet.protect.drop_add import DropAdd
 from discreet.protect.pram import Pram
+from discreet.protect.private_methods import DiscreteLaplace
 from discreet.protect.publication import by_cell, by_mean
 from discreet.protect.publish import simulate as simulate_method
 from discreet.randomness import stream

@@ -1,7 +1,8 @@
-"""SDMX-CSV 1.0: value, observation status and confidentiality in columns of their own."""
+"""Formats with a row for each cell: Parquet with typed columns, and SDMX-CSV 1.0."""
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -9,17 +10,40 @@ import numpy as np
 from discreet.errors import ParameterError
 from discreet.frames import value_names
 from discreet.release.cube import Cube
-from discreet.release.formats.columns import categories, present, symbols
+from discreet.release.formats.columns import categories, long_table, present, symbols
 from discreet.release.formats.csv import csv_bytes
+from discreet.release.formats.json import describe
 from discreet.release.formats.write import PLAIN, Options
 from discreet.tables.protected import CellStatus
 
+METADATA = b"discreet_table"
+"""The key of the metadata, whose value is JSON."""
+
+
+class ParquetWriter:
+    """Parquet with what is known of the table as JSON in its metadata."""
+
+    name, title = "parquet", "Parquet"
+    ending, media_type = ".parquet", "application/vnd.apache.parquet"
+
+    def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
+        """The file's content."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        chosen = options.with_defaults("long", "codes")
+        said = json.dumps(describe(cube, chosen), ensure_ascii=False).encode()
+        cells = long_table(cube, chosen).replace_schema_metadata({METADATA: said})
+        sink = pa.BufferOutputStream()
+        pq.write_table(cells, sink, compression="zstd")
+        content: bytes = sink.getvalue().to_pybytes()
+        return content
+
+
 NORMAL, SUPPRESSED, CANNOT_EXIST, ESTIMATED = "A", "Q", "M", "E"
 """Codes of `CL_OBS_STATUS`: normal, suppressed, data that cannot exist, estimated."""
-
 FREE, CONFIDENTIAL = "F", "C"
 """Codes of `CL_CONF_STATUS`: free for publication, confidential."""
-
 _DATAFLOW = re.compile(r"[A-Za-z][\w.-]*:[\w@$-]+\([\w.]+\)")
 _CODES = {
     CellStatus.published: (NORMAL, FREE),
