@@ -439,8 +439,8 @@ MUTANTS = (
     ),
     Mutant(
         "areas with too many small cells",
-        "possible & (values < self.below)",
-        "possible & (values <= self.below)",
+        "possible & (values < case.policy.sparse_below)",
+        "possible & (values <= case.policy.sparse_below)",
         _POLICY,
     ),
     Mutant(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet import registry as plugins
+from discreet import registry
 from discreet.cli import app, main
 from discreet_studies import catalogue
 from discreet_studies.model import Figure, PrintedTable, Study
@@ -42,7 +42,7 @@ def toy(monkeypatch):
 
 @pytest.mark.parametrize("arguments", [(), ("list",), ("--help",), ("run", "all", "--seed", "2")])
 def test_without_the_package_it_is_named(arguments, monkeypatch, capsys):
-    monkeypatch.setattr(plugins, "entries", lambda kind, built_in: {})
+    monkeypatch.setattr(registry, "plugin_entries", lambda kind, built_in: {})
     monkeypatch.setattr(app, "app", app.build_app())
     assert call(*arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()

@@ -6,7 +6,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import ConfidentialError, DesignError, ParameterError
-from discreet.synthesis.from_tables import METHOD
+from discreet.synthesis.mixed import METHOD
 from tests.synthesize.people import SECRET
 
 COUNTS = {

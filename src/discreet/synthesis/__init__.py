@@ -13,6 +13,6 @@ __getattr__ = lazy_names(
         "Preserved": "discreet.synthesis.preserved",
         "Synthetic": "discreet.synthesis.result",
         "SyntheticTrial": "discreet.synthesis.result",
-        "records_from": "discreet.synthesis.from_tables",
+        "records_from": "discreet.synthesis.mixed",
     },
 )
