@@ -11,37 +11,17 @@ follows an earlier release, and `write_transmission` sends a pattern to a partne
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from discreet.lazy import lazy_names
 
-if TYPE_CHECKING:
-    from discreet.suppress.apriori import (
-        Exempt,
-        Listed,
-        consistent,
-        with_apriori,
-        write_transmission,
-    )
-    from discreet.suppress.decimals import Decimals
-    from discreet.suppress.pattern import Pattern
-    from discreet.suppress.suppress import Suppress
-
-__all__ = [
-    "Decimals",
-    "Exempt",
-    "Listed",
-    "Pattern",
-    "Suppress",
-    "consistent",
-    "with_apriori",
-    "write_transmission",
-]
-_HOME = {"Decimals": "decimals", "Pattern": "pattern", "Suppress": "suppress"}
-
-
-def __getattr__(name: str) -> Any:
-    # Loaded on first use: releases need the sentences of suppression alone, and elimination loads
-    # Numba, which takes longer than all the rest.
-    if name in __all__:
-        return getattr(import_module(f"{__name__}.{_HOME.get(name, 'apriori')}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# Loaded on first use: releases need the sentences of suppression alone, and elimination loads
+# Numba, which takes longer than all the rest.
+_APRIORI = ("Exempt", "Listed", "consistent", "with_apriori", "write_transmission")
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "Decimals": "discreet.suppress.decimals",
+        "Pattern": "discreet.suppress.pattern",
+        "Suppress": "discreet.suppress.suppress",
+        **dict.fromkeys(_APRIORI, "discreet.suppress.apriori"),
+    },
+)
