@@ -17,11 +17,13 @@ SOURCE = Path(dc.__file__).parent
 
 @pytest.fixture
 def fresh():
-    """Old homes as they are before anybody has asked for one."""
+    """Old homes as they are before anybody has asked for one, and no trace of them afterwards."""
     kept = {name: sys.modules.pop(name) for name in moved.NEW_HOMES if name in sys.modules}
     yield
     for name in moved.NEW_HOMES:
         sys.modules.pop(name, None)
+        above, _, own = name.rpartition(".")
+        vars(sys.modules.get(above, sys)).pop(own, None)  # an import leaves a name in its package
     sys.modules.update(kept)
 
 
