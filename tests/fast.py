@@ -77,6 +77,7 @@ FAST = {
         "tests/assess/risk/test_disclosure.py",
         "tests/assess/utility",
     ],
+    "attack": ["tests/attack/test_scoring.py"],
     "testing": [
         "tests/testing/test_fitters.py",
         "tests/testing/test_methods.py",

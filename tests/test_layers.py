@@ -22,6 +22,7 @@ LAYERS = [
     {"synthesis"},
     {"facade", "demo"},
     {"assessment"},
+    {"attack"},
     {"recipe", "testing"},
     {"serve"},
     {"cli"},

@@ -1,0 +1,6 @@
+"""The intruder: attacks that see the public side alone, and a judge that sees the truth."""
+
+from discreet.attack.frame import Attack, Claims, Knowledge
+from discreet.attack.scoring import Finding, judge
+
+__all__ = ["Attack", "Claims", "Finding", "Knowledge", "judge"]
