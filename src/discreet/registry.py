@@ -42,6 +42,7 @@ FITTERS: dict[str, str] = {
     "auto": "discreet.solve.auto:Auto",
     "chain": "discreet.solve.auto:Chain",
     "non-negative": "discreet.solve.non_negative.non_negative:NonNegative",
+    "from-margins": "discreet.solve.margins.from_margins:FromMargins",
     "additive": "discreet.solve.least_squares.additive:Additive",
     "least-squares": "discreet.solve.least_squares.least_squares:LeastSquares",
     "log-linear": "discreet.solve.likelihood.log_linear:LogLinear",

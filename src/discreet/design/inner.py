@@ -56,6 +56,11 @@ class ModelTable(NDArrayOperatorsMixin):
         return self.design.n_inner
 
     @property
+    def size(self) -> int:
+        """Number of inner cells, as for arrays."""
+        return self.design.n_inner
+
+    @property
     def shape(self) -> tuple[int]:
         """The shape of the array that this stands for."""
         return (len(self),)
@@ -125,12 +130,70 @@ class ModelTable(NDArrayOperatorsMixin):
         return possible
 
 
-def chosen_cells(design: Design, cells: Real | ModelTable, codes: Mapping[str, Any]) -> Real:
+class ListedTable:
+    """Whole numbers of records in the cells of a crossing of any size, as a list of the records.
+
+    Args:
+      design: The design; only its variables and its published side are used.
+      records: Records × axes: leaf positions.
+    """
+
+    dtype = np.dtype(np.int64)
+
+    def __init__(self, design: StructuredDesign, records: Whole32) -> None:
+        self.design, self.records = design, records
+
+    @property
+    def size(self) -> int:
+        """Number of inner cells, nearly all of which are zero."""
+        return self.design.n_inner
+
+    @property
+    def y(self) -> Whole:
+        """All inner cells, where they can be held in memory."""
+        self.design.require_dense()
+        flat = np.ravel_multi_index(tuple(self.records.T), self.design.shape)
+        return np.bincount(self.design.inner_at(flat), minlength=self.size).astype(np.int64)
+
+    def cells(self) -> tuple[list[Whole32], Whole]:
+        """Leaf positions and counts of the cells that are not zero."""
+        some, counts = np.unique(self.records, axis=0, return_counts=True)
+        return [leaf.astype(np.int32) for leaf in some.T], counts.astype(np.int64)
+
+    def at(self, leaves: Sequence[Whole]) -> Whole:
+        """The cells of the crossing of some leaves of each axis, as an array over them."""
+        chosen, counts = self.cells()
+        found = np.zeros([len(leaf) for leaf in leaves], dtype=np.int64)
+        places = [np.searchsorted(leaf, c) for leaf, c in zip(leaves, chosen, strict=True)]
+        inside = np.ones(len(counts), dtype=bool)
+        for leaf, c, place in zip(leaves, chosen, places, strict=True):
+            inside &= np.append(leaf, -1)[place] == c
+        found[tuple(place[inside] for place in places)] = counts[inside]
+        return found
+
+    def aggregate(self, design: StructuredDesign) -> Whole:
+        """The published cells of a design over the same variables."""
+        z = np.zeros(design.n_published, dtype=np.int64)
+        leaves = [leaf.astype(np.int64) for leaf in self.records.T]
+        for k in range(len(design.blocks)):
+            flat, inside = design.locate(k, leaves)
+            places = np.broadcast_to(flat, len(self.records))[
+                np.broadcast_to(inside, len(self.records))
+            ]
+            z += np.bincount(design.published_at(k, places), minlength=design.n_published)
+        return z
+
+
+def chosen_cells(
+    design: Design, cells: Real | ModelTable | ListedTable, codes: Mapping[str, Any]
+) -> Array:
     """Inner cells with these codes, in the order of the design; see `Fit.inner`."""
     design = design.require_variables("variables to choose inner cells by")
     for name in codes:
         design.axis(name)
     leaves = [_leaves(axis, codes.get(axis.name)) for axis in design.axes]
+    if isinstance(cells, ListedTable):
+        return cells.at(leaves).ravel()
     if isinstance(cells, ModelTable):
         index = np.ix_(*leaves)
         values = cells.at(index)
@@ -153,7 +216,7 @@ def _leaves(axis: Axis, given: Any) -> Whole:
 
 
 def write_cells(
-    design: Design, cells: Real | ModelTable, path: str | Path, name: str = "value"
+    design: Design, cells: Real | ModelTable | ListedTable, path: str | Path, name: str = "value"
 ) -> Path:
     """Write the inner cells that are not zero to Parquet, slice by slice; see `Fit.write`."""
     import pyarrow as pa
@@ -175,9 +238,12 @@ def write_cells(
 
 
 def _slices(
-    design: StructuredDesign, cells: Real | ModelTable
-) -> Iterator[tuple[list[Whole32], Real]]:
+    design: StructuredDesign, cells: Real | ModelTable | ListedTable
+) -> Iterator[tuple[list[Whole32], Array]]:
     """Leaf positions and values of the cells that are not zero, some at a time."""
+    if isinstance(cells, ListedTable):
+        yield cells.cells()
+        return
     for start in range(0, len(cells), SLICE):
         places = np.arange(start, min(start + SLICE, len(cells)))
         index = design.leaf_positions(places)

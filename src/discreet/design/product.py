@@ -92,7 +92,7 @@ class ProductDesign(StructuredDesign):
         for k, source in reversed(self.plan):
             target = y if source is None else self._view(z, source)
             to_block = self.inner_block if source is None else self.blocks[source]
-            target += self._spread(self._view(z, k), self.blocks[k], to_block)
+            target += self.spread_into(self._view(z, k), self.blocks[k], to_block)
         return y.ravel()
 
     def _view(self, z: Array, k: int) -> Array:
@@ -111,7 +111,7 @@ class ProductDesign(StructuredDesign):
             values = sum_groups(values, up, a)
         return values
 
-    def _spread(self, values: Array, source: Block, target: Block) -> Array:
+    def spread_into(self, values: Array, source: Block, target: Block) -> Array:
         """Give every cell of `target` the value of the cell of `source` it lies in, or zero."""
         for a, up in self._changes(target, source):
             values = take_groups(values, up, a)

@@ -11,7 +11,7 @@ import numpy as np
 from discreet import registry
 from discreet.arrays import Array, Mask, Whole
 from discreet.design.base import Design
-from discreet.design.inner import KEPT
+from discreet.design.inner import KEPT, ListedTable
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
@@ -41,6 +41,7 @@ def fit_cells(
     if not callable(fitter):
         raise ParameterError(f"a fitter or its name was expected, got {fitter!r}.")
     check_zeros(zeros)
+    fitter = _with_noise_of(protected, fitter)
     closed = zeros == MARGINS
     if closed:
         fit = _fit_without_zeros(protected, fitter)
@@ -65,11 +66,28 @@ def fit_cells(
     step = step_of(f"fit:{fitter.name}", given, said)
     return protected.with_parts(
         z=fit.z,
-        y=fit.cells if len(fit.cells) > KEPT else fit.y,
+        y=_kept_cells(fit),
         precision=None if closed else fitted_precision(protected, fitter),
         fit_result=fit,
         statement=protected.statement.then(step),
     )
+
+
+def _with_noise_of(protected: Protected, fitter: Fitter) -> Fitter:
+    """The fitter, told the variance of the release's noise where it asks for it."""
+    precision = protected.precision
+    if getattr(fitter, "unit_variance", 0.0) is not None or precision is None:
+        return fitter
+    noisy = precision[np.isfinite(precision) & (precision > 0)]
+    told: Fitter = replace(fitter, unit_variance=1 / float(noisy.max()))  # type: ignore[type-var]
+    return told if len(noisy) else fitter
+
+
+def _kept_cells(fit: Fit) -> Any:
+    """Inner cells as a release holds them; records of a large crossing stay with the fit."""
+    if isinstance(fit.cells, ListedTable):
+        return None if fit.cells.size > KEPT else fit.y
+    return fit.cells if fit.cells.size > KEPT else fit.y
 
 
 _ZEROS_KEPT = process(

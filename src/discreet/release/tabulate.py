@@ -12,6 +12,7 @@ from discreet.arrays import Index, Mask
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, margin_name, parse
+from discreet.design.inner import ListedTable
 from discreet.errors import ConfidentialError, DesignError, ParameterError, UnknownNameError
 from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.unknowns import Unknowns, combination, unknowns
@@ -33,7 +34,8 @@ def tabulate(release: AnyPublic, margins: Margins) -> AnyPublic:
     the released inner cells do not. Of a release with decimals in place of suppressed cells, a cell
     is true where cells that are shown give it, and a decimal elsewhere.
     """
-    if release.y is None:
+    listed = listed_records(release)
+    if release.y is None and listed is None:
         raise DesignError(
             "inner cells are not part of this release, so it gives no further tables. Protect "
             "with a method that releases them (Safe, SmallCountRounding with force_inner=True), or "
@@ -41,7 +43,7 @@ def tabulate(release: AnyPublic, margins: Margins) -> AnyPublic:
         )
     design = release.design.require_variables("variables to tabulate by").with_margins(margins)
     step = Step("tabulate", {"margins": [margin_name(term) for term in parse(margins)]})
-    z = design.aggregate(np.asarray(release.y))
+    z = listed.aggregate(design) if listed else design.aggregate(np.asarray(release.y))
     if not has_true_cells(release):
         statement = release.statement.then(step, changes_values=False)
         return release.with_parts(design=design, z=z, precision=None, statement=statement)
@@ -57,6 +59,12 @@ def tabulate(release: AnyPublic, margins: Margins) -> AnyPublic:
         # Intervals and small counts were spoken of for the cells of the first table.
         statement=release.statement.then(said, changes_values=True),
     )
+
+
+def listed_records(release: Protected) -> ListedTable | None:
+    """The records that a fit of margins drew, where the crossing is too large for inner cells."""
+    cells = getattr(release.fit_result, "cells", None)
+    return cells if release.y is None and isinstance(cells, ListedTable) else None
 
 
 CellsLike = Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -153,6 +161,15 @@ def to_microdata(release: PublicTable) -> pa.Table:
 
     if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release becomes records; protect the table first.")
+    listed = listed_records(release)
+    if listed is not None:
+        codes = zip(release.design.axes, listed.records.T, strict=True)
+        return pa.table(
+            {
+                axis.name: pa.DictionaryArray.from_arrays(pa.array(leaf), pa.array(axis.leaves))
+                for axis, leaf in codes
+            }
+        )
     if release.y is None:
         raise DesignError("inner cells are not part of this release; fit and round them first.")
     y = np.asarray(release.y)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
-from discreet.design.inner import ModelTable, chosen_cells, write_cells
+from discreet.design.inner import ListedTable, ModelTable, chosen_cells, write_cells
 from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError
 
 
@@ -94,7 +94,7 @@ class Fit:
       design: The design that was fitted.
     """
 
-    cells: Real | ModelTable
+    cells: Real | ModelTable | ListedTable
     z: Real
     status: Status
     certificate: Certificate
@@ -104,20 +104,20 @@ class Fit:
     design: Design | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.cells, ModelTable):
+        if isinstance(self.cells, np.ndarray):
             cells = self.cells.view()
             cells.flags.writeable = False
             object.__setattr__(self, "cells", cells)
 
     @property
-    def y(self) -> Real:
+    def y(self) -> Array:
         """Fitted inner cells; those of a table that is never stored are computed for each call.
 
         They cannot be written to: take a copy first.
         """
-        return self.cells.y if isinstance(self.cells, ModelTable) else self.cells
+        return self.cells if isinstance(self.cells, np.ndarray) else self.cells.y
 
-    def inner(self, codes: Mapping[str, Any]) -> Real:
+    def inner(self, codes: Mapping[str, Any]) -> Array:
         """Some of the fitted inner cells, in the order of the design.
 
         Args:
@@ -158,7 +158,7 @@ class Fit:
     def __repr__(self) -> str:
         """How the fit ended and what it reached, without its cells."""
         return (
-            f"Fit of {len(self.cells):,} inner and {len(self.z):,} published cells, "
+            f"Fit of {self.cells.size:,} inner and {len(self.z):,} published cells, "
             f"{self.status.name} after {self.iterations:,} steps: {self.certificate}."
         )
 

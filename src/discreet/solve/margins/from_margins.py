@@ -1,0 +1,396 @@
+"""Tables of a dozen variables and more from their margins, with records that have such margins."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Array, Real, Whole32
+from discreet.design.base import Design
+from discreet.design.formula import Block
+from discreet.design.inner import ListedTable
+from discreet.design.product import ProductDesign
+from discreet.design.structured import StructuredDesign
+from discreet.errors import DesignError, ParameterError
+from discreet.randomness import stream
+from discreet.solve.fit import (
+    Certificate,
+    Fit,
+    FitterBase,
+    Prepared,
+    Status,
+    check_tolerance,
+    check_whole,
+    checked_values,
+    checked_weights,
+)
+from discreet.solve.margins.effects import (
+    Axes,
+    EffectSpace,
+    Estimate,
+    axes_of,
+    estimate,
+    maximal,
+    variances,
+)
+from discreet.solve.margins.non_negative import fit_non_negative
+from discreet.solve.margins.records import Search, draw_records
+
+_TASK = "records from margins"
+# Temperatures that are tried, as shares of that of a Gibbs sampler, from hot to cold: one chain
+# visits them all, and each begins where the one before ended.
+_LADDER = (0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
+_SWEEPS = 3  # at each temperature, before and again while margins are averaged
+_LAST_SWEEPS = 10  # at the chosen temperature, of which the margins are averaged
+_SPLIT = 0.8  # noise added for a trial, in standard deviations; less makes its judge noisier
+_EXACT_RATIO = 1e5  # weights above the median by this ratio are those of known margins
+_LARGEST_RECORDS = 100_000_000
+_DRAWS = 64  # draws of noise from which standard errors are computed where there is no formula
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MarginFit(Fit):
+    """Records, and what is known of the margins beside them.
+
+    `z` are the margins of the records: whole numbers that add up. They are nearer to the truth than
+    the noisy values on average, but biased; intervals hold for `unbiased` alone.
+
+    Attributes:
+      unbiased: Best linear unbiased estimate of the published cells; cells may be negative.
+      standard_errors: Its standard errors, in counts; not a number where the noise is not known.
+      non_negative: Published cells that agree with each other and are not negative, before records
+        are drawn.
+      records: Records × variables: positions of codes. `Release.to_microdata` gives the codes.
+    """
+
+    unbiased: Real = field(default_factory=lambda: np.zeros(0))
+    standard_errors: Real = field(default_factory=lambda: np.zeros(0))
+    non_negative: Real = field(default_factory=lambda: np.zeros(0))
+    records: Whole32 = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class FromMargins(FitterBase):
+    r"""Margins and records of a crossing that is too large to be walked through.
+
+    Three answers of increasing strength: the best linear unbiased estimate of all margins, by their
+    effects; margins that agree and are not negative; and records, by local search. The crossing of
+    the variables is never formed: what is stored are published cells, effects and records.
+
+    At a temperature above zero the search does not follow all of the noise. The temperature is
+    chosen without the truth: noise of the same kind is added to the published values and, in
+    proportion, subtracted from a copy; what is fitted to one is judged by the other, which has
+    independent errors under Gaussian noise and uncorrelated ones under any other.
+
+    Promise: `z` are margins of the records; known margins that name each variable in a tree of
+    margins are met exactly; structural zeros stay empty. Unbiased margins and their standard errors
+    do not depend on the search. The seed need not be secret: all of it follows from public values.
+
+    Cost: published cells times categories for each sweep of a record; some thirty sweeps.
+
+    Args:
+      n_records: How many records to draw; the estimated total by default.
+      temperature: As a share of a Gibbs sampler's; 0 follows the published values as closely as
+        possible, `None` chooses by splitting the noise.
+      unit_variance: Variance of a published value with weight one; estimated from contradictions
+        between margins by default.
+      tolerance: Largest negative cell of the non-negative margins, in standard errors of the noise.
+      seed: Seed of the search.
+
+    See Langsrud (2019b) for margins without inner cells.
+    """
+
+    name = "from-margins"
+    n_records: int | None = None
+    temperature: float | None = None
+    unit_variance: float | None = None
+    tolerance: float = 1e-3
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        check_tolerance(self.tolerance)
+        if self.n_records is not None:
+            check_whole("n_records", self.n_records, 1)
+        for name in ("temperature", "unit_variance"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise ParameterError(f"{name} must be zero or more and finite, got {value!r}.")
+
+    def prepare(self, design: Design) -> Prepared:
+        """Find the effects of the design's margins."""
+        made = design.require_variables("margins to draw records from")
+        return _PreparedMargins(self, made)
+
+
+@dataclass(frozen=True, eq=False)
+class _PreparedMargins:
+    options: FromMargins
+    design: StructuredDesign
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        lift = self.design.crossing
+        set_field(self, "lift", lift)
+        set_field(self, "full", lift.design)
+        set_field(self, "space", EffectSpace(lift.design))
+        over = [tuple(self.design.axes[a].name for a in m.axes) for m in self.design.masks or ()]
+        set_field(self, "wide", ProductDesign(lift.design.axes, [*lift.design.terms, *over]))
+
+    full: ProductDesign = field(init=False)
+    wide: ProductDesign = field(init=False)  # with the variables of structural zeros as margins
+    space: EffectSpace = field(init=False)
+    lift: Any = field(init=False)
+
+    def __call__(self, z: Array, *, weights: Array | None = None) -> MarginFit:
+        began = time.perf_counter()
+        w = checked_weights(self.design, weights)
+        values = checked_values(self.design, z, w > 0)
+        # What is possible in the crossing but not in the design is a structural zero: known, and 0.
+        most = float(w.max(initial=0.0)) or 1.0
+        w, values = self._in_crossing(w, 1e3 * most), self._in_crossing(values, 0.0)
+        found = estimate(self.space, values, w)
+        total = round(float(found.effects[0]))
+        n = self.options.n_records or total
+        if n < 1:
+            raise DesignError(
+                f"the margins have an estimated total of {total}, so there are no records to draw. "
+                "Name their number with n_records=."
+            )
+        if n > _LARGEST_RECORDS:
+            raise DesignError(
+                f"the margins have an estimated total of {n:,}; at most {_LARGEST_RECORDS:,} "
+                "records are drawn. Name a smaller number with n_records=."
+            )
+        unit = self._unit_variance(found, values, w)
+        noise = math.sqrt((unit or 1.0) / float(np.median(w[w > 0])))
+        bounded = fit_non_negative(found, values, w, tolerance=self.options.tolerance * noise)
+        non_negative = self.space.published(bounded.effects)
+        search, temperature = self._search(found, values, w, n, unit)
+        scale = total / n
+        records = ListedTable(self.design, search.x)
+        published = records.aggregate(self.design)
+        missed = np.abs(search.published[: len(w)] * scale - values)
+        deviation = np.where(w > _known_from(w), missed, 0.0)
+        return MarginFit(
+            cells=records,
+            z=published.astype(np.float64) * scale if n != total else published,  # type: ignore[arg-type]
+            status=Status.converged if bounded.change <= self.options.tolerance * noise
+            else Status.max_steps,
+            certificate=Certificate(
+                stationarity=found.residual,
+                feasibility=max(bounded.negative / noise, float(deviation.max(initial=0.0))),
+                tolerance=self.options.tolerance,
+            ),
+            iterations=bounded.steps,
+            seconds=time.perf_counter() - began,
+            notes={
+                "solver": "effects of margins, records by local search",
+                "temperature": temperature,
+                "unit_variance": unit,
+                "loss": 0.5 * float(w @ (search.published[: len(w)] * scale - values) ** 2),
+                "loss_bound": 0.5 * float(w @ (non_negative - values) ** 2),
+            },
+            design=self.design,
+            unbiased=self._in_design(found.published()),
+            standard_errors=self._in_design(self._standard_errors(found, w, unit)),
+            non_negative=self._in_design(non_negative),
+            records=search.x,
+        )  # fmt: skip
+
+    def _in_crossing(self, values: Real, outside: float) -> Real:
+        found: Real = self.lift.to_public_cells(values, outside)
+        return found
+
+    def _in_design(self, values: Real) -> Real:
+        found: Real = values[self.lift.published]
+        return found
+
+    def _with_masks(self, values: Real, impossible: float) -> Real:
+        """Values for the crossing's margins and, where some are new, those of structural zeros.
+
+        Blocks of the wide design are those of the crossing followed by new ones.
+        """
+        found = np.zeros(self.wide.n_published)
+        found[: len(values)] = values
+        for mask in self.design.masks or ():
+            for k in range(len(self.full.blocks), len(self.wide.blocks)):
+                block = self.wide.blocks[k]
+                if _leaf_axes(block) == mask.axes:
+                    found[self.wide.slice_of(k)] = np.where(mask.possible, 0.0, impossible).ravel()
+        return found
+
+    def _unit_variance(self, found: Estimate, z: Real, w: Real) -> float | None:
+        """Variance of a value with weight one: given, or estimated from contradictions."""
+        if self.options.unit_variance is not None:
+            return self.options.unit_variance or None
+        noisy = (w > 0) & (w <= _known_from(w))
+        free = int(noisy.sum()) - self._rank()
+        if free < 30:  # fewer contradictions tell the variance to no better than a quarter
+            return None
+        return float((w * (z - found.published()) ** 2)[noisy].sum()) / free or None
+
+    def _rank(self) -> int:
+        return sum(math.prod(self.full.shape[a] - 1 for a in s) for s in self.space.effects)
+
+    def _standard_errors(self, found: Estimate, w: Real, unit: float | None) -> Real:
+        if unit is None:
+            return np.full(self.full.n_published, np.nan)
+        if self.space.is_diagonal(w):
+            return np.sqrt(unit * variances(self.space, found.precisions))
+        # With levels or uneven weights there is no formula: the estimate is linear, so its errors
+        # are those of noise alone, drawn with the same precisions.
+        rng = stream(self.options.seed, "standard errors of margins")
+        spread = np.where(w > 0, 1 / np.sqrt(np.where(w > 0, w, 1.0)), 0.0)
+        total = np.zeros(self.full.n_published)
+        for _ in range(_DRAWS):
+            noise = rng.standard_normal(self.full.n_published) * spread
+            total += estimate(self.space, noise, w, most_steps=100).published() ** 2
+        return np.sqrt(unit * total / _DRAWS)
+
+    def _search(
+        self, found: Estimate, z: Real, w: Real, n: int, unit: float | None
+    ) -> tuple[Search, float]:
+        z, w = self._with_masks(z, 0.0), self._with_masks(w, 1e3 * float(w.max()))
+        rng = stream(self.options.seed, _TASK)
+        scale = n / max(1, round(float(found.effects[0])))
+        precise = w / scale**2 / (unit or 1.0)
+        held = self._held(w) if scale == 1 else [[] for _ in self.full.axes]
+        prior = self._prior(found)
+        start = self._first_records(z, w, prior, n, held, rng)
+
+        def search(target: Real) -> Search:
+            return Search(self.wide, target, precise, start.copy(), rng, prior, held)
+
+        ladder: tuple[float, ...] = (0.0,)
+        if unit is not None and self.options.temperature is None:
+            spread = np.where(w <= _known_from(w), np.sqrt(unit / np.where(w > 0, w, 1.0)), 0.0)
+            added = rng.standard_normal(len(z)) * spread
+            judged = z - added / _SPLIT
+            weight = np.where(spread > 0, w, 0.0)
+            ladder = _best_ladder(search(scale * (z + _SPLIT * added)), scale * judged, weight)
+        elif self.options.temperature:
+            ladder = tuple(t for t in _LADDER if t > self.options.temperature)
+            ladder = (*ladder, self.options.temperature)
+        final = search(scale * z)
+        if ladder == (0.0,):
+            return final.run((), task=_TASK), 0.0
+        mean = np.zeros(len(z))
+        final.run([t for t in ladder for _ in range(_SWEEPS)], settle=0, task=_TASK)
+        for _ in range(_LAST_SWEEPS):
+            final.sweep(ladder[-1])
+            mean += final.published / _LAST_SWEEPS
+        # The mean over sweeps has less noise than any of them; the records then go towards it.
+        settled = replace(final, target=np.where(w > _known_from(w), scale * z, mean))
+        return settled.run((), settle=8, task=_TASK), ladder[-1]
+
+    def _prior(self, found: Estimate) -> list[Real]:
+        """For each variable the estimated shares of its categories."""
+        shares = []
+        for a, size in enumerate(self.full.shape):
+            known = (a,) in self.space.slice_of
+            margin = self.space.margin(found.effects, (a,)) if known else np.ones(size)
+            margin = np.maximum(margin, 0.0) if margin.max() > 0 else np.ones(size)
+            shares.append(margin / margin.sum())
+        return shares
+
+    def _held(self, w: Real) -> list[list[Axes]]:
+        """For each axis the known margins over leaves that have it."""
+        known = self._known_margins(w)
+        return [[axes for axes in known if a in axes] for a in range(len(self.full.axes))]
+
+    def _known_margins(self, w: Real) -> list[Axes]:
+        """Known margins over leaves, in an order in which each shares one part with those before.
+
+        Others, such as three that form a circle, are approached by their weight alone.
+        """
+        limit, found = _known_from(w), []
+        for k, block in enumerate(self.full.blocks):
+            axes = _leaf_axes(block)
+            if axes and (w[self.full.slice_of(k)] > limit).all():
+                found.append(axes)
+        ordered: list[Axes] = []
+        for axes in sorted(maximal(found), key=len, reverse=True):
+            before = {a for other in ordered for a in other}
+            shared = set(axes) & before
+            if not shared or any(shared <= set(other) for other in ordered):
+                ordered.append(axes)
+        return ordered
+
+    def _first_records(
+        self, z: Real, w: Real, prior: Sequence[Real], n: int, held: Sequence[Sequence[Axes]],
+        rng: np.random.Generator,
+    ) -> Whole32:  # fmt: skip
+        """Records with the estimated shares of each variable and the held margins."""
+        x = draw_records(self.full, prior, n, rng)
+        done: set[int] = set()
+        for axes in dict.fromkeys(margin for margins in held for margin in margins):
+            margin = self._margin(z, axes)
+            shared = [a for a in axes if a in done]
+            fresh = [a for a in axes if a not in done]
+            _give_codes(x, margin, axes, shared, fresh, rng)
+            done |= set(axes)
+        return x
+
+    def _margin(self, z: Real, axes: Axes) -> Real:
+        """A known margin over leaves, as an array over its axes."""
+        for k, block in enumerate(self.full.blocks):
+            if _leaf_axes(block) == axes:
+                return z[self.full.slice_of(k)].reshape([self.full.shape[a] for a in axes])
+        raise DesignError(f"the margin over axes {axes} is not published.")
+
+
+def _leaf_axes(block: Block) -> Axes | None:
+    """The axes of a block over leaves; `None` where it is over a coarser level."""
+    if all(level is None or level.is_identity for level in block.levels):
+        return axes_of(block)
+    return None
+
+
+def _give_codes(
+    x: Whole32, margin: Real, axes: Axes, shared: list[int], fresh: list[int],
+    rng: np.random.Generator,
+) -> None:  # fmt: skip
+    """Give records codes so that they have a margin, keeping those of the shared axes."""
+    order = [axes.index(a) for a in (*shared, *fresh)]
+    counts = np.rint(np.maximum(margin, 0)).astype(np.int64).transpose(order)
+    sizes = counts.shape
+    flat = counts.reshape(math.prod(sizes[: len(shared)]), -1)
+    groups = np.zeros(len(x), dtype=np.int64)
+    for a, size in zip(shared, sizes, strict=False):
+        groups = groups * size + x[:, a]
+    for group in range(len(flat)):
+        rows = rng.permutation(np.flatnonzero(groups == group))
+        cells = np.repeat(np.arange(flat.shape[1]), flat[group])[: len(rows)]
+        codes = np.unravel_index(cells, sizes[len(shared) :])
+        for a, code in zip(fresh, codes, strict=True):
+            x[rows[: len(cells)], a] = code
+
+
+def _known_from(w: Real) -> float:
+    """Weights above this are those of values without noise."""
+    some = w[w > 0]
+    return _EXACT_RATIO * float(np.median(some)) if len(some) else math.inf
+
+
+def _best_ladder(trial: Search, judged: Real, w: Real) -> tuple[float, ...]:
+    """Temperatures down to the one whose margins are nearest to values with other errors."""
+    losses = []
+    for temperature in _LADDER:
+        mean = np.zeros(len(judged))
+        for _ in range(_SWEEPS):
+            trial.sweep(temperature)
+        for _ in range(_SWEEPS):
+            trial.sweep(temperature)
+            mean += trial.published / _SWEEPS
+        losses.append(float(w @ (mean - judged) ** 2))
+        if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
+            break  # colder ones follow more of the noise
+    trial.run((), settle=6)
+    cold = float(w @ (trial.published - judged) ** 2)
+    best = int(np.argmin(losses))
+    return (0.0,) if cold < losses[best] else _LADDER[: best + 1]

@@ -1,0 +1,344 @@
+r"""Records whose margins come close to published ones, by local search.
+
+The loss is :math:`\tfrac12 \sum_k w_k (X^\top x - z)_k^2` over whole numbers of records with each
+combination of codes. Records are realisable, so unlike margins that are consistent pair by pair
+they belong to a table. One code of one record moves at a time, to the best category or, at a
+temperature :math:`\tau` above zero, to one drawn with probability proportional to
+:math:`\pi_b \exp(-\Delta_b/\tau)`. At :math:`\tau = 1`, with weights that are precisions, this is a
+Gibbs sampler of the records given Gaussian noise; low temperatures average over part of the noise
+instead of following all of it.
+
+Codes in margins that are held exactly are exchanged between two records that agree on the other
+variables of these margins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from discreet.arrays import Array, Mask, Real, Whole, Whole32
+from discreet.design.axis import OUTSIDE
+from discreet.design.product import ProductDesign
+from discreet.progress import report
+from discreet.solve.margins.effects import axes_of
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """Where records lie in the published cells, for compiled loops.
+
+    A record's cell in a block is the block's first position plus a step for each of its axes;
+    `steps` holds them by category, `OUTSIDE` where a level leaves the category out.
+
+    Attributes:
+      starts: First published position of each block.
+      axes: Blocks × most variables: the axes of each block, -1 where it has fewer.
+      tables: The same: where the steps of that axis begin.
+      steps: Steps by category.
+      holders: For each axis the blocks that have it, one axis after the other.
+      first: Where the blocks of each axis begin in `holders`.
+      sizes: Categories of each axis.
+    """
+
+    starts: Whole
+    axes: Whole32
+    tables: Whole32
+    steps: Whole32
+    holders: Whole32
+    first: Whole32
+    sizes: Whole32
+
+    @classmethod
+    def of(cls, design: ProductDesign) -> Lookup:
+        """The lookup of a design's blocks."""
+        used = [axes_of(block) for block in design.blocks]
+        width = max([len(axes) for axes in used] + [1])
+        axes = np.full((len(used), width), -1, dtype=np.int32)
+        tables = np.zeros((len(used), width), dtype=np.int32)
+        steps: list[Array] = []
+        length = 0
+        for k, block in enumerate(design.blocks):
+            stride = 1
+            for slot in reversed(range(len(used[k]))):
+                level = block.levels[used[k][slot]]
+                assert level is not None
+                axes[k, slot], tables[k, slot] = used[k][slot], length
+                steps.append(np.where(level.group == OUTSIDE, OUTSIDE, level.group * stride))
+                length += len(level.group)
+                stride *= len(level)
+        holders = [[k for k, own in enumerate(used) if a in own] for a in range(len(design.axes))]
+        flat = np.array([k for own in holders for k in own], dtype=np.int32)
+        first = np.cumsum([0, *map(len, holders)]).astype(np.int32)
+        every = np.concatenate([*steps, np.zeros(1)]).astype(np.int32)
+        sizes = np.array(design.shape, dtype=np.int32)
+        return cls(design.offsets[:-1].astype(np.int64), axes, tables, every, flat, first, sizes)
+
+    def arrays(self) -> tuple[Array, ...]:
+        """What compiled loops take."""
+        return self.starts, self.axes, self.tables, self.steps, self.holders, self.first, self.sizes
+
+
+@njit(cache=True)
+def _cell(
+    x: Any, r: int, k: int, skipped: int, starts: Any, axes: Any, tables: Any, steps: Any
+) -> Any:
+    """A record's cell in a block without the step of one axis; -1 where it has none."""
+    at = starts[k]
+    for slot in range(axes.shape[1]):
+        a = axes[k, slot]
+        if a < 0 or a == skipped:
+            continue
+        step = steps[tables[k, slot] + x[r, a]]
+        if step < 0:
+            return -1
+        at += step
+    return at
+
+
+@njit(cache=True)
+def _own_table(k: int, a: int, axes: Any, tables: Any) -> Any:
+    """Where the steps of an axis begin for a block."""
+    for slot in range(axes.shape[1]):
+        if axes[k, slot] == a:
+            return tables[k, slot]
+    return -1
+
+
+@njit(cache=True)
+def _add(x: Any, error: Any, starts: Any, axes: Any, tables: Any, steps: Any) -> None:
+    """Add all records to the errors of the published cells."""
+    for r in range(x.shape[0]):
+        for k in range(len(starts)):
+            at = _cell(x, r, k, -2, starts, axes, tables, steps)
+            if at >= 0:
+                error[at] += 1.0
+
+
+@njit(cache=True)
+def _choose(cost: Any, now: int, log_prior: Any, temperature: float, uniform: float) -> int:
+    """The category that costs least, or one drawn; ties stay, or sweeps would never end."""
+    if temperature <= 0.0:
+        best = int(np.argmin(cost))
+        return best if cost[best] < cost[now] - 1e-9 * (1.0 + abs(cost[now])) else now
+    top, total = -np.inf, 0.0
+    for b in range(len(cost)):
+        cost[b] = log_prior[b] - cost[b] / temperature
+        top = max(top, cost[b])
+    for b in range(len(cost)):
+        cost[b] = np.exp(cost[b] - top)
+        total += cost[b]
+    left = uniform * total
+    for b in range(len(cost)):
+        left -= cost[b]
+        if left < 0.0:
+            return b
+    return now
+
+
+@njit(cache=True)
+def _move(
+    x: Any, error: Any, w: Any, order: Any, uniform: Any, free: Any, log_prior: Any, prior_at: Any,
+    temperature: float, starts: Any, axes: Any, tables: Any, steps: Any, holders: Any, first: Any,
+    sizes: Any,
+) -> int:  # fmt: skip
+    """One sweep: every free code of every record moves to the best category, or is drawn."""
+    n_axes = len(sizes)
+    costs = np.empty(sizes.max())
+    base = np.empty(len(holders), dtype=np.int64)
+    own = np.empty(len(holders), dtype=np.int64)
+    moved = 0
+    for q in range(len(order)):
+        r = order[q]
+        turn = int(uniform[q, n_axes] * n_axes)
+        for c in range(n_axes):
+            a = (c + turn) % n_axes
+            if not free[a]:
+                continue
+            now, cost = x[r, a], costs[: sizes[a]]
+            cost[:] = 0.0
+            # The record is taken out first, so that staying and moving have costs of one form.
+            for h in range(first[a], first[a + 1]):
+                k = holders[h]
+                base[h] = _cell(x, r, k, a, starts, axes, tables, steps)
+                own[h] = _own_table(k, a, axes, tables)
+                if base[h] >= 0:
+                    _add_costs(cost, error, w, base[h], steps[own[h] : own[h] + sizes[a]], now)
+            logs = log_prior[prior_at[a] : prior_at[a] + sizes[a]]
+            best = _choose(cost, now, logs, temperature, uniform[q, a])
+            moved += best != now
+            x[r, a] = best
+            for h in range(first[a], first[a + 1]):
+                if base[h] >= 0 and steps[own[h] + best] >= 0:
+                    error[base[h] + steps[own[h] + best]] += 1.0
+    return moved
+
+
+@njit(cache=True)
+def _add_costs(cost: Any, error: Any, w: Any, base: int, steps: Any, now: int) -> None:
+    """Take a record out of its cell of one block, and add what each category would cost there."""
+    if steps[now] >= 0:
+        error[base + steps[now]] -= 1.0
+    for b in range(len(steps)):
+        if steps[b] >= 0:
+            cost[b] += w[base + steps[b]] * (error[base + steps[b]] + 0.5)
+
+
+@njit(cache=True)
+def _exchange(
+    x: Any, error: Any, w: Any, a: int, one: Any, two: Any, uniform: Any, temperature: float,
+    starts: Any, axes: Any, tables: Any, steps: Any, holders: Any, first: Any, sizes: Any,
+) -> int:  # fmt: skip
+    """Exchange the codes of an axis between pairs of records where that helps, or by chance."""
+    arrays = (starts, axes, tables, steps)
+    own = holders[first[a] : first[a + 1]]
+    moved = 0
+    for q in range(len(one)):
+        r, s = one[q], two[q]
+        if x[r, a] == x[s, a]:
+            continue
+        change = _swap(x, error, w, a, r, s, own, arrays)
+        is_better = change < -1e-9
+        if temperature > 0.0:
+            is_better = uniform[q] < 1.0 / (1.0 + np.exp(min(change / temperature, 700.0)))
+        if is_better:
+            moved += 1
+        else:
+            _swap(x, error, w, a, r, s, own, arrays)
+    return moved
+
+
+@njit(cache=True)
+def _swap(x: Any, error: Any, w: Any, a: int, r: int, s: int, blocks: Any, arrays: Any) -> float:
+    """Exchange two records' codes of an axis; returns by how much the loss changes."""
+    starts, axes, tables, steps = arrays
+    change = 0.0
+    for k in blocks:
+        table = _own_table(k, a, axes, tables)
+        for here, there in ((r, s), (s, r)):
+            base = _cell(x, here, k, a, starts, axes, tables, steps)
+            if base < 0:
+                continue
+            step = steps[table + x[here, a]]
+            if step >= 0:
+                change -= w[base + step] * (error[base + step] - 0.5)
+                error[base + step] -= 1.0
+            step = steps[table + x[there, a]]
+            if step >= 0:
+                change += w[base + step] * (error[base + step] + 0.5)
+                error[base + step] += 1.0
+    x[r, a], x[s, a] = x[s, a], x[r, a]
+    return change
+
+
+@dataclass(eq=False)
+class Search:
+    """Records on their way to published cells.
+
+    Attributes:
+      design: The full crossing whose published cells are aimed at.
+      target: Published values.
+      w: Their precisions; loss and temperature are in these units.
+      x: The records: a code position for each axis. Sweeps change them in place.
+      rng: Where chance comes from.
+      prior: For each axis the probability of each category, at temperatures above zero.
+      held: Axes by the margins that are held exactly; a list of margins for each axis.
+    """
+
+    design: ProductDesign
+    target: Real
+    w: Real
+    x: Whole32
+    rng: np.random.Generator
+    prior: Sequence[Real]
+    held: Sequence[Sequence[tuple[int, ...]]] = ()
+
+    def __post_init__(self) -> None:
+        self.lookup = Lookup.of(self.design)
+        self.error = -self.target.astype(np.float64)
+        _add(self.x, self.error, *self.lookup.arrays()[:4])
+        floor = 0.5 / max(1, len(self.x))  # a category without an estimate can still be tried
+        logs = [np.log(np.maximum(p, floor)) for p in self.prior]
+        self._log_prior = np.concatenate([*logs, np.zeros(1)])
+        self._prior_at = np.cumsum([0, *map(len, logs)])
+        within = [bool(margins) for margins in self.held] or [False] * len(self.design.axes)
+        self._free: Mask = ~np.array(within, dtype=bool)
+
+    def sweep(self, temperature: float = 0.0) -> int:
+        """Every code of every record has its turn once; returns how many moved."""
+        n, n_axes = self.x.shape
+        order = self.rng.permutation(n)
+        uniform = self.rng.random((n, n_axes + 1))
+        arrays = self.lookup.arrays()
+        moved = _move(
+            self.x, self.error, self.w, order, uniform, self._free, self._log_prior,
+            self._prior_at, temperature, *arrays,
+        )  # fmt: skip
+        for a in np.flatnonzero(~self._free):
+            one, two = self._pairs(int(a))
+            chance = self.rng.random(len(one))
+            moved += _exchange(
+                self.x, self.error, self.w, int(a), one, two, chance, temperature, *arrays
+            )
+        return int(moved)
+
+    def _pairs(self, a: int) -> tuple[Whole, Whole]:
+        """Pairs that may exchange codes: they agree in held margins but for this axis."""
+        others = sorted({b for margin in self.held[a] for b in margin if b != a})
+        order = self.rng.permutation(len(self.x))
+        if others:
+            _, group = np.unique(self.x[order][:, others], axis=0, return_inverse=True)
+            order = order[np.argsort(group.ravel(), kind="stable")]
+            same = (self.x[order[:-1]][:, others] == self.x[order[1:]][:, others]).all(axis=1)
+        else:
+            same = np.ones(max(0, len(order) - 1), dtype=bool)
+        # Neighbours in this order, every second pair, so that no record is in two of them.
+        chosen = np.flatnonzero(same)
+        chosen = chosen[chosen % 2 == int(self.rng.integers(2))]
+        return order[chosen], order[chosen + 1]
+
+    @property
+    def loss(self) -> float:
+        """Half the weighted sum of squared deviations."""
+        return 0.5 * float(self.w @ self.error**2)
+
+    @property
+    def published(self) -> Real:
+        """The published cells of the records."""
+        return self.error + self.target
+
+    def run(self, temperatures: Sequence[float], *, settle: int = 50, task: str = "") -> Search:
+        """Sweeps at these temperatures, then sweeps without chance until hardly a code moves."""
+        rounds = len(temperatures) + settle
+        for i, temperature in enumerate(temperatures):
+            self.sweep(temperature)
+            report(task, (i + 1) / rounds)
+        for i in range(settle):
+            moved = self.sweep()
+            report(task, (len(temperatures) + i + 1) / rounds)
+            if moved * 2_000 <= self.x.size:  # the last moves change the loss by less than noise
+                break
+        return self
+
+
+def draw_records(
+    design: ProductDesign, one_way: Sequence[Real], n: int, rng: np.random.Generator
+) -> Whole32:
+    """Records with the given margins of each variable, rounded, and no relation between them."""
+    return np.stack([_quota(p, n, rng) for p in one_way], axis=1).astype(np.int32)
+
+
+def _quota(p: Real, n: int, rng: np.random.Generator) -> Whole:
+    """Categories in random order whose numbers are n·p, rounded down or up."""
+    p = np.maximum(p, 0.0)
+    if not p.sum() > 0:
+        p = np.ones_like(p)
+    # Systematic sampling: one uniform number rounds all of them, so that they sum to n.
+    edges = np.floor(np.cumsum(p) / p.sum() * n + rng.random()).astype(np.int64)
+    edges[-1] = n
+    counts = np.diff(np.concatenate([[0], np.clip(edges, 0, n)]))
+    return rng.permutation(np.repeat(np.arange(len(p)), counts))

@@ -1,0 +1,214 @@
+"""Margins without a table: closed forms against dense algebra, records against their own books."""
+
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.optimize import minimize
+
+import discreet as dc
+from discreet.errors import DesignError, ParameterError
+from discreet.solve import FromMargins
+from discreet.solve.margins.effects import EffectSpace, estimate, variances
+from discreet.solve.margins.non_negative import fit_non_negative
+from discreet.solve.margins.records import Search, draw_records
+
+TREE = dc.Hierarchy.from_dict({"x": ["x1", "x2", "x3"], "y": ["y1", "y2"]}, root="all")
+NAMES = ("a", "b", "c", "d")
+FLAT = dc.Design.product(
+    dict(zip(NAMES, (3, 4, 2, 3), strict=True)), [*itertools.combinations(NAMES, 2), ("a",)]
+)
+TREES = dc.Design.product({"a": TREE, "b": 3, "c": 2}, "a*b + b*c")
+TRIPLES = dc.Design.product({"a": 2, "b": 3, "c": 2, "d": 2}, "a*b*c + c*d")
+
+
+def noisy(design, seed=1, scale=3.0, records=200):
+    rng = np.random.default_rng(seed)
+    y = rng.multinomial(records, rng.dirichlet(np.full(design.n_inner, 0.3)))
+    blocks = rng.uniform(0.2, 2.0, len(design.blocks))[design.block_of_cell()]
+    truth = design.aggregate(y)
+    return truth, truth + scale * rng.standard_normal(len(truth)) / np.sqrt(blocks), blocks
+
+
+def dense(design, z, w):
+    """Weighted least squares over all tables, negative cells included."""
+    X = design.matrix().toarray().T.astype(float)
+    root = np.sqrt(w)
+    return X @ np.linalg.lstsq(X * root[:, None], z * root, rcond=1e-10)[0]
+
+
+@pytest.mark.parametrize("design", [FLAT, TREES, TRIPLES], ids=["flat", "trees", "triples"])
+@pytest.mark.parametrize("uneven", [False, True])
+def test_the_estimate_is_that_of_dense_least_squares(design, uneven):
+    _, z, w = noisy(design)
+    if uneven:
+        w = w * np.random.default_rng(2).uniform(0.5, 2.0, len(w))
+        w[3] = 0.0
+    found = estimate(EffectSpace(design), z, w)
+    np.testing.assert_allclose(found.published(), dense(design, z, w), atol=1e-7)
+    assert (found.steps == 0) == (design is not TREES and not uneven)
+
+
+def test_standard_errors_are_those_of_dense_least_squares():
+    _, z, w = noisy(FLAT)
+    space = EffectSpace(FLAT)
+    X = FLAT.matrix().toarray().T.astype(float)
+    covariance = X @ np.linalg.pinv(X.T @ (w[:, None] * X)) @ X.T
+    found = variances(space, estimate(space, z, w).precisions)
+    np.testing.assert_allclose(found, np.diag(covariance), rtol=1e-8)
+
+
+def test_standard_errors_of_trees_are_near_those_of_dense_least_squares():
+    """Drawn, where there is no formula: 64 draws tell a variance to about a sixth."""
+    _, z, w = noisy(TREES)
+    X = TREES.matrix().toarray().T.astype(float)
+    covariance = X @ np.linalg.pinv(X.T @ (w[:, None] * X)) @ X.T
+    fit = FromMargins(unit_variance=9.0)(TREES, z, weights=w)
+    ratio = fit.standard_errors / (3.0 * np.sqrt(np.diag(covariance)))
+    assert 0.9 < ratio.mean() < 1.1
+    assert ratio.max() < 1.5
+
+
+def test_non_negative_margins_are_the_nearest_ones():
+    design = dc.Design.product({"a": 3, "b": 2, "c": 2}, "a:b + a:c + b:c")
+    _, z, w = noisy(design, seed=3, scale=8.0, records=40)
+    space = EffectSpace(design)
+    start = estimate(space, z, w)
+    assert start.published().min() < -1
+    found = space.published(fit_non_negative(start, z, w, tolerance=1e-8).effects)
+    X = design.matrix().toarray().T.astype(float)
+    best = minimize(
+        lambda y: 0.5 * float(w @ (X @ y - z) ** 2),
+        np.full(design.n_inner, z.sum() / X.sum()),
+        jac=lambda y: X.T @ (w * (X @ y - z)),
+        constraints={"type": "ineq", "fun": lambda y: X @ y, "jac": lambda y: X},
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    np.testing.assert_allclose(found, X @ best.x, atol=1e-4)
+    assert found.min() >= -1e-9
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+@pytest.mark.parametrize("held", [(), (("a", "b"),)])
+def test_the_search_keeps_its_books(temperature, held):
+    """Errors are those of the records at any time, and held margins stay what they are."""
+    truth, z, w = noisy(FLAT)
+    rng = np.random.default_rng(4)
+    shares = [np.full(n, 1 / n) for n in FLAT.shape]
+    x = draw_records(FLAT, shares, 200, rng)
+    places = [tuple(NAMES.index(name) for name in margin) for margin in held]
+    by_axis = [[margin for margin in places if a in margin] for a in range(4)]
+    search = Search(FLAT, z, w, x, rng, shares, by_axis)
+    before = np.bincount(x[:, 0] * 4 + x[:, 1], minlength=12)
+    for _ in range(3):
+        search.sweep(temperature)
+    y = np.bincount(np.ravel_multi_index(tuple(x.T), FLAT.shape), minlength=FLAT.n_inner)
+    np.testing.assert_allclose(search.error, FLAT.aggregate(y) - z, atol=1e-9)
+    assert np.array_equal(before, np.bincount(x[:, 0] * 4 + x[:, 1], minlength=12)) == bool(held)
+
+
+def test_sweeps_without_chance_never_raise_the_loss():
+    _, z, w = noisy(TRIPLES)
+    rng = np.random.default_rng(5)
+    shares = [np.full(n, 1 / n) for n in TRIPLES.shape]
+    search = Search(TRIPLES, z, w, draw_records(TRIPLES, shares, 200, rng), rng, shares)
+    losses = [search.loss]
+    for _ in range(6):
+        search.sweep()
+        losses.append(search.loss)
+    assert all(later <= earlier + 1e-9 for earlier, later in itertools.pairwise(losses))
+    assert losses[-1] < losses[0] / 5
+
+
+def test_true_margins_are_nearly_met():
+    truth, _, w = noisy(TREES)
+    fit = FromMargins(temperature=0)(TREES, truth, weights=np.ones(len(w)))
+    assert np.abs(fit.z - truth).mean() < 0.25
+    assert fit.z.sum() == TREES.aggregate(fit.y).sum()
+
+
+def world(k=8, n=4_000, seed=6):
+    """Records of several columns that hang together in a chain."""
+    rng = np.random.default_rng(seed)
+    columns = [rng.integers(0, 4, n)]
+    for _ in range(k - 1):
+        fresh = rng.integers(0, 4, n)
+        columns.append(np.where(rng.random(n) < 0.6, columns[-1], fresh))
+    names = [f"v{i}" for i in range(k)]
+    design = dc.Design.product(dict.fromkeys(names, 4), dc.margins(names, order=2, lower=False))
+    flat = np.stack(columns, axis=1)
+    truth = np.zeros(design.n_published)
+    for block in range(len(design.blocks)):
+        where, _ = design.locate(block, list(flat.T))
+        truth += np.bincount(design.published_at(block, where), minlength=len(truth))
+    return design, truth, rng
+
+
+def test_the_temperature_is_chosen_without_the_truth_and_helps():
+    design, truth, rng = world()
+    z = truth + rng.normal(0, 30, len(truth))
+    w = np.ones(len(z))
+    chosen = FromMargins(unit_variance=900.0)(design, z, weights=w)
+    cold = FromMargins(unit_variance=900.0, temperature=0)(design, z, weights=w)
+    errors = [float(np.abs(v - truth).mean()) for v in (chosen.z, cold.z, chosen.unbiased)]
+    assert errors[0] < 0.93 * errors[1] < 0.93 * errors[2]
+    assert chosen.notes["temperature"] > 0
+
+
+def test_the_variance_of_the_noise_shows_in_contradictions():
+    design, truth, rng = world()
+    z = truth + rng.normal(0, 15, len(truth))
+    fit = FromMargins(temperature=0)(design, z)
+    assert fit.notes["unit_variance"] == pytest.approx(225, rel=0.2)
+    inside = np.abs(fit.unbiased - truth) < 1.96 * fit.standard_errors
+    assert 0.92 < inside.mean() < 0.98
+
+
+def test_known_margins_are_met_and_structural_zeros_stay_empty():
+    names = ["a", "b", "c", "d"]
+    full = dc.Design.product(dict.fromkeys(names, 3), dc.margins(names, order=2))
+    design = dc.Design.product(
+        dict.fromkeys(names, 3),
+        dc.margins(names, order=2),
+        structural_zeros=[{"a": "1", "b": "1"}, {"b": "2", "c": "3", "d": "1"}],
+    )
+    rng = np.random.default_rng(7)
+    x = rng.integers(0, 3, (600, 4))
+    x = x[~((x[:, 0] == 0) & (x[:, 1] == 0)) & ~((x[:, 1] == 1) & (x[:, 2] == 2) & (x[:, 3] == 0))]
+    y = np.bincount(np.ravel_multi_index(tuple(x.T), (3,) * 4), minlength=81)
+    truth = full.aggregate(y)[design.crossing.published]
+    known = np.isin([str(sorted(design.cell(k))) for k in range(len(truth))], ["['a', 'c']"])
+    z = np.where(known, truth, truth + rng.normal(0, 6, len(truth)))
+    fit = FromMargins()(design, z, weights=np.where(known, 1e6, 1.0))
+    np.testing.assert_array_equal(fit.z[known], truth[known])
+    found = fit.records
+    assert not ((found[:, 0] == 0) & (found[:, 1] == 0)).any()
+    assert not ((found[:, 1] == 1) & (found[:, 2] == 2) & (found[:, 3] == 0)).any()
+
+
+def test_a_private_release_of_thirty_columns_becomes_records():
+    names = [f"v{i}" for i in range(30)]
+    rng = np.random.default_rng(8)
+    codes = ["x", "y", "z"]
+    frame = {name: rng.choice(codes, 500) for name in names}
+    flat = dict.fromkeys(names, dc.Hierarchy.flat(codes))
+    margins = dc.margins(names[:6], order=2) + [(name,) for name in names[6:]]
+    table = dc.open(pa.table(frame), name="wide").tabulate(margins, hierarchies=flat)
+    fitted = table.protect(dc.DiscreteGaussian(rho=2.0)).fit("from-margins")
+    records = fitted.to_microdata()
+    assert records.num_columns == 30
+    assert records.num_rows == fitted.z[fitted.design.position({})]
+    again = fitted.tabulate("v0*v7")
+    assert again.z[again.design.position({"v0": "x"})] == records["v0"].to_pylist().count("x")
+    assert fitted.statement.says("adds-up")
+    assert fitted.statement.says("whole-numbers")
+
+
+def test_what_makes_no_sense_is_refused():
+    with pytest.raises(ParameterError, match="temperature must be zero or more"):
+        FromMargins(temperature=-1)
+    with pytest.raises(DesignError, match="no records to draw"):
+        FromMargins()(FLAT, np.zeros(FLAT.n_published))
+    with pytest.raises(DesignError, match="matrix has no margins to draw"):
+        FromMargins()(dc.Design.from_matrix(np.eye(2)), np.ones(2))
