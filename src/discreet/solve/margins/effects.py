@@ -205,11 +205,11 @@ class Estimate:
         return self.space.published(self.effects)
 
 
-_LEAST = 1e-12  # gradient, relative to that of effects zero, at which rounding errors begin
+_LEAST = 1e-11  # gradient, relative to that of effects zero, at which rounding errors begin
 
 
 def estimate(
-    space: EffectSpace, z: Real, w: Real, *, start: Real | None = None, most_steps: int = 500
+    space: EffectSpace, z: Real, w: Real, *, tolerance: float = _LEAST, most_steps: int = 500
 ) -> Estimate:
     r"""Effects that minimise :math:`\sum_k w_k (z_k - \hat z_k)^2`.
 
@@ -220,7 +220,7 @@ def estimate(
       space: The effects to be estimated.
       z: Published values.
       w: Their precisions; zero leaves a cell out.
-      start: Effects to begin with.
+      tolerance: Gradient that is left, relative to that of effects zero.
       most_steps: Steps of conjugate gradients at most.
     """
     scale = space.precisions(w)
@@ -228,9 +228,14 @@ def estimate(
     right = space.adjoint(w * z)
     if space.is_diagonal(w):
         return Estimate(space, inverse * right, scale, 0, 0.0)
-    begin = np.zeros(space.length) if start is None else start
+    begin = np.zeros(space.length)
     c, steps, left = conjugate_gradients(
-        lambda p: space.adjoint(w * space.published(p)), right, inverse, begin, _LEAST, most_steps
+        lambda p: space.adjoint(w * space.published(p)),
+        right,
+        inverse,
+        begin,
+        tolerance,
+        most_steps,
     )
     return Estimate(space, c, scale, steps, left)
 

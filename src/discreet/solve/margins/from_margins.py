@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,9 @@ _SWEEPS = 3  # at each temperature, before and again while margins are averaged
 _LAST_SWEEPS = 10  # at the chosen temperature, of which the margins are averaged
 _SPLIT = 0.8  # noise added for a trial, in standard deviations; less makes its judge noisier
 _EXACT_RATIO = 1e5  # weights above the median by this ratio are those of known margins
+# Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
+# avoids a cell of this weight as it is.
+_IMPOSSIBLE = 100.0
 _LARGEST_RECORDS = 100_000_000
 _DRAWS = 64  # draws of noise from which standard errors are computed where there is no formula
 
@@ -62,16 +66,25 @@ class MarginFit(Fit):
 
     Attributes:
       unbiased: Best linear unbiased estimate of the published cells; cells may be negative.
-      standard_errors: Its standard errors, in counts; not a number where the noise is not known.
       non_negative: Published cells that agree with each other and are not negative, before records
         are drawn.
       records: Records × variables: positions of codes. `Release.to_microdata` gives the codes.
+      compute_errors: Computes `standard_errors`.
     """
 
     unbiased: Real = field(default_factory=lambda: np.zeros(0))
-    standard_errors: Real = field(default_factory=lambda: np.zeros(0))
     non_negative: Real = field(default_factory=lambda: np.zeros(0))
     records: Whole32 = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int32))
+    compute_errors: Callable[[], Real] = field(default=lambda: np.zeros(0))
+
+    @cached_property
+    def standard_errors(self) -> Real:
+        """Standard errors of `unbiased`, in counts; not a number where the noise is not known.
+
+        Cost: nothing where there is a formula; with levels of hierarchies, structural zeros or
+        uneven weights 64 estimates of drawn noise, on first use.
+        """
+        return self.compute_errors()
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +122,7 @@ class FromMargins(FitterBase):
     n_records: int | None = None
     temperature: float | None = None
     unit_variance: float | None = None
-    tolerance: float = 1e-3
+    tolerance: float = 0.02
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -152,7 +165,7 @@ class _PreparedMargins:
         values = checked_values(self.design, z, w > 0)
         # What is possible in the crossing but not in the design is a structural zero: known, and 0.
         most = float(w.max(initial=0.0)) or 1.0
-        w, values = self._in_crossing(w, 1e3 * most), self._in_crossing(values, 0.0)
+        w, values = self._in_crossing(w, _IMPOSSIBLE * most), self._in_crossing(values, 0.0)
         found = estimate(self.space, values, w)
         total = round(float(found.effects[0]))
         n = self.options.n_records or total
@@ -197,7 +210,7 @@ class _PreparedMargins:
             },
             design=self.design,
             unbiased=self._in_design(found.published()),
-            standard_errors=self._in_design(self._standard_errors(found, w, unit)),
+            compute_errors=partial(self._standard_errors, found, w, unit),
             non_negative=self._in_design(non_negative),
             records=search.x,
         )  # fmt: skip
@@ -239,9 +252,9 @@ class _PreparedMargins:
 
     def _standard_errors(self, found: Estimate, w: Real, unit: float | None) -> Real:
         if unit is None:
-            return np.full(self.full.n_published, np.nan)
+            return np.full(self.design.n_published, np.nan)
         if self.space.is_diagonal(w):
-            return np.sqrt(unit * variances(self.space, found.precisions))
+            return self._in_design(np.sqrt(unit * variances(self.space, found.precisions)))
         # With levels or uneven weights there is no formula: the estimate is linear, so its errors
         # are those of noise alone, drawn with the same precisions.
         rng = stream(self.options.seed, "standard errors of margins")
@@ -249,13 +262,13 @@ class _PreparedMargins:
         total = np.zeros(self.full.n_published)
         for _ in range(_DRAWS):
             noise = rng.standard_normal(self.full.n_published) * spread
-            total += estimate(self.space, noise, w, most_steps=100).published() ** 2
-        return np.sqrt(unit * total / _DRAWS)
+            total += estimate(self.space, noise, w, tolerance=1e-4).published() ** 2
+        return self._in_design(np.sqrt(unit * total / _DRAWS))
 
     def _search(
         self, found: Estimate, z: Real, w: Real, n: int, unit: float | None
     ) -> tuple[Search, float]:
-        z, w = self._with_masks(z, 0.0), self._with_masks(w, 1e3 * float(w.max()))
+        z, w = self._with_masks(z, 0.0), self._with_masks(w, _IMPOSSIBLE * float(w.max()))
         rng = stream(self.options.seed, _TASK)
         scale = n / max(1, round(float(found.effects[0])))
         precise = w / scale**2 / (unit or 1.0)

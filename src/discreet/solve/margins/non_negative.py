@@ -104,7 +104,9 @@ class _QuadraticStep:
         right = self.right + self.space.effects_of(weighted)
         if self.is_diagonal:
             return self.inverse * right
-        return conjugate_gradients(self._apply, right, self.inverse, start, 1e-10, 40)[0]
+        return conjugate_gradients(self._apply, right, self.inverse, start, 1e-9, 8)[
+            0
+        ]  # from the last step on, a few are enough
 
     def _apply(self, c: Real) -> Real:
         own = self.space.adjoint(self.w * self.space.published(c))
