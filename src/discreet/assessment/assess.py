@@ -10,6 +10,8 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
+
 from discreet import registry
 from discreet.assessment.compare.contestants import build_from
 from discreet.assessment.measure import EVERYTHING, Measure, NotApplicableError, Score
@@ -19,8 +21,6 @@ from discreet.tables import show
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from discreet.errors import PluginError
     from discreet.tables.protected import Protected
 
@@ -72,8 +72,6 @@ class Assessment(Framed):
 
         The note says why a measure does not apply; its value is then missing.
         """
-        import pyarrow as pa
-
         numbers = dict.fromkeys(("value", "low", "high"), pa.float64())
         names = ("measure", "kind", "on", "value", "low", "high", "reading", "note")
         rows: list[tuple[Any, ...]] = [

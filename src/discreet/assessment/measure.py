@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, SupportsFloat
 
+import pyarrow as pa
+
 from discreet.errors import DiscreetError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from discreet.facade.table import Table
     from discreet.tables.protected import Protected
 
@@ -82,8 +82,6 @@ class Score:
     @property
     def breakdown(self) -> pa.Table:
         """The details as an Arrow table: by count class, margin, or group; may have no columns."""
-        import pyarrow as pa
-
         return pa.table(dict(self.parts))
 
 

@@ -129,8 +129,8 @@ def audit(
 
     Example: discreet audit --table table.parquet --labels pattern.csv --json
     """
+    from discreet.assessment.audit import View, Which  # start-up time
     from discreet.assessment.audit import audit as find_out  # start-up time
-    from discreet.assessment.audit.audit import View, Which  # start-up time
     from discreet.facade.table import read_release, read_table  # start-up time
 
     truth = None if table is None else read_table(table)
@@ -293,7 +293,7 @@ def _written(
     if report is not None:
         found.report(report, limits)
     if plot is not None:
-        from discreet.assessment.plots.style import save  # start-up time
+        from discreet.assessment.plots import save  # start-up time
 
         save(found.plot(), plot)
     return [str(path) for path in (report, plot, out) if path is not None]

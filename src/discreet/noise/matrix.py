@@ -16,8 +16,15 @@ from discreet.arrays import Real, Whole
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
 from discreet.noise import checks
 from discreet.noise.audit import MatrixAudit, audit
-from discreet.noise.exchange import from_ons, read_ptable, to_frame, to_ons, write_ptable
-from discreet.noise.lookup import noise, shuffle_intervals
+from discreet.noise.lookup import (
+    from_ons,
+    noise,
+    read_ptable,
+    shuffle_intervals,
+    to_frame,
+    to_ons,
+    write_ptable,
+)
 
 if TYPE_CHECKING:
     import altair

@@ -12,7 +12,7 @@ from discreet.design.base import Design
 from discreet.design.structured import StructuredDesign
 from discreet.randomness import stream
 from discreet.solve.fit import Fitter
-from discreet.testing.methods import BrokenPromiseError
+from discreet.testing.laws import BrokenPromiseError
 
 _CLOSE = 1e-4  # relative accuracy expected of two roads to one fit
 Check = Callable[[Fitter, Design, Array], str | None]

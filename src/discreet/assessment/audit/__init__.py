@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.assessment.audit.audit import audit
+from discreet.assessment.audit.audit import View, Which, audit
 from discreet.assessment.audit.equations import DisagreementError
-from discreet.assessment.audit.result import Audit
+from discreet.assessment.audit.subject import Audit
 
-__all__ = ["Audit", "DisagreementError", "audit"]
+__all__ = ["Audit", "DisagreementError", "View", "Which", "audit"]

@@ -9,23 +9,19 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.assessment.audit.equations import (
+    Bracket,
     DisagreementError,
+    Term,
     Told,
     attackers,
+    bracketing_cells,
     disclosed_by_equations,
+    disclosing_cells,
     told_by_equations,
     told_to_coalitions,
     told_with_signs,
 )
-from discreet.assessment.audit.result import Audit
-from discreet.assessment.audit.subject import (
-    Bracket,
-    Subject,
-    Term,
-    bracketing_cells,
-    disclosing_cells,
-    subject_of,
-)
+from discreet.assessment.audit.subject import Audit, Subject, subject_of
 from discreet.assessment.cells import check_choice
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table

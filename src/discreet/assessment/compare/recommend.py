@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import betaincinv
 
 from discreet.assessment.assess import group_by_key
 from discreet.assessment.compare.summary import Line, MeasureRows, draws_of, tied_with_first
@@ -122,8 +123,6 @@ def least_share(met: int, draws: int) -> float:
     >>> [round(least_share(met, 10), 3) for met in (0, 5, 10)]
     [0.0, 0.222, 0.741]
     """
-    from scipy.special import betaincinv
-
     return float(betaincinv(met, draws - met + 1, 1 - _CONFIDENCE)) if met else 0.0
 
 

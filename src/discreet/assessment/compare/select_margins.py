@@ -26,9 +26,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from discreet.arrays import Array, Real, Whole
 from discreet.assessment.assess import align_columns
@@ -38,10 +39,6 @@ from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
 from discreet.facade.table import Table
 from discreet.solve.least_squares.basis import Effects
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 LARGEST_DENSE = 3_000
 _LARGEST_BIAS = 20_000_000
@@ -123,8 +120,6 @@ class MarginRanking:
     @property
     def frame(self) -> pa.Table:
         """A row per plan: rank, perturbed, exact, cells, sensitivity, variance, rmse and parts."""
-        import pyarrow as pa
-
         return pa.Table.from_pylist([_row(k, p) for k, p in enumerate(self.plans, 1)])
 
     def __repr__(self) -> str:

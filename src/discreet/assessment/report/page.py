@@ -24,9 +24,7 @@ from discreet.assessment.compare.contestants import law_of
 from discreet.assessment.compare.job import FITTED, OWN, PUBLISHED, table_digest
 from discreet.assessment.compare.recommend import Recommendation, recommend
 from discreet.assessment.compare.summary import Line
-from discreet.assessment.plots.cells import before_after, deviations, transitions
-from discreet.assessment.plots.style import to_svg
-from discreet.assessment.plots.suppressed import preserved
+from discreet.assessment.plots import before_after, deviations, preserved, to_svg, transitions
 from discreet.errors import ParameterError
 from discreet.facade.release import Trial
 from discreet.files import OWNER_ONLY, written_whole

@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole32
 from discreet.assessment.cells import (
-    block_name,
+    containing,
     finer,
     relate_blocks,
     require_structured,
@@ -89,7 +89,7 @@ def _gaps(release: Protected) -> Iterator[Gap]:
     design = require_structured(design)
     steps = _Steps()
     for j, k, target in _links(design, steps):
-        names = block_name(design.blocks[j]), block_name(design.blocks[k])
+        names = design.blocks[j].name, design.blocks[k].name
         yield *names, _disagreement(design, z, (j, k), target, steps)
 
 
@@ -124,16 +124,6 @@ def _step(fine: Level, coarse: Level) -> tuple[Whole32, Mask]:
     covered = np.ones(len(coarse), dtype=bool)
     covered[broken[broken != OUTSIDE]] = False
     return np.where((up != OUTSIDE) & covered[up], up, OUTSIDE), covered
-
-
-def containing(fine: Level, coarse: Level) -> Whole32:
-    """The coarse group that holds all of a fine one; -1 where there is none."""
-    inside = fine.group != OUTSIDE
-    low = np.full(len(fine), len(coarse), dtype=np.int32)
-    high = np.full(len(fine), OUTSIDE, dtype=np.int32)
-    np.minimum.at(low, fine.group[inside], coarse.group[inside])
-    np.maximum.at(high, fine.group[inside], coarse.group[inside])
-    return np.where(low == high, high, OUTSIDE)
 
 
 def _links(design: StructuredDesign, steps: _Steps) -> Iterator[tuple[int, int, Block]]:

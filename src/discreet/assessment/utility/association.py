@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import kendalltau, rankdata
 
 from discreet.arrays import Array, Real
 from discreet.assessment.cells import (
     PairMeasure,
     Pairs,
-    block_name,
     columns,
+    hellinger,
     released_values,
     require_structured,
     true_values,
@@ -28,7 +29,7 @@ from discreet.assessment.measure import (
 )
 from discreet.errors import DesignError
 from discreet.facade.table import Table
-from discreet.release.inference.chi_square import ChiSquareTest, chi_square_test
+from discreet.release.inference import ChiSquareTest, chi_square_test
 from discreet.release.inference.law import block_array, step_size
 from discreet.tables.protected import Protected
 
@@ -191,7 +192,7 @@ def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Arra
     g = released_values(release, "published")
     for k, block in enumerate(design.blocks):
         if block.order == 2 and not np.isnan(g[design.slice_of(k)]).any():
-            yield block_name(block), block_array(design, k, f), block_array(design, k, g)
+            yield block.name, block_array(design, k, f), block_array(design, k, g)
 
 
 def _parts(rows: list[tuple[str, ChiSquareTest, ChiSquareTest]]) -> dict[str, list[Any]]:
@@ -250,8 +251,6 @@ class RankCorrelation(PairMeasure):
         )
 
     def _correlation(self, f: Array, g: Array) -> float:
-        from scipy.stats import kendalltau
-
         if self.concordance:
             return float(kendalltau(f, g).statistic)
         return float(np.corrcoef(_ranks(f), _ranks(g))[0, 1])
@@ -284,18 +283,7 @@ class LargestRankMove(PairMeasure):
 
 
 def _ranks(values: Array) -> Real:
-    from scipy.stats import rankdata
-
     return rankdata(values)
-
-
-def hellinger(f: Array, g: Array) -> float:
-    r"""The distance :math:`\sqrt{\tfrac12\sum(\sqrt{f} - \mathrm{sign}(g)\sqrt{|g|})^2}`.
-
-    The sign lets released values be negative; without negative ones it changes nothing.
-    """
-    difference = np.sqrt(f) - np.sign(g) * np.sqrt(np.abs(g))
-    return math.sqrt(0.5 * float(difference @ difference))
 
 
 @dataclass(frozen=True)

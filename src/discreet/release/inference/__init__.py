@@ -12,7 +12,12 @@ for.
 True
 """
 
-from discreet.release.inference.chi_square import ChiSquareTest, chi_square, goodness_of_fit
+from discreet.release.inference.chi_square import (
+    ChiSquareTest,
+    chi_square,
+    chi_square_test,
+    goodness_of_fit,
+)
 from discreet.release.inference.frequencies import CountFrequencies, count_frequencies
 from discreet.release.inference.law import matrix_of
 
@@ -20,6 +25,7 @@ __all__ = [
     "ChiSquareTest",
     "CountFrequencies",
     "chi_square",
+    "chi_square_test",
     "count_frequencies",
     "goodness_of_fit",
     "matrix_of",

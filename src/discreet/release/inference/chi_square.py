@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaincc, gammaln, xlogy
 
 from discreet.arrays import Real
 from discreet.design.codes import canonical
@@ -258,8 +259,6 @@ def noise_variance(mechanism: Mechanism, expected: Real) -> Real:
 
 def _poisson_variance(mechanism: TransitionMatrix, expected: Real) -> Real:
     """Var(n + u) - Var(n) for Poisson counts, summed over the counts that occur."""
-    from scipy.special import gammaln, xlogy
-
     rates, place = np.unique(expected, return_inverse=True)
     top = int(rates.max() + 10 * math.sqrt(rates.max() + 1) + 20)
     n = np.arange(top + 1)
@@ -292,6 +291,4 @@ def _drop_empty(table: Real) -> Real:
 
 
 def _upper_tail(statistic: float, freedom: float) -> float:
-    from scipy.special import gammaincc
-
     return float(gammaincc(freedom / 2, statistic / 2))
