@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -27,13 +26,17 @@ from discreet.demo.classifications import (
 from discreet.demo.geography import AREAS, CAPITAL, PROVINCES, geography, zipf
 from discreet.demo.households import (
     AGES,
+    LAYOUT,
     NO_UNION,
     REF,
+    SIZES,
     SPOUSE,
-    Conditional,
     Households,
     draw_households,
-    household_model,
+    law,
+    member_age,
+    member_marital,
+    member_sex,
     sigmoid,
 )
 from discreet.errors import whole
@@ -77,16 +80,16 @@ def block(seed: int, number: int) -> Block:
     Members of a household stand together, the reference person first. Ids are counted within the
     block, from zero.
     """
-    rng, model = stream(seed, f"demo:{number}"), household_model()
+    rng = stream(seed, f"demo:{number}")
     households = draw_households(HOUSEHOLDS_PER_BLOCK, rng)
-    size = model.sizes[households.composition]
+    size = SIZES[households.composition]
     home = np.repeat(np.arange(HOUSEHOLDS_PER_BLOCK), size)
     start = np.cumsum(size) - size
-    relation = model.layout[households.composition[home], np.arange(len(home)) - start[home]]
-    age = model.member_age.draw(rng, relation, households.age[home])
-    sex = model.member_sex.draw(rng, relation, households.sex[home])
+    relation = LAYOUT[households.composition[home], np.arange(len(home)) - start[home]]
+    age = member_age().draw(rng, relation, households.age[home])
+    sex = member_sex().draw(rng, relation, households.sex[home])
     union = np.where(relation <= SPOUSE, households.union[home], NO_UNION)
-    marital = model.member_marital.draw(rng, union, sex, age)
+    marital = member_marital().draw(rng, union, sex, age)
     columns = {"age": FIVE_YEAR_GROUP[age], "age_years": age, "sex": sex, "marital": marital}
     columns |= _attributes(households, home, columns, rng)
     return columns | {"household_id": home, "household_size": size[home], "relation": relation}
@@ -94,16 +97,16 @@ def block(seed: int, number: int) -> Block:
 
 def _attributes(households: Households, home: Whole, who: Block, rng: np.random.Generator) -> Block:
     """Citizenship, education, occupation and industry, given place, age and sex."""
-    model, place = attribute_model(), geography()
+    place = geography()
     district = place.district[households.municipality]
-    shared = model.household_citizenship.draw(rng, district, CITIZEN_AGES[households.age])
-    citizenship = model.citizenship.draw(rng, shared[home])
+    shared = _household_citizenship().draw(rng, district, CITIZEN_AGES[households.age])
+    citizenship = _citizenship().draw(rng, shared[home])
     area = place.area[households.municipality][home]
-    education = model.education.draw(rng, who["age_years"], area, households.standing[home])
+    education = _education().draw(rng, who["age_years"], area, households.standing[home])
     is_foreign = (citizenship != HOME).astype(np.int64)
     stage = STAGES[who["age_years"]]
-    occupation = model.occupation.draw(rng, education, who["sex"], stage, is_foreign, area)
-    industry = model.industry.draw(rng, occupation, model.profile[district][home])
+    occupation = _occupation().draw(rng, education, who["sex"], stage, is_foreign, area)
+    industry = _industry().draw(rng, occupation, (district * 5 % PROFILES)[home])
     return {
         "region": households.municipality[home],
         "citizenship": citizenship,
@@ -111,31 +114,6 @@ def _attributes(households: Households, home: Whole, who: Block, rng: np.random.
         "occupation": occupation,
         "industry": industry,
     }
-
-
-@dataclass(frozen=True)
-class AttributeModel:
-    """The distributions of the attributes of people."""
-
-    household_citizenship: Conditional
-    citizenship: Conditional
-    education: Conditional
-    occupation: Conditional
-    industry: Conditional
-    profile: Whole
-
-
-@cache
-def attribute_model() -> AttributeModel:
-    """All distributions of this file, built once; the same for every seed."""
-    return AttributeModel(
-        household_citizenship=Conditional.of(_household_citizenship()),
-        citizenship=Conditional.of(_citizenship()),
-        education=Conditional.of(_education()),
-        occupation=Conditional.of(_occupation()),
-        industry=Conditional.of(_industry()),
-        profile=np.arange(len(geography().district_area)) * 5 % PROFILES,
-    )
 
 
 def _uneven(name: str, shape: tuple[int, ...], sigma: float) -> Real:
@@ -151,6 +129,7 @@ def _foreign_mix() -> Real:
     )
 
 
+@law
 def _household_citizenship() -> Real:
     """Weights of citizenship, by district and age class of the reference person."""
     place = geography()
@@ -165,6 +144,7 @@ def _household_citizenship() -> Real:
     return np.concatenate([1 - share[..., None], abroad], axis=-1)
 
 
+@law
 def _citizenship() -> Real:
     """Weights of a person's citizenship, by that of the household."""
     mix = np.concatenate([[0.0], _foreign_mix() / _foreign_mix().sum()])
@@ -175,6 +155,7 @@ def _citizenship() -> Real:
     return table
 
 
+@law
 def _education() -> Real:
     """Weights of education, by age, area and standing; children have none yet."""
     level = np.arange(EDUCATION_LEVELS)
@@ -189,6 +170,7 @@ def _education() -> Real:
     return table
 
 
+@law
 def _occupation() -> Real:
     """Weights of occupation, by education, sex, life stage, home or foreign, and area."""
     shape = (EDUCATION_LEVELS + 1, 2, len(AT_WORK), 2, AREAS, len(OCCUPATIONS) + 1)
@@ -228,6 +210,7 @@ def _at_work() -> Real:
     return np.asarray(np.minimum(share, 0.96), dtype=np.float64)
 
 
+@law
 def _industry() -> Real:
     """Weights of industry, by occupation and economic profile of the district."""
     codes = code_lists()["industry"].leaves

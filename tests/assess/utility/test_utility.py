@@ -26,9 +26,9 @@ from discreet.assessment.utility.deviation import (
 )
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
-from discreet.testing.fitters import design_matrix
 from tests.assess import party
 from tests.assess.helpers import TEST
+from tests.references import design_matrix
 from tests.strategies import designs
 
 
