@@ -15,15 +15,11 @@ import pyarrow as pa
 from discreet import registry
 from discreet.assessment.compare.contestants import build_from
 from discreet.assessment.measure import EVERYTHING, Measure, NotApplicableError, Score
-from discreet.errors import UnknownNameError
+from discreet.errors import PluginError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.tables import show
+from discreet.tables.protected import Protected
 from discreet.tables.truth import TrueTable
-
-if TYPE_CHECKING:
-    from discreet.errors import PluginError
-    from discreet.tables.protected import Protected
-
 
 Key = TypeVar("Key", bound=Hashable)
 Thing = TypeVar("Thing", bound=Hashable)

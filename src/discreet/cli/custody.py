@@ -21,7 +21,10 @@ from discreet.cli.options import (
     with_options,
 )
 from discreet.errors import ParameterError
+from discreet.facade.microdata import Editions
 from discreet.files import OWNER_ONLY, written_whole
+from discreet.ledger import Ledger
+from discreet.records.secret import Secret
 from discreet.serve.office.config import Role
 
 if TYPE_CHECKING:
@@ -50,9 +53,6 @@ def keys(
     Example: discreet keys postgresql://host/census::people --id person_id --secret keys.secret
     --into people_keys
     """
-    from discreet.facade.microdata import Editions  # start-up time
-    from discreet.records.secret import Secret  # start-up time
-
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
     data = records.open(source, id=id, editions=None)
@@ -112,8 +112,6 @@ def ledger(
 
     Example: discreet ledger show discreet.db
     """
-    from discreet.ledger import Ledger  # start-up time
-
     if not path.exists():
         raise ParameterError(
             f"there is no ledger {path}. The first release with --ledger {path} makes it."
@@ -171,7 +169,6 @@ def _usage(store: OfficeDatabase, days: int, json: bool) -> None:
 
 
 def _export(store: OfficeDatabase, since: datetime | None, out: Path | None) -> None:
-    from discreet.files import OWNER_ONLY, written_whole  # start-up time
     from discreet.serve.office.audit import export_log  # start-up time
 
     if out is None:

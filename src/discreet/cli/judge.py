@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.options import Json, Unit, answer, choice, pairs, plain_values, progress_bar
+from discreet.design.formats.files import read_text
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.facade.table import Table, read_release, read_table
 from discreet.files import OWNER_ONLY, ending_of, written_whole
+from discreet.noise.matrix import read_matrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.assessment.audit import Audit
     from discreet.assessment.compare.comparison import Comparison
-    from discreet.facade.table import Table
     from discreet.suppress.pattern import Pattern
 
 
@@ -52,7 +54,6 @@ def assess(
     """
     from discreet.assessment.assess import assess as measure_all  # start-up time
     from discreet.assessment.compare.contestants import build_from  # start-up time
-    from discreet.facade.table import read_release, read_table  # start-up time
 
     options = options_of(set, sensitive, ptable)
     if fitter is not None:
@@ -72,8 +73,6 @@ def options_of(
     if sensitive is not None:
         options["sensitive"] = sensitive
     if ptable is not None:
-        from discreet.noise.matrix import read_matrix  # start-up time
-
         options["mechanism"] = read_matrix(ptable)
     return options
 
@@ -131,7 +130,6 @@ def audit(
     """
     from discreet.assessment.audit import View, Which  # start-up time
     from discreet.assessment.audit import audit as find_out  # start-up time
-    from discreet.facade.table import read_release, read_table  # start-up time
 
     truth = None if table is None else read_table(table)
     if (release is None) == (labels is None):
@@ -161,8 +159,6 @@ def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
     """The letters of a CSV file by cell; every row has all of them, and no cell has two."""
     import csv
     import io
-
-    from discreet.design.formats.files import read_text  # start-up time
 
     lines = csv.reader(io.StringIO(read_text(labels), newline=""))
     head = next(lines, [])
@@ -246,7 +242,6 @@ def compare(
     """
     from discreet.assessment.compare.comparison import compare as compare_methods  # start-up time
     from discreet.assessment.compare.recommend import recommend  # start-up time
-    from discreet.facade.table import read_table  # start-up time
 
     _check_names(report, plot, out)
     limits = _numbers(threshold, "a threshold")

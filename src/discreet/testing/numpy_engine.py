@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,10 +28,8 @@ from discreet.records.engine import (
     check_weights,
     missing_persons,
 )
+from discreet.records.records import UnitRecords
 from discreet.tables.magnitude import NEGLIGIBLE, Magnitude
-
-if TYPE_CHECKING:
-    from discreet.records.records import UnitRecords
 
 Cell = tuple[int, ...]
 Owner = tuple[Any, Any]  # holding and contributor; one of them is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -147,18 +147,19 @@ def told_to_coalitions(
 ) -> list[Told]:
     """What follows by equations for several attackers together, and for no fewer of them.
 
-    Args:
-      system: What the published cells leave open, without signs.
-      targets: Inner cells × targets, sparse.
-      groups: The attackers, from `attackers`.
+    Args as for `told_by_equations`, and:
       found: What follows for each of them alone.
       size: How many pool what they know, at most.
-      rng: Generator of the decimals.
     """
     found = list(found)
     alone = len(found)
     for members in range(2, size + 1):
-        _check_number(len(groups), members)
+        tries = math.comb(len(groups), members)
+        if tries > _MOST_COALITIONS:
+            raise ParameterError(
+                f"{len(groups):,} contributors make {tries:,} coalitions of {members}, but at most "
+                f"{_MOST_COALITIONS:,} are tried. Audit a smaller table, or smaller coalitions."
+            )
         joined = [np.concatenate(some) for some in combinations(groups, members)]
         for told in told_by_equations(system, targets, joined, rng=rng):
             fewer = [f.targets for f in found if set(f.cells) < set(told.cells)]
@@ -166,14 +167,6 @@ def told_to_coalitions(
             if rest:
                 found.append(replace(told, targets=tuple(sorted(rest)), members=members))
     return found[alone:]
-
-
-def _check_number(n: int, members: int) -> None:
-    if math.comb(n, members) > _MOST_COALITIONS:
-        raise ParameterError(
-            f"{n:,} contributors make {math.comb(n, members):,} coalitions of {members}, but at "
-            f"most {_MOST_COALITIONS:,} are tried. Audit a smaller table, or smaller coalitions."
-        )
 
 
 def told_by_equations(
@@ -353,11 +346,8 @@ def _terms(matrix: Any, low: Real, high: Real, published: Array) -> tuple[Term, 
     solution = program.minimise(np.ones(n))
     if solution is None:
         return ()
-    coefficients = solution[: n // 2] - solution[n // 2 :]
-    used: Sequence[int] = np.flatnonzero(np.abs(coefficients) > _NOTHING).tolist()
-    return tuple(Term(int(published[j]), _neat(float(coefficients[j]))) for j in used)
-
-
-def _neat(value: float) -> float:
-    """A coefficient without rounding errors."""
-    return float(round(value)) if abs(value - round(value)) < _NOTHING else value
+    found = solution[: n // 2] - solution[n // 2 :]
+    # Nearly all coefficients are whole numbers; those that are lose their rounding errors.
+    found = np.where(np.abs(found - np.rint(found)) < _NOTHING, np.rint(found), found)
+    used = np.flatnonzero(np.abs(found) > _NOTHING)
+    return tuple(Term(int(published[j]), float(found[j])) for j in used)

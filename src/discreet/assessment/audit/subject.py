@@ -175,15 +175,11 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
             parts = {"y": y, "lone": y == 1}
     elif table is not None:
         z, parts = _sums(release, table)
-    bounds = _positive(release, z, suppressed)
+    bounds = None
+    # Hidden counts are at least one where the release says that empty cells are shown.
+    if release.unit == COUNT and release.statement.says("empty-cells"):
+        bounds = np.where(suppressed & (z != 0), 1.0, -np.inf), np.inf
     return Subject(release.design, z, suppressed, suppressed, none, none, **parts, bounds=bounds)
-
-
-def _positive(release: Protected, z: Real, hidden: Mask) -> tuple[Any, Any] | None:
-    """Hidden counts are at least one where the release says that empty cells are shown."""
-    if release.unit != COUNT or not release.statement.says("empty-cells"):
-        return None
-    return np.where(hidden & (z != 0), 1.0, -np.inf), np.inf
 
 
 def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
@@ -202,6 +198,17 @@ def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
 
 MARKING = "Confidential: an audit shows true values and how to find them."
 _MOST_SHOWN = 12
+_FAULTS = {
+    "disclosed": "disclosed by equations",
+    "disclosed_with_signs": "disclosed because values are not negative",
+    "one_whole_number": "one whole number possible",
+    "too_near_below": "interval too short below",
+    "too_near_above": "interval too short above",
+    "told_to_lone": "told to a lone contributor",
+    "told_to_coalitions": "told to lone contributors together",
+    "unproven": "not proven",
+}
+"""What can be wrong with a cell, by the property of an audit that lists such cells."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -292,17 +299,12 @@ class Audit:
     @property
     def at_risk(self) -> Index:
         """Sensitive cells that fail any of the checks."""
-        parts = (
-            self.disclosed,
-            self.disclosed_with_signs,
-            self.one_whole_number,
-            self.too_near_below,
-            self.too_near_above,
-            self.told_to_lone,
-            self.told_to_coalitions,
-            self.positions[:0] if self.unproven is None else self.unproven,
-        )
-        return np.intersect1d(self.positions[self.subject.is_sensitive], np.concatenate(parts))
+        every = np.concatenate(list(self._cells_by_fault().values()))
+        return np.intersect1d(self.positions[self.subject.is_sensitive], every)
+
+    def _cells_by_fault(self) -> dict[str, Index]:
+        found = {why: getattr(self, name) for name, why in _FAULTS.items()}
+        return {why: cells for why, cells in found.items() if cells is not None}
 
     @property
     def is_clean(self) -> bool:
@@ -339,23 +341,19 @@ class Audit:
         """A row for each suppressed cell: value, interval, and what is wrong with it."""
         n = len(self.subject.hidden)
         state = np.where(self.subject.primary[self.subject.hidden], "primary", "secondary")
+        faults = {why: set(cells.tolist()) for why, cells in self._cells_by_fault().items()}
+        is_judged = self.subject.is_sensitive | self.by_equations
         wrong = [
-            "; ".join(self._faults(k))
-            if self.subject.is_sensitive[k] or self.by_equations[k]
-            else ""
-            for k in range(n)
+            "; ".join(why for why, cells in faults.items() if position in cells and is_judged[k])
+            for k, position in enumerate(self.subject.hidden.tolist())
         ]
-        cells = frame_of(self.subject.design, {}).take(pa.array(self.subject.hidden))
-        columns = {
-            "position": self.subject.hidden,
-            "value": np.ma.masked_invalid(self.subject.values[:n]),
-            "state": state,
-            "low": np.ma.masked_invalid(self.low[:n]),
-            "high": np.ma.masked_invalid(self.high[:n]),
-            "wrong": np.array(wrong, dtype=object),
-        }
-        for name, values in columns.items():
-            cells = cells.append_column(name, _arrow(values))
+        numbers = (self.subject.values[:n], self.low[:n], self.high[:n])
+        value, low, high = (pa.array(v, mask=~np.isfinite(v)) for v in numbers)
+        columns = {"position": pa.array(self.subject.hidden), "value": value}
+        columns |= {"state": pa.array(state), "low": low, "high": high}
+        cells = frame_of(self.subject.design, {}).take(columns["position"])
+        for name, values in {**columns, "wrong": pa.array(wrong, pa.string())}.items():
+            cells = cells.append_column(name, values)
         return cells
 
     def to_pandas(self) -> pd.DataFrame:
@@ -373,16 +371,9 @@ class Audit:
         """The findings as a piece of HTML."""
         from discreet.assessment.report.page import templates  # start-up time: jinja2
 
-        return (
-            templates()
-            .get_template("audit.html")
-            .render(
-                marking=MARKING,
-                counts=self._counts(),
-                findings=self._findings(),
-                explained=self._explanations(),
-            )
-        )
+        parts = {"marking": MARKING, "counts": self._counts(), "findings": self._findings()}
+        page = templates().get_template("audit.html")
+        return page.render(**parts, explained=self._explanations())
 
     def __repr__(self) -> str:
         return self.text
@@ -404,20 +395,6 @@ class Audit:
         is_short = reach < need - self.subject.rounding(self.subject.values)
         return np.asarray(self.subject.is_sensitive & (need > 0) & (is_short | self.by_equations))
 
-    def _faults(self, k: int) -> list[str]:
-        position = self.positions[k]
-        checks = {
-            "disclosed by equations": self.disclosed,
-            "disclosed because values are not negative": self.disclosed_with_signs,
-            "one whole number possible": self.one_whole_number,
-            "interval too short below": self.too_near_below,
-            "interval too short above": self.too_near_above,
-            "told to a lone contributor": self.told_to_lone,
-            "told to lone contributors together": self.told_to_coalitions,
-            "not proven": () if self.unproven is None else self.unproven,
-        }
-        return [name for name, found in checks.items() if position in found]
-
     def _counts(self) -> str:
         n, sensitive = len(self.by_equations), int(self.subject.is_sensitive.sum())
         fate = "none of them is at risk" if self.is_clean else f"{len(self.at_risk):,} at risk"
@@ -427,29 +404,23 @@ class Audit:
         )
 
     def _findings(self) -> list[tuple[str, str]]:
-        found = [
-            ("disclosed by equations alone", self._list_cells(self.disclosed)),
-            (
-                "disclosed further because values are not negative",
-                self._list_cells(self.disclosed_with_signs),
-            ),
-        ]
+        found = {
+            "disclosed by equations alone": self.disclosed,
+            "disclosed further because values are not negative": self.disclosed_with_signs,
+        }
         if self.subject.is_whole:
-            found.append(
-                ("only one whole number possible", self._list_cells(self.one_whole_number))
-            )
+            found["only one whole number possible"] = self.one_whole_number
         if max(need.max(initial=0.0) for need in self.subject.needs) > 0:
-            found.append(("interval too short below", self._list_cells(self.too_near_below)))
-            found.append(("interval too short above", self._list_cells(self.too_near_above)))
+            found["interval too short below"] = self.too_near_below
+            found["interval too short above"] = self.too_near_above
         if self.attackers:
-            name = f"told to somebody alone in a cell ({self.attackers:,} could be)"
-            found.append((name, self._list_cells(self.told_to_lone)))
+            who = f"somebody alone in a cell ({self.attackers:,} could be)"
+            found[f"told to {who}"] = self.told_to_lone
         if self.attackers and self.coalition > 1:
-            name = f"told to {self.coalition} of them together"
-            found.append((name, self._list_cells(self.told_to_coalitions)))
+            found[f"told to {self.coalition} of them together"] = self.told_to_coalitions
         if self.unproven is not None:
-            found.append(("interval not proven", self._list_cells(self.unproven)))
-        return found
+            found["interval not proven"] = self.unproven
+        return [(name, self._list_cells(cells)) for name, cells in found.items()]
 
     def _list_cells(self, positions: Iterable[int]) -> str:
         names = [self.name_of(int(k)) for k in positions]
@@ -462,9 +433,3 @@ class Audit:
 def _coefficient(value: float) -> str:
     sign = "+" if value > 0 else "−"
     return f"{sign} " if abs(value) == 1 else f"{sign} {abs(value):g}·"
-
-
-def _arrow(values: Array) -> Any:
-    if isinstance(values, np.ma.MaskedArray):
-        return pa.array(values.data, mask=np.ma.getmaskarray(values))
-    return pa.array(values, pa.string()) if values.dtype == object else pa.array(values)

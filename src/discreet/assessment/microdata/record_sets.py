@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -102,6 +103,7 @@ class RecordMeasure(BaseMeasure):
     columns: tuple[str, ...] | None = None
     codes: tuple[str, ...] = ()
 
+    @abstractmethod
     def __call__(self, original: Any, synthetic: Any) -> Score:
         """Take the measure.
 
@@ -109,7 +111,6 @@ class RecordMeasure(BaseMeasure):
           original: `Microdata`, or a pandas, polars or Arrow frame.
           synthetic: What `discreet.synthesis` made, or a frame.
         """
-        raise NotImplementedError
 
     def sets(self, *frames: Any) -> RecordSets:
         """The records that are compared."""

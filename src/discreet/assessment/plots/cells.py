@@ -13,12 +13,11 @@ from discreet.assessment.cells import Pairs, pairs
 from discreet.assessment.plots.style import PALETTE, QUIET, altair_module, apply_style, diagonal
 from discreet.design.base import Design
 from discreet.facade.table import Table
+from discreet.noise.matrix import TransitionMatrix
 from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
     import altair
-
-    from discreet.noise.matrix import TransitionMatrix
 
 
 MOST_NAMED = 45

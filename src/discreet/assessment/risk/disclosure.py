@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -46,9 +47,9 @@ class GuessMeasure(GroupMeasure):
         check_choice("intruder", self.intruder, get_args(Intruder))
 
     @property
+    @abstractmethod
     def stem(self) -> str:
         """The measure without its intruder."""
-        raise NotImplementedError
 
     @property
     def name(self) -> str:
