@@ -26,7 +26,7 @@ from discreet.tables.statement import Statement
 Cells = Literal["published", "inner"]
 Part = tuple[str, slice]
 CLASS_STARTS = (0, 1, 3, 10, 100)
-NEARLY_ZERO = 1e-6
+NEARLY_ZERO = 1e-6  # fits stop this near to the zeros that they mean
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,6 @@ from discreet.serve.site.config import read_site
 if TYPE_CHECKING:
     from discreet.serve.site.site import SiteHolder
 
-
 FIRST_TABLE = "region[province]*sex"
 _CHECKED = {"rows": "region[province]", "columns": "sex"}
 _SECONDS = 60
@@ -148,7 +147,7 @@ def _serve(holder: SiteHolder, path: Path, port: int | None) -> None:
     server = holder.current.config.server
     try:
         run_site(holder, server if port is None else replace(server, port=port), path)
-    except DataError:
+    except DataError:  # the usual port is taken; one that was asked for is not exchanged
         if port is not None:
             raise
         run_site(holder, replace(server, port=0), path)

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from discreet.assessment.compare.comparison import Comparison
     from discreet.suppress.pattern import Pattern
 
-
 Sensitive = Annotated[str | None, typer.Option(help="The variable that must not be disclosed.")]
 Measures = Annotated[
     list[str] | None, typer.Option("--measure", "-m", help="A measure's name (may be repeated).")
@@ -282,7 +281,8 @@ def _written(
     plot: Path | None,
     out: Path | None,
 ) -> list[str]:
-    """Write what was asked for, scores before pictures; returns the names of the files."""
+    """Write what was asked for; returns the names of the files."""
+    # Scores first: they took the time, and drawing needs packages that may be missing.
     if out is not None:
         _write(found.frame, out)
     if report is not None:

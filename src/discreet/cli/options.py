@@ -178,6 +178,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**given, **made)
 
+    # typer makes its options from the signature, so each field must stand in it by itself.
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
@@ -197,7 +198,7 @@ Parameters = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", help="A parameter, as NAME=VALUE (may be repeated)."),
 ]
-_PATIENCE = 1.0
+_PATIENCE = 1.0  # seconds; a bar for quicker work would only flicker
 
 
 def pairs(given: list[str] | None, what: str) -> dict[str, str]:

@@ -40,7 +40,6 @@ from discreet.tables.protected import WEIGHT
 if TYPE_CHECKING:
     from discreet.serve.site.site import SiteHolder
 
-
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
 _SETTINGS = {f.name: f for f in (*fields(ServerConfig), *fields(Policy))}
 
@@ -120,7 +119,7 @@ def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None)
     if path is not None and server.workers > 1:
         serve_by_workers(path, listening, server.workers, server.root_path)
         return
-    with ExitStack() as at_the_end:
+    with ExitStack() as at_the_end:  # in reverse: the watcher stops before the office closes
         office = None
         if path is not None:
             office = Office.open(holder.current.config)
@@ -278,6 +277,7 @@ def replay(
     if out is None:
         sys.stdout.write(content(writer_named("csv")).decode("utf-8"))
         return
+    # All contents before the first file: a fault leaves no half of a table behind.
     contents = {target: content(writer) for target, writer in files_of(out)}
     for target, made_of_it in contents.items():
         with written_whole(target) as temporary:

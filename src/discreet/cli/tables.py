@@ -126,7 +126,7 @@ def protect(
             "Python, by `table.simulate`."
         )
     check_out(out)
-    ledger = book.open()
+    ledger = book.open()  # a wrong ledger is found before the table is read
     truth = read_table(table)
     if secret is not None:
         truth = truth.with_secret(Secret.from_file(secret))

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from discreet.noise.matrix import TransitionMatrix
 
-
 MAX_MODULUS = 2**44
 """Beyond this, borders stored as float64 no longer fix a whole key."""
 # Cumulated probabilities carry a rounding of some 2^-50; a border of 0.3 must be the key
@@ -165,17 +164,6 @@ _SAME_END = 1e-12
 ONS_LAST = 750
 ONS_PERIOD = 250
 _MAX_EXPANDED = 10_000
-
-
-def to_frame(matrix: TransitionMatrix) -> pyarrow.Table:
-    """See `TransitionMatrix.to_frame`."""
-    import pyarrow as pa
-
-    row, piece = np.nonzero(matrix.widths)
-    i, v, p = matrix.starts[row], matrix.moves[row, piece], matrix.widths[row, piece]
-    ub = np.cumsum(matrix.widths, axis=1)[row, piece]
-    kind = np.full(len(i), "all")
-    return pa.table({"i": i, "j": i + v, "p": p, "v": v, "lb": ub - p, "ub": ub, "type": kind})
 
 
 def write_ptable(matrix: TransitionMatrix, path: Path) -> None:

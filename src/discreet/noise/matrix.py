@@ -21,7 +21,6 @@ from discreet.noise.lookup import (
     noise,
     read_ptable,
     shuffle_intervals,
-    to_frame,
     to_ons,
     write_ptable,
 )
@@ -151,13 +150,9 @@ class TransitionMatrix:
         turn = head + (n - self.starts[head]) % self.period
         return np.where(n >= self.starts[head], turn, single)
 
-    def row(self, index: int) -> Real:
-        """Probabilities of the `deviations` in one row."""
-        return np.asarray(self.law[index])
-
     def probabilities(self, count: int) -> Real:
         """Probabilities of the `deviations` for one true count."""
-        return self.row(int(self.row_of(count)))
+        return np.asarray(self.law[int(self.row_of(count))])
 
     def dense(self, n: int) -> Real:
         """`P[i, j]` for `i, j < n`; what leads to `n` or above is left out."""
@@ -237,7 +232,13 @@ class TransitionMatrix:
 
     def to_frame(self) -> pyarrow.Table:
         """One line per interval: i, j, p, v, lb, ub, type; `i` is the first count of the row."""
-        return to_frame(self)
+        import pyarrow as pa
+
+        row, piece = np.nonzero(self.widths)
+        i, v, p = self.starts[row], self.moves[row, piece], self.widths[row, piece]
+        ub = np.cumsum(self.widths, axis=1)[row, piece]
+        kind = np.full(len(i), "all")
+        return pa.table({"i": i, "j": i + v, "p": p, "v": v, "lb": ub - p, "ub": ub, "type": kind})
 
     def to_json(self) -> str:
         """The matrix as JSON text; `from_json` gives back an equal matrix."""

@@ -137,7 +137,7 @@ def _inside(design: Design, cell: Mapping[str, Any]) -> Mask:
     return inside
 
 
-_LARGEST = 500_000_000
+_LARGEST = 500_000_000  # records; a fit that went wrong would fill the memory with them
 
 
 def to_microdata(release: PublicTable) -> pa.Table:

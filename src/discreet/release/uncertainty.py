@@ -126,6 +126,7 @@ def _smallest(law: Real, level: float) -> float:
     """Least `k` such that noise in `-k..k` has this probability; `law` is symmetric about zero."""
     middle = len(law) // 2
     within_reach = law[middle] + 2 * np.concatenate([[0.0], np.cumsum(law[middle + 1 :])])
+    # Sums of probabilities may fall short of a level that they reach by their rounding.
     return float(min(int(np.searchsorted(within_reach, level - 1e-12)), middle))
 
 
@@ -147,7 +148,7 @@ def _gaussian_law(variance: float) -> Real:
     """The discrete Gaussian law of this variance."""
     from scipy.optimize import brentq  # start-up time
 
-    u = np.arange(-400, 401.0)
+    u = np.arange(-400, 401.0)  # thirteen standard deviations at the largest one, `_SMOOTH`
 
     def law(log_scale: float) -> Real:
         p = np.exp(-(u**2) / (2 * math.exp(2 * log_scale)))

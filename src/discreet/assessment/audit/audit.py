@@ -171,6 +171,7 @@ def _limits(subject: Subject) -> Limits | None:
 
 def _check(subject: Subject, found: Intervals, chosen: Array, by_equations: Mask) -> None:
     """What equations disclose must be a point, and the truth must lie in every interval."""
+    # Ends of intervals are solutions of programs, which are exact to about 1e-6 of the values.
     size = 1e-5 * np.maximum(1.0, np.abs(np.nan_to_num(found.low)))
     wide = by_equations[chosen] & (found.width > size)
     value = subject.values[chosen]

@@ -100,14 +100,15 @@ def _unchangeable(equations: Any, targets: Any, rng: np.random.Generator) -> Mas
         unmoved = moves <= _UNMOVED_BY_PROGRAM
         if unmoved.all() and program.is_best:
             break
+        # Stopped before anything moved: longer, or it would stop at the same point for ever.
         steps = 2 * steps if unmoved.all() else steps
         still = still[unmoved]
     return np.isin(np.arange(targets.shape[1]), still)
 
 
 _SPARE = 3  # draws more than an attacker has cells, so that no target follows by chance
-_SAME = 1e-6
-_MOST_COALITIONS = 50_000
+_SAME = 1e-6  # what is left of a move, as a share of it, where it follows from the attacker's
+_MOST_COALITIONS = 50_000  # each takes a singular value decomposition
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from discreet.tables.show import frame_of, to_pandas
 if TYPE_CHECKING:
     import pandas as pd
 
-
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
 _PROGRAMS = 1e-10  # share of the values to which linear programs are exact
 WITHHELD = (CellStatus.suppressed, CellStatus.below_threshold, CellStatus.decimal)

@@ -36,7 +36,6 @@ from discreet.protect.publish import in_unit
 if TYPE_CHECKING:
     import altair
 
-
 RANGE = "95 % range"
 
 

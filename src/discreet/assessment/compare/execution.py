@@ -33,7 +33,6 @@ from discreet.progress import report as report_progress
 _HEADER = "comparison.json"
 _OWNER_ONLY_FOLDER = 0o700
 
-
 # Starting a process and loading numerical packages in it takes seconds on every core, so processes
 # are started without being asked for only when they have this much work. Batches are short beside
 # it, because an interruption loses the batches that are under way.

@@ -17,7 +17,6 @@ from discreet.errors import ParameterError
 if TYPE_CHECKING:
     from discreet.assessment.compare.comparison import Comparison
 
-
 _CONFIDENCE = 0.95
 
 

@@ -40,9 +40,8 @@ from discreet.errors import DesignError, ParameterError
 from discreet.facade.table import Table
 from discreet.solve.least_squares.basis import Effects
 
-LARGEST_DENSE = 3_000
-_LARGEST_BIAS = 20_000_000
-
+LARGEST_DENSE = 3_000  # inner cells: a decomposition takes time by their cube
+_LARGEST_BIAS = 20_000_000  # inner cells that counts are spread over to measure a bias
 
 # Share of the largest eigenvalue below which one is a rounding error of zero.
 _TINY = 1e-9

@@ -32,7 +32,6 @@ Line = Mapping[str, Any]
 Rows = Sequence[Line]
 Ends = tuple[float, float]
 
-
 # With few draws 1 % on each side for normal values, so that skewed ones reach 95 % as well.
 _TAIL, _TAIL_OF_FEW = 0.025, 0.01
 _TIE_LEVEL = 0.05

@@ -176,14 +176,10 @@ def _numbers(parts: Sequence[pa.ChunkedArray]) -> Array | None:
     if not any(is_numeric(part.type) for part in parts):
         return None
     try:
-        return np.concatenate([_floats(part) for part in parts])
+        chunks = [part.cast(pa.float64()).combine_chunks() for part in parts]
+        return np.concatenate([np.asarray(c.to_numpy(zero_copy_only=False)) for c in chunks])
     except pa.ArrowException:
         return None
-
-
-def _floats(column: pa.ChunkedArray) -> Array:
-    values = column.cast(pa.float64()).combine_chunks()
-    return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _code_texts(parts: Sequence[pa.ChunkedArray]) -> tuple[Whole, list[str | None]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial import KDTree
@@ -252,8 +252,8 @@ NO_CONTROL = (
     "give records of the same population that were not synthesized: control=. Set some aside "
     "before the records are synthesized."
 )
-_FEW_ALARMS = 0.01
-_CHANCE = 0.05
+_FEW_ALARMS = 0.01  # share of the control records that are taken for members
+_CHANCE = 0.05  # shared out among the attackers, since the best of them counts
 
 
 @dataclass(frozen=True)
@@ -282,15 +282,11 @@ class MembershipInference(RecordMeasure):
 
     name = "membership-inference"
     kind = "risk"
+    figure: ClassVar[str] = "area"
 
     control: Any = None
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        on, parts = self.attack(original, synthetic)
-        return self.score(max(parts["area"]), on, parts)
-
-    def attack(self, original: Any, synthetic: Any) -> tuple[str, dict[str, list[Any]]]:
-        """What each attacker reaches, and what chance would."""
         if self.control is None:
             raise NotApplicableError(NO_CONTROL)
         sets = self.sets(original, synthetic, self.control)
@@ -309,7 +305,8 @@ class MembershipInference(RecordMeasure):
             }
             for attacker, known in knowing.items()
         ]
-        return sets.on, {name: [row[name] for row in rows] for name in rows[0]}
+        parts: dict[str, list[Any]] = {n: [row[n] for row in rows] for n in rows[0]}
+        return self.score(max(parts[self.figure]), sets.on, parts)
 
 
 @dataclass(frozen=True)
@@ -329,10 +326,7 @@ class MembershipAdvantage(MembershipInference):
     """
 
     name = "membership-advantage"
-
-    def __call__(self, original: Any, synthetic: Any) -> Score:
-        on, parts = self.attack(original, synthetic)
-        return self.score(max(parts["advantage"]), on, parts)
+    figure = "advantage"
 
 
 def _attack_success(sets: RecordSets) -> dict[str, float]:

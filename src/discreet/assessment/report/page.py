@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from discreet.assessment.compare.comparison import Comparison
     from discreet.synthesis.preserved import Preserved
 
-
 Cell = str | tuple[str, str]
 """A text, or a text with a remark in small print under it."""
 _STAGES = {FITTED: "After fitting to expected inner frequencies", PUBLISHED: "As published"}
@@ -49,13 +48,13 @@ _VERDICTS = {
     "different": "Further apart. Analyses of these figures need other methods or other terms.",
 }
 
-
 # Pictures of draws are drawn from a few of them, which are made again: enough cells to show the
 # law of the noise, and no more draws of a slow method than the reader will wait for.
 _CELLS_DRAWN = 20_000
 _MOST_DRAWS = 25
 _PATIENCE_SECONDS = 3.0
 _MATH = re.compile(r":math:`([^`]*)`")
+# In this order: a command goes before the braces and the backslash that are part of it.
 _SIGNS = {
     r"\mathrm": "",
     r"\varepsilon": "ε",

@@ -122,7 +122,7 @@ class DisclosureProbability(GuessMeasure):
 
 
 Part = Literal["f", "precision", "recall"]
-CERTAIN = 1e-9
+CERTAIN = 1e-9  # fits leave this little in categories that they mean to be empty
 
 
 def exact(found: Guesses, tolerance: float) -> Exact:
@@ -251,7 +251,7 @@ class TargetedAttribution(GroupMeasure):
         return self.score(value, found.layout.on, parts)
 
 
-_TIE = 1e-9
+_TIE = 1e-9  # fitted frequencies that should be equal differ by their rounding
 
 
 @dataclass(frozen=True, eq=False)

@@ -245,6 +245,7 @@ def noise_variance(mechanism: Mechanism, expected: Real) -> Real:
     if not isinstance(mechanism, TransitionMatrix):
         return np.full(expected.shape, float(mechanism))
     head = int(mechanism.starts[len(mechanism.starts) - mechanism.period])
+    # Six standard deviations above it, a Poisson count meets the repeating rows alone.
     limit = head + 6 * math.sqrt(head) + mechanism.period + 20
     near = expected < limit
     last = mechanism.law[len(mechanism.starts) - mechanism.period :] @ np.stack(
