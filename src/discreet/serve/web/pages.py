@@ -16,8 +16,7 @@ from discreet.release.formats.write import Writer, writers
 from discreet.release.layout import TableLayout
 from discreet.serve import moves
 from discreet.serve.answer import Answer
-from discreet.serve.api.files import TableDescriber
-from discreet.serve.api.reply import base_of
+from discreet.serve.api.reply import TableDescriber, base_of
 from discreet.serve.api.saved import snippets_of
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import CHARTS, Codes, Query

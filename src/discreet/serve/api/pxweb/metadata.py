@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.release.formats.json import dimension
-from discreet.serve.api.files import TableDescriber
+from discreet.serve.api.reply import TableDescriber
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import DetailedVariable, OfferedVariable
 from discreet.serve.refusals import no_such
