@@ -204,9 +204,12 @@ class Hierarchy:
 
         Columns have the names of the levels, or ``level1``, ``level2``, ….
         """
+        import pyarrow as pa
+
         names = self.level_names[1:] or tuple(f"level{d}" for d in range(1, self.depth + 1))
         found = [self.ancestor_at(depth) for depth in range(1, self.depth + 1)]
-        return tables.write_columns([[d.get(leaf) for leaf in self.leaves] for d in found], names)
+        columns = [pa.array([d.get(leaf) for leaf in self.leaves], pa.string()) for d in found]
+        return pa.table(columns, names=list(names))
 
     def to_hrc(self, path: str | Path | None = None, leading: str = "@") -> str:
         """The text of a τ-ARGUS `.hrc` file, also written to `path` if one is given."""

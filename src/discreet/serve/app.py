@@ -58,6 +58,9 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     pages.mount(app)
     for router in (_router, reply.router, pages.router, v1.router, pxweb.router, admin.router):
         app.include_router(router)
+    # The layer that is added last is asked first. The office stands before the cache, so that an
+    # answer from memory is limited and written down like any other; the guard before both, so that
+    # their refusals have the one shape and its headers.
     app.add_middleware(ResponseCache)
     app.add_middleware(OfficeMiddleware, office=office)
     guard(app)
@@ -219,6 +222,7 @@ def _finish(
     is_long_text = len(body) >= _SMALLEST_ZIPPED and "content-encoding" not in headers
     is_long_text &= headers.get("content-type", "").startswith(_ZIPPED)
     if is_long_text and _takes_gzip(asked):
+        # Without the time equal answers are equal bytes, and so have equal tags.
         body = gzip.compress(body, 4, mtime=0)
         headers["Content-Encoding"] = "gzip"
     headers["Content-Length"] = str(len(body))

@@ -183,7 +183,11 @@ def read_sdmx(path: Path, name: str | None, root: str | None) -> CodeTree:
     chosen = _choose(structures, name, path)
     codelists = filter(_is_codelist, structures)
     labels = {code.id: code.name for codelist in codelists for code in codelist if code.name}
-    pairs = list(_hierarchy_pairs(chosen) if _is_hierarchy(chosen) else _code_pairs(path, chosen))
+    if _is_hierarchy(chosen):
+        pairs = list(_hierarchy_pairs(chosen))
+    else:
+        parents = (_json_parents if _is_json(path) else _xml_parents)(path, _full_name(chosen))
+        pairs = [(code.id, parents.get(code.id)) for code in chosen]
     tree = plant(pairs, root or _default_root(pairs))
     codes = {tree.root, *(code for code, _ in tree.pairs)}
     kept = {code: text for code, text in labels.items() if code in codes and text != code}
@@ -255,12 +259,6 @@ def _default_root(pairs: Sequence[tuple[str, str | None]]) -> str | None:
         return None
     parents = {parent for _, parent in pairs}
     return _TOTAL if _TOTAL in tops and _TOTAL not in parents else "Total"
-
-
-def _code_pairs(path: Path, codelist: Any) -> list[tuple[str, str | None]]:
-    read_parents = _json_parents if _is_json(path) else _xml_parents
-    parents = read_parents(path, _full_name(codelist))
-    return [(code.id, parents.get(code.id)) for code in codelist]
 
 
 def _json_parents(path: Path, full_name: str) -> dict[str, str]:

@@ -158,13 +158,6 @@ def _conflict_message(
     )
 
 
-def write_columns(paths: Sequence[Sequence[str | None]], names: Sequence[str]) -> Any:
-    """An Arrow table with a row per leaf and a column per level."""
-    import pyarrow as pa
-
-    return pa.table([pa.array(texts, pa.string()) for texts in paths], names=list(names))
-
-
 def distinct_rows(frame: object, columns: Sequence[str]) -> Any:
     """Distinct rows of some columns, collected: by first appearance, or sorted if it is lazy."""
     import narwhals as nw

@@ -138,6 +138,8 @@ class RecipeTables:
         Raises:
           Refusal: The records are not those that were opened.
         """
+        # Before, since other records must not be read; and after, since they may have been
+        # exchanged while the engine read them.
         with self._pool.connection() as data:
             self._files.check()
             release = self.recipe.of(crossing(details)).run(data)

@@ -20,7 +20,7 @@ from starlette.requests import cookie_parser
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from discreet.serve.office.audit import OK, AuditEntry, AuditLog, Kind, NullAuditLog, now
+from discreet.serve.office.audit import OK, AuditEntry, AuditLog, Kind, now
 from discreet.serve.office.config import ANYBODY, UNKNOWN, Proxies, Visitor, subscriber_network
 from discreet.serve.office.credentials import (
     Pseudonyms,
@@ -61,7 +61,8 @@ class Office:
         key = secrets.token_bytes(32) if store is None else signing_key(store)
         self.sessions, self.forms = Signer(key, "session"), Signer(key, "form")
         self.pseudonyms = Pseudonyms(store)
-        self.audit, self._state = NullAuditLog(), OfficeState()
+        self.audit: AuditLog | None = None
+        self._state = OfficeState()
         if store is not None:
             self.audit = AuditLog(store, self.config.audit.keep_days or None)
             self._state = read_state(store)
@@ -126,7 +127,8 @@ class Office:
         self._stop.set()
         if self._watcher is not None:
             self._watcher.join(5 * _EVERY)
-        self.audit.close()
+        if self.audit is not None:
+            self.audit.close()
         if self.store is not None:
             self.store.close()
 
@@ -240,7 +242,7 @@ class RateLimiter:
 
 _FREE = ("/static/", "/health", "/robots.txt", "/favicon.ico")
 _WITHOUT_ACCOUNT = ("/sign-in",)
-_LONGEST_USER = 60
+_LONGEST_USER = 60  # characters; as many as the name of a token may have
 
 
 class OfficeMiddleware:
@@ -332,7 +334,7 @@ class _AuditedRequest:
 
     async def _record(self, outcome: str) -> None:
         entry = self._entry(outcome)
-        if entry is None:
+        if entry is None or self.audit is None:
             return
         try:
             await self.audit.record_async(entry)

@@ -52,8 +52,8 @@ from discreet.serve.api.reply import ListPage, TableDescriber, json_reply, reply
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import Refusal, one_of
 from discreet.serve.site.site import current_site
-from discreet.serve.web.panel import unit_label
 from discreet.serve.web.texts import texts as texts_in
+from discreet.serve.web.wording import unit_label
 
 API_VERSION = "2.0.0"
 _WINDOW = 10  # seconds

@@ -14,8 +14,8 @@ from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import DetailedVariable, OfferedVariable
 from discreet.serve.refusals import no_such
 from discreet.serve.site.site import Site
-from discreet.serve.web.panel import unit_label
 from discreet.serve.web.texts import Texts
+from discreet.serve.web.wording import unit_label
 
 CONTENTS = "ContentsCode"
 _CONTENTS_LABEL = {"en": "contents", "nb": "statistikkvariabel"}

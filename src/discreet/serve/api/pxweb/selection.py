@@ -25,7 +25,7 @@ from discreet.serve.refusals import Refusal, no_such
 from discreet.serve.web.texts import Texts
 
 _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
-_MOST_PATTERNS = 100
+_MOST_PATTERNS = 100  # of one variable, since each is compared with all of its codes
 
 
 @dataclass(frozen=True)
