@@ -18,9 +18,6 @@ from discreet.release.formats.write import Labels, Options, writer_named
 from discreet.serve.answer import Answer
 from discreet.serve.api.pxweb import models
 from discreet.serve.api.pxweb.metadata import (
-    CONTENTS,
-    FOLDER,
-    ROOT,
     codelist,
     codelist_for,
     codelist_json,
@@ -32,8 +29,11 @@ from discreet.serve.api.pxweb.metadata import (
     updated_of,
 )
 from discreet.serve.api.pxweb.models import (
+    CONTENTS,
+    FOLDER,
     LISTS,
     PROBLEMS,
+    ROOT,
     VALUES,
     Lang,
     ProblemRoute,

@@ -21,6 +21,9 @@ from discreet.serve.api.models import ClosedModel, JsonStat
 from discreet.serve.refusals import Refusal, malformed_request
 from discreet.serve.site.site import Site
 
+ROOT = "/api/pxweb/v2"
+FOLDER = "tables"  # the one folder that a site has
+CONTENTS = "ContentsCode"  # the variable of what is published, by the protocol
 OutputFormat = Literal["json-stat2", "csv", "px", "xlsx", "html", "parquet"]
 FormatParam = Literal[
     "UseCodes",

@@ -12,12 +12,12 @@ from discreet.errors import suggest
 from discreet.release.cube import Cube, CubeAxis
 from discreet.serve.answer import Answer
 from discreet.serve.api.pxweb.metadata import (
-    CONTENTS,
     SEE_METADATA,
     codelist_for,
     widest,
     with_contents,
 )
+from discreet.serve.api.pxweb.models import CONTENTS
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, by_detail, coarsest
 from discreet.serve.query import Query
