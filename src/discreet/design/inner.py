@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from discreet.arrays import Array, Mask, Real, Whole, Whole32
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
@@ -165,22 +165,14 @@ def write_cells(
     kinds = [(n, pa.dictionary(pa.int32(), pa.string())) for n, _ in codes]
     schema = pa.schema([*kinds, (name, pa.from_numpy_dtype(cells.dtype))])
     with written_whole(path) as part, pq.ParquetWriter(part, schema) as writer:
-        for index, values in _slices(design, cells):
+        for start in range(0, len(cells), SLICE):
+            places = np.arange(start, min(start + SLICE, len(cells)))
+            index = design.leaf_positions(places)
+            values = cells.at(index) if isinstance(cells, ModelTable) else cells[places]
+            some = np.flatnonzero(values)
             labels = [
-                pa.DictionaryArray.from_arrays(pa.array(leaf, pa.int32()), known)
+                pa.DictionaryArray.from_arrays(pa.array(leaf[some], pa.int32()), known)
                 for leaf, (_, known) in zip(index, codes, strict=True)
             ]
-            writer.write_table(pa.table([*labels, pa.array(values)], schema=schema))
+            writer.write_table(pa.table([*labels, pa.array(values[some])], schema=schema))
     return Path(path)
-
-
-def _slices(
-    design: StructuredDesign, cells: Real | ModelTable
-) -> Iterator[tuple[list[Whole32], Real]]:
-    """Leaf positions and values of the cells that are not zero, some at a time."""
-    for start in range(0, len(cells), SLICE):
-        places = np.arange(start, min(start + SLICE, len(cells)))
-        index = design.leaf_positions(places)
-        values = cells.at(index) if isinstance(cells, ModelTable) else cells[places]
-        some = np.flatnonzero(values)
-        yield [leaf[some].astype(np.int32) for leaf in index], values[some]
