@@ -110,12 +110,12 @@ MEASURES: dict[str, Entry] = {
     "mechanism-delta": "discreet.assessment.risk.entropy:MechanismDelta",
 }
 RECORD_MEASURES: dict[str, str] = {
-    "pmse": "discreet.assessment.microdata.propensity:PropensityError",
-    "pmse-ratio": "discreet.assessment.microdata.propensity:PropensityRatio",
+    "pmse": "discreet.assessment.microdata.utility:PropensityError",
+    "pmse-ratio": "discreet.assessment.microdata.utility:PropensityRatio",
     "margin-utility": "discreet.assessment.microdata.utility:MarginUtility",
     "interval-overlap": "discreet.assessment.microdata.utility:IntervalOverlap",
-    "membership-inference": "discreet.assessment.microdata.membership:MembershipInference",
-    "membership-advantage": "discreet.assessment.microdata.membership:MembershipAdvantage",
+    "membership-inference": "discreet.assessment.microdata.risk:MembershipInference",
+    "membership-advantage": "discreet.assessment.microdata.risk:MembershipAdvantage",
     "correct-attribution": "discreet.assessment.microdata.risk:CorrectAttribution",
     "replicated-uniques": "discreet.assessment.microdata.risk:ReplicatedUniques",
     "copied-records": "discreet.assessment.microdata.risk:CopiedRecords",

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from discreet.assessment.cells import hellinger
 from discreet.assessment.risk.entropy import entropy_risk
-from discreet.assessment.utility.association import hellinger
 from discreet.noise import discrete_laplace, drop_add, invariant_pram
 from discreet.randomness import stream
 

@@ -1,6 +1,8 @@
 """Suppression on the command line: from a file of records to audited releases, and wrong input."""
 
+import contextlib
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -26,12 +28,21 @@ SUMS = ("--value", "turnover", "--contributor", "enterprise")
 RULES = 'rules=["p%(10)", "few-contributors(3)"]'
 
 
+@pytest.fixture(scope="module")
+def tabulated(tmp_path_factory):
+    """The records and both tables, made once; each test gets copies."""
+    made = tmp_path_factory.mktemp("firms")
+    with contextlib.chdir(made):
+        FIRMS.to_csv("firms.csv", index=False)
+        assert run(*TABULATE, "counts.parquet") == 0
+        assert run(*TABULATE, "sums.parquet", *SUMS) == 0
+    return made
+
+
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tabulated, tmp_path, monkeypatch):
+    shutil.copytree(tabulated, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    FIRMS.to_csv("firms.csv", index=False)
-    assert run(*TABULATE, "counts.parquet") == 0
-    assert run(*TABULATE, "sums.parquet", *SUMS) == 0
     return tmp_path
 
 

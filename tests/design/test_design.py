@@ -8,7 +8,7 @@ from discreet.design import Axis
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.errors import CodeError, DesignError, ParameterError, UnknownNameError
-from discreet.testing.fitters import design_matrix
+from tests.references import design_matrix
 from tests.strategies import designs
 
 COUNTRIES = dc.Hierarchy.from_dict(

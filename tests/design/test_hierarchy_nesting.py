@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import Hierarchy
-from discreet.design import nesting
 from discreet.design.codes import MISSING, canonical
+from discreet.design.formats import tables
 from discreet.errors import CodeError, UnknownNameError
 
 TOWNS = [
@@ -102,7 +102,7 @@ def test_equal_constant_and_measured_columns_are_noted():
 
 
 def test_identifiers_are_left_out(monkeypatch):
-    monkeypatch.setattr(nesting, "LARGEST", 5)
+    monkeypatch.setattr(tables, "MOST_CATEGORIES", 5)
     found = Hierarchy.find({**GEO, "id": range(12)})
     assert "town" not in found
     assert "id was left out: 12 categories are more than 5" in found.notes

@@ -19,7 +19,6 @@ from discreet.serve.office.audit import (
     AUDIT_COLUMNS,
     AuditEntry,
     AuditLog,
-    NullAuditLog,
     export_log,
     forget_entries,
     now,
@@ -284,11 +283,6 @@ def test_a_visitor_who_goes_away_stops_nobody(log, store, is_broken):
 
     asyncio.run(visits())
     assert len(rows(store)) in ((1, 2) if is_broken else (3,))
-
-
-def test_without_an_audit_log_nothing_is_kept():
-    NullAuditLog().record(ENTRY)
-    asyncio.run(NullAuditLog().record_async(ENTRY))
 
 
 _WRITER = """

@@ -10,6 +10,7 @@ import time
 import httpx
 import pytest
 
+from discreet.serve import run
 from discreet.serve.app import make_app
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
 from discreet.serve.office.office import Office
@@ -201,6 +202,7 @@ def hasty(monkeypatch):
     """A server that loses patience within a second."""
     monkeypatch.setattr(TimeoutProtocol, "request_seconds", 0.6)
     monkeypatch.setattr(TimeoutProtocol, "answer_seconds", 0.6)
+    monkeypatch.setattr(run, "_IDLE_SECONDS", 1)
     with serving(make_app(small_site())) as address:
         yield int(address.rsplit(":", 1)[1].rstrip("/"))
 

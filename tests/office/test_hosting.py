@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from discreet.serve.app import MOST_BYTES
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
 from discreet.serve.office.config import AccountsConfig, AuditConfig
-from discreet.serve.response_cache import MOST_BYTES
 from discreet.serve.run import TimeoutProtocol
 from discreet.serve.site.config import ServerConfig
 from discreet.serve.site.sections import section

@@ -34,7 +34,7 @@ margins = "region*sex"
 method = "cell-key"
 parameters = {D = 5, V = 3, js = 2}
 """
-VISITORS = 6
+VISITORS = 3  # more of them only keep a server that starts again from the processors
 pytestmark = pytest.mark.slow
 
 
@@ -102,7 +102,7 @@ def logged(site):
 
 def test_a_killed_server_has_written_down_what_it_answered(site):
     answered = Counter()
-    for _ in range(3):
+    for _ in range(2):
         with started("serve", site, "--port", 0) as (process, address), Load(address) as load:
             load.wait_for(40)
             os.kill(process.pid, signal.SIGKILL)
@@ -113,7 +113,7 @@ def test_a_killed_server_has_written_down_what_it_answered(site):
         assert answered - found == Counter()
         with sqlite3.connect(site.parent / "office.db") as database:
             assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert (found - answered).total() <= 3 * VISITORS  # written down, but not yet answered
+        assert (found - answered).total() <= 2 * VISITORS  # written down, but not yet answered
 
 
 def test_a_killed_worker_is_replaced_and_loses_nothing(site):

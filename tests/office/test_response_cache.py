@@ -6,10 +6,9 @@ import threading
 import httpx
 import pytest
 
-from discreet.serve.app import make_app
+from discreet.serve.app import ResponseCache, make_app
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.policy.policy import Policy
-from discreet.serve.response_cache import ResponseCache
 from discreet.serve.site.site import SiteHolder
 from tests.serve.client import Client
 from tests.serve.sites import small_site
@@ -156,8 +155,8 @@ def test_what_a_visitor_sends_is_kept_as_a_digest(monkeypatch):
 
 
 def _answer(body):
+    from discreet.serve.app import CachedResponse
     from discreet.serve.refusals import RequestNote
-    from discreet.serve.response_cache import CachedResponse
 
     headers = ((b"x-long", b"x" * 501),)
     return CachedResponse(headers, body, '"t"', RequestNote(address="a" * 600))

@@ -94,7 +94,7 @@ def test_too_many_who_make_something_are_told_so_at_once():
     kept, release = MemoryCache(10, limits=WorkLimits(2, 5)), threading.Event()
     kept.get("quick", lambda: "at hand")
     threads = [in_threads(1, lambda k=k: kept.get(k, release.wait))[0] for k in ("a", "b")]
-    crowded(kept._limits._making)
+    crowded(kept._limits.making)
     with pytest.raises(Refusal) as caught:
         kept.get("other", lambda: "made")
     assert (caught.value.code, caught.value.status) == ("busy", 503)
@@ -109,7 +109,7 @@ def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
     """Threads are few, so the crowd has an end as well."""
     kept, release = MemoryCache(10, limits=WorkLimits(2, 3)), threading.Event()
     threads = in_threads(4, lambda: kept.get("slow", release.wait))
-    crowded(kept._limits._waiting)
+    crowded(kept._limits.waiting)
     with pytest.raises(Refusal, match="Many new tables"):
         kept.get("slow", lambda: pytest.fail("made twice"))
     assert kept.get("other", lambda: "made") == "made"
@@ -132,7 +132,7 @@ def test_everybody_who_waits_gets_a_refusal_of_their_own():
         found.append(caught.value)
 
     threads = in_threads(4, ask)
-    crowded(kept._limits._waiting)
+    crowded(kept._limits.waiting)
     release.set()
     for thread in threads:
         thread.join()

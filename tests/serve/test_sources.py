@@ -16,8 +16,7 @@ from discreet.serve.build import require_inner
 from discreet.serve.data import inner
 from discreet.serve.data.cache import DiskCache, read_cube, write_cube
 from discreet.serve.data.inner import POINTER, InnerSource, InnerTable, read_build, write_build
-from discreet.serve.data.live import LiveSource, RecipeTables
-from discreet.serve.data.private import PrivateSource
+from discreet.serve.data.live import LiveSource, PrivateSource, RecipeTables
 from discreet.serve.refusals import Refusal
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import inner_table, live

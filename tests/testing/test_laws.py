@@ -39,6 +39,7 @@ TABLES = {  # where a method is quick, and where it has a choice to draw
     "small-count-rounding": keyed_party(),
     "forced rounding": keyed_party(),
     "suppressed at least cost": TWO_WAY,
+    "suppressed as decimals": TWO_WAY,
 }
 HELD = [*REGISTERED, *(name for name in VARIANTS if VARIANTS[name].source != "system")]
 

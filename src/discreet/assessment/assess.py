@@ -10,20 +10,16 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import pyarrow as pa
+
 from discreet import registry
 from discreet.assessment.compare.contestants import build_from
 from discreet.assessment.measure import EVERYTHING, Measure, NotApplicableError, Score
-from discreet.errors import UnknownNameError
+from discreet.errors import PluginError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.tables import show
+from discreet.tables.protected import Protected
 from discreet.tables.truth import TrueTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from discreet.errors import PluginError
-    from discreet.tables.protected import Protected
-
 
 Key = TypeVar("Key", bound=Hashable)
 Thing = TypeVar("Thing", bound=Hashable)
@@ -72,8 +68,6 @@ class Assessment(Framed):
 
         The note says why a measure does not apply; its value is then missing.
         """
-        import pyarrow as pa
-
         numbers = dict.fromkeys(("value", "low", "high"), pa.float64())
         names = ("measure", "kind", "on", "value", "low", "high", "reading", "note")
         rows: list[tuple[Any, ...]] = [

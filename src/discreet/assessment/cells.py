@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -9,9 +10,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from discreet.arrays import Array, Index, Mask, Whole
+from discreet.arrays import Array, Index, Mask, Whole, Whole32
 from discreet.assessment.measure import BaseMeasure, NotApplicableError
-from discreet.design.axis import Level
+from discreet.design.axis import OUTSIDE, Level
 from discreet.design.base import Design
 from discreet.design.formula import Block
 from discreet.design.structured import StructuredDesign
@@ -25,7 +26,7 @@ from discreet.tables.statement import Statement
 Cells = Literal["published", "inner"]
 Part = tuple[str, slice]
 CLASS_STARTS = (0, 1, 3, 10, 100)
-NEARLY_ZERO = 1e-6
+NEARLY_ZERO = 1e-6  # fits stop this near to the zeros that they mean
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +159,7 @@ def published_parts(design: Design) -> list[Part]:
     tables = design.over_variables
     if tables is None:
         return [("published", slice(0, design.n_published))]
-    return [(block_name(block), tables.slice_of(k)) for k, block in enumerate(tables.blocks)]
+    return [(block.name, tables.slice_of(k)) for k, block in enumerate(tables.blocks)]
 
 
 def finest_parts(design: Design) -> list[Part]:
@@ -198,9 +199,23 @@ def relate_blocks(
     return everywhere
 
 
-def block_name(block: Block) -> str:
-    """The levels of a block, crossed."""
-    return block.name
+def containing(fine: Level, coarse: Level) -> Whole32:
+    """The coarse group that holds all of a fine one; -1 where there is none."""
+    inside = fine.group != OUTSIDE
+    low = np.full(len(fine), len(coarse), dtype=np.int32)
+    high = np.full(len(fine), OUTSIDE, dtype=np.int32)
+    np.minimum.at(low, fine.group[inside], coarse.group[inside])
+    np.maximum.at(high, fine.group[inside], coarse.group[inside])
+    return np.where(low == high, high, OUTSIDE)
+
+
+def hellinger(f: Array, g: Array) -> float:
+    r"""The distance :math:`\sqrt{\tfrac12\sum(\sqrt{f} - \mathrm{sign}(g)\sqrt{|g|})^2}`.
+
+    The sign lets released values be negative; without negative ones it changes nothing.
+    """
+    difference = np.sqrt(f) - np.sign(g) * np.sqrt(np.abs(g))
+    return math.sqrt(0.5 * float(difference @ difference))
 
 
 def count_classes(f: Array, starts: Sequence[int] = CLASS_STARTS) -> tuple[Index, list[str]]:

@@ -7,18 +7,16 @@ the caller's decision.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, SupportsFloat
+from typing import Any, ClassVar, Literal, Protocol, SupportsFloat
+
+import pyarrow as pa
 
 from discreet.errors import DiscreetError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from discreet.facade.table import Table
-    from discreet.tables.protected import Protected
-
+from discreet.facade.table import Table
+from discreet.tables.protected import Protected
 
 Kind = Literal["risk", "utility", "description"]
 Direction = Literal["higher", "lower", "zero"]
@@ -82,8 +80,6 @@ class Score:
     @property
     def breakdown(self) -> pa.Table:
         """The details as an Arrow table: by count class, margin, or group; may have no columns."""
-        import pyarrow as pa
-
         return pa.table(dict(self.parts))
 
 
@@ -102,7 +98,7 @@ class Measure(Protocol):
         """Take the measure, or raise `NotApplicableError` with the reason."""
 
 
-class BaseMeasure:
+class BaseMeasure(ABC):
     """The fixed facts of a measure, and the way from a number to a score.
 
     Most measures are shares, and better (safer) when they are lower.
@@ -113,9 +109,9 @@ class BaseMeasure:
     direction: ClassVar[Direction] = "lower"
 
     @property
+    @abstractmethod
     def name(self) -> str:
         """The measure's name in the registry; that of a family is made from its parameters."""
-        raise NotImplementedError
 
     def score(self, value: SupportsFloat, on: str, parts: Mapping[str, Any] | None = None) -> Score:
         """The score of this measure with a value."""

@@ -52,6 +52,7 @@ def build_app() -> typer.Typer:
     )
     app.callback(invoke_without_command=True)(_top)
     others = registry.plugin_entries("command", frozenset(COMMANDS) - frozenset(PACKAGES))
+    # Our own order first: the help reads as the work goes, whoever's a command is.
     for name in dict.fromkeys([*COMMANDS, *others]):
         if name in others:
             try:

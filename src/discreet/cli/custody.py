@@ -21,7 +21,10 @@ from discreet.cli.options import (
     with_options,
 )
 from discreet.errors import ParameterError
+from discreet.facade.microdata import Editions
 from discreet.files import OWNER_ONLY, written_whole
+from discreet.ledger import Ledger
+from discreet.records.secret import Secret
 from discreet.serve.office.config import Role
 
 if TYPE_CHECKING:
@@ -50,9 +53,6 @@ def keys(
     Example: discreet keys postgresql://host/census::people --id person_id --secret keys.secret
     --into people_keys
     """
-    from discreet.facade.microdata import Editions  # start-up time
-    from discreet.records.secret import Secret  # start-up time
-
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
     data = records.open(source, id=id, editions=None)
@@ -112,8 +112,6 @@ def ledger(
 
     Example: discreet ledger show discreet.db
     """
-    from discreet.ledger import Ledger  # start-up time
-
     if not path.exists():
         raise ParameterError(
             f"there is no ledger {path}. The first release with --ledger {path} makes it."
@@ -142,6 +140,7 @@ def log(
 
     Example: discreet log export --site site.toml --since 2026-01-01 --out log.csv
     """
+    from discreet.serve.office.audit import forget_entries  # start-up time
     from discreet.serve.office.office import open_database  # start-up time
 
     with closing(open_database(site)) as store:
@@ -149,8 +148,11 @@ def log(
             _usage(store, days or 30, json)
         elif action == "export":
             _export(store, since, out)
+        elif days is None:
+            raise ParameterError("say how many days to keep: discreet log forget --days 400.")
         else:
-            _forget(store, days, json)
+            gone = forget_entries(store, days)
+            answer({"forgotten": gone}, json, f"{gone:,} entries are forgotten.")
 
 
 def _usage(store: OfficeDatabase, days: int, json: bool) -> None:
@@ -171,7 +173,6 @@ def _usage(store: OfficeDatabase, days: int, json: bool) -> None:
 
 
 def _export(store: OfficeDatabase, since: datetime | None, out: Path | None) -> None:
-    from discreet.files import OWNER_ONLY, written_whole  # start-up time
     from discreet.serve.office.audit import export_log  # start-up time
 
     if out is None:
@@ -181,15 +182,6 @@ def _export(store: OfficeDatabase, since: datetime | None, out: Path | None) -> 
     with written_whole(out, OWNER_ONLY) as temporary, temporary.open("w", encoding="utf-8") as file:
         file.writelines(export_log(store, since))
     say(f"The log is in {out}.")
-
-
-def _forget(store: OfficeDatabase, days: int | None, json: bool) -> None:
-    from discreet.serve.office.audit import forget_entries  # start-up time
-
-    if days is None:
-        raise ParameterError("say how many days to keep: discreet log forget --days 400.")
-    gone = forget_entries(store, days)
-    answer({"forgotten": gone}, json, f"{gone:,} entries are forgotten.")
 
 
 def token(
@@ -208,12 +200,21 @@ def token(
 
     Example: discreet token add ann --role custodian --site site.toml
     """
-    from discreet.serve.office.credentials import add_token, revoke_token  # start-up time
+    from discreet.serve.office.credentials import (  # start-up time
+        add_token,
+        all_tokens,
+        revoke_token,
+    )
     from discreet.serve.office.office import open_database  # start-up time
 
     with closing(open_database(site)) as store:
         if action == "list":
-            _list(store, json)
+            found = [
+                {"name": t.name, "role": str(t.role), "since": t.time.isoformat(timespec="seconds")}
+                for t in all_tokens(store).values()
+            ]
+            lines = [f"{t['name']}  {t['role']}  since {t['since']} UTC" for t in found]
+            answer({"tokens": found}, json, "\n".join(lines) or "There are no tokens.")
         elif name is None:
             raise ParameterError(f"name the token: discreet token {action} NAME.")
         elif action == "add":
@@ -223,14 +224,3 @@ def token(
         else:
             revoke_token(store, name)
             answer({"name": name, "revoked": True}, json, f"The token of {name} is revoked.")
-
-
-def _list(store: OfficeDatabase, json: bool) -> None:
-    from discreet.serve.office.credentials import all_tokens  # start-up time
-
-    found = [
-        {"name": t.name, "role": str(t.role), "since": t.time.isoformat(timespec="seconds")}
-        for t in all_tokens(store).values()
-    ]
-    lines = [f"{t['name']}  {t['role']}  since {t['since']} UTC" for t in found]
-    answer({"tokens": found}, json, "\n".join(lines) or "There are no tokens.")

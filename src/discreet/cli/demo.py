@@ -15,17 +15,20 @@ import typer
 
 from discreet.cli.options import progress_bar, say
 from discreet.cli.site import DEFAULT_METHOD, run_site
-from discreet.demo import structural_zeros
+from discreet.demo import hierarchies, opened, structural_zeros, write_parquet
 from discreet.design.formula import margins
+from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError
-from discreet.files import OWNER_ONLY
+from discreet.facade.microdata import Microdata
+from discreet.files import OWNER_ONLY, written_whole
+from discreet.progress import report
 from discreet.recipe import Recipe
+from discreet.records.secret import Secret
+from discreet.serve import require_web
+from discreet.serve.site.config import read_site
 
 if TYPE_CHECKING:
-    from discreet.design.hierarchy import Hierarchy
-    from discreet.facade.microdata import Microdata
     from discreet.serve.site.site import SiteHolder
-
 
 FIRST_TABLE = "region[province]*sex"
 _CHECKED = {"rows": "region[province]", "columns": "sex"}
@@ -48,7 +51,6 @@ def demo(
 
     Example: discreet demo --persons 1000000 --port 8080
     """
-    from discreet.serve import require_web  # start-up time
     from discreet.serve.site.start import load_site  # start-up time
 
     require_web()
@@ -69,10 +71,6 @@ def prepared(folder: Path, persons: int, seed: int) -> Microdata:
     """The census with keys, and the site's file; files that are already there are used again."""
     import tomli_w
 
-    from discreet.demo import hierarchies, opened  # start-up time
-    from discreet.files import written_whole  # start-up time
-    from discreet.records.secret import Secret  # start-up time
-
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{kind}-{persons}-{seed}.parquet" for kind in ("census", "survey")]
     for path in files:
@@ -86,9 +84,6 @@ def prepared(folder: Path, persons: int, seed: int) -> Microdata:
 
 
 def _write_people(path: Path, persons: int, seed: int) -> None:
-    from discreet.demo import write_parquet  # start-up time
-    from discreet.progress import report  # start-up time
-
     done = 0
 
     def show(rows: int) -> None:
@@ -104,8 +99,6 @@ def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
     """The code lists as files, for the commands to try, and the file that names them all."""
     import tomli_w
     from pyarrow import csv
-
-    from discreet.files import written_whole  # start-up time
 
     folder.mkdir(exist_ok=True)
     for name, tree in trees.items():
@@ -124,7 +117,6 @@ def _build(path: Path) -> None:
         open_records_of,
         plan_build,
     )
-    from discreet.serve.site.config import read_site  # start-up time
 
     config = read_site(path)
     for dataset in datasets_to_build(config, stale=True):
@@ -155,7 +147,7 @@ def _serve(holder: SiteHolder, path: Path, port: int | None) -> None:
     server = holder.current.config.server
     try:
         run_site(holder, server if port is None else replace(server, port=port), path)
-    except DataError:
+    except DataError:  # the usual port is taken; one that was asked for is not exchanged
         if port is not None:
             raise
         run_site(holder, replace(server, port=0), path)

@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.options import Json, Unit, answer, choice, pairs, plain_values, progress_bar
+from discreet.design.formats.files import read_text
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.facade.table import Table, read_release, read_table
 from discreet.files import OWNER_ONLY, ending_of, written_whole
+from discreet.noise.matrix import read_matrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from discreet.assessment.audit import Audit
     from discreet.assessment.compare.comparison import Comparison
-    from discreet.facade.table import Table
     from discreet.suppress.pattern import Pattern
-
 
 Sensitive = Annotated[str | None, typer.Option(help="The variable that must not be disclosed.")]
 Measures = Annotated[
@@ -52,7 +53,6 @@ def assess(
     """
     from discreet.assessment.assess import assess as measure_all  # start-up time
     from discreet.assessment.compare.contestants import build_from  # start-up time
-    from discreet.facade.table import read_release, read_table  # start-up time
 
     options = options_of(set, sensitive, ptable)
     if fitter is not None:
@@ -72,8 +72,6 @@ def options_of(
     if sensitive is not None:
         options["sensitive"] = sensitive
     if ptable is not None:
-        from discreet.noise.matrix import read_matrix  # start-up time
-
         options["mechanism"] = read_matrix(ptable)
     return options
 
@@ -129,9 +127,8 @@ def audit(
 
     Example: discreet audit --table table.parquet --labels pattern.csv --json
     """
+    from discreet.assessment.audit import View, Which  # start-up time
     from discreet.assessment.audit import audit as find_out  # start-up time
-    from discreet.assessment.audit.audit import View, Which  # start-up time
-    from discreet.facade.table import read_release, read_table  # start-up time
 
     truth = None if table is None else read_table(table)
     if (release is None) == (labels is None):
@@ -161,8 +158,6 @@ def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
     """The letters of a CSV file by cell; every row has all of them, and no cell has two."""
     import csv
     import io
-
-    from discreet.design.formats.files import read_text  # start-up time
 
     lines = csv.reader(io.StringIO(read_text(labels), newline=""))
     head = next(lines, [])
@@ -246,7 +241,6 @@ def compare(
     """
     from discreet.assessment.compare.comparison import compare as compare_methods  # start-up time
     from discreet.assessment.compare.recommend import recommend  # start-up time
-    from discreet.facade.table import read_table  # start-up time
 
     _check_names(report, plot, out)
     limits = _numbers(threshold, "a threshold")
@@ -287,13 +281,14 @@ def _written(
     plot: Path | None,
     out: Path | None,
 ) -> list[str]:
-    """Write what was asked for, scores before pictures; returns the names of the files."""
+    """Write what was asked for; returns the names of the files."""
+    # Scores first: they took the time, and drawing needs packages that may be missing.
     if out is not None:
         _write(found.frame, out)
     if report is not None:
         found.report(report, limits)
     if plot is not None:
-        from discreet.assessment.plots.style import save  # start-up time
+        from discreet.assessment.plots import save  # start-up time
 
         save(found.plot(), plot)
     return [str(path) for path in (report, plot, out) if path is not None]

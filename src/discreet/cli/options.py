@@ -15,19 +15,20 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from discreet.errors import ParameterError
+from discreet.facade.microdata import Microdata
+from discreet.facade.microdata import open as open_microdata
+from discreet.facade.release import Release
 from discreet.files import PARQUET
+from discreet.ledger import Ledger
+from discreet.progress import listening
+from discreet.records.secret import Secret
 from discreet.registry import plain_value
-
-if TYPE_CHECKING:
-    from discreet.facade.microdata import Microdata
-    from discreet.facade.release import Release
-    from discreet.ledger import Ledger
-
+from discreet.release.formats.write import writer_of
 
 SecretFile = Annotated[
     Path | None, typer.Option("--secret", help="The custodian's secret file, for keys and noise.")
@@ -111,9 +112,6 @@ class RecordOptions:
           hierarchies: VARIABLE=FILE pairs.
           **more: What else `discreet.open` takes; `None` leaves an option as it is.
         """
-        from discreet.facade.microdata import open as open_microdata  # start-up time
-        from discreet.records.secret import Secret  # start-up time
-
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}
         if self.secret is not None:
@@ -151,8 +149,6 @@ class LedgerOptions:
 
     def open(self) -> Ledger | None:
         """The ledger, with the budget of the data sets that are entered in it."""
-        from discreet.ledger import Ledger  # start-up time
-
         if self.ledger is not None:
             return Ledger(self.ledger, epsilon=self.budget, delta=self.budget_delta)
         if self.budget is not None or self.budget_delta is not None:
@@ -182,6 +178,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**given, **made)
 
+    # typer makes its options from the signature, so each field must stand in it by itself.
     run.__signature__ = inspect.Signature(shown)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in shown}
     return run
@@ -201,7 +198,7 @@ Parameters = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", help="A parameter, as NAME=VALUE (may be repeated)."),
 ]
-_PATIENCE = 1.0
+_PATIENCE = 1.0  # seconds; a bar for quicker work would only flicker
 
 
 def pairs(given: list[str] | None, what: str) -> dict[str, str]:
@@ -247,8 +244,6 @@ def progress_bar() -> Iterator[None]:
     from rich.console import Console
     from rich.progress import Progress
 
-    from discreet.progress import listening  # start-up time
-
     started, tasks = time.monotonic(), {}
     with Progress(console=Console(stderr=True), transient=True, auto_refresh=True) as bar:
 
@@ -265,8 +260,6 @@ def progress_bar() -> Iterator[None]:
 
 def check_out(out: Path | None) -> None:
     """Refuse a name that no release can be written under, before any work is done."""
-    from discreet.release.formats.write import writer_of  # start-up time
-
     if out is not None and not out.name.lower().endswith(PARQUET):
         writer_of(out)
 

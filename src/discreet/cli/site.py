@@ -24,19 +24,21 @@ from discreet.cli.options import (
     say,
     with_options,
 )
+from discreet.design.formula import Margins
 from discreet.errors import ParameterError
+from discreet.facade.microdata import Microdata
+from discreet.files import written_whole
 from discreet.progress import notice
 from discreet.recipe import Choice, Recipe
+from discreet.release.formats.write import Writer, files_of, writer_named
+from discreet.serve import require_web
+from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import ServerConfig, SiteConfig
+from discreet.serve.site.config import ServerConfig, SiteConfig, read_site
 from discreet.tables.protected import WEIGHT
 
 if TYPE_CHECKING:
-    from discreet.design.formula import Margins
-    from discreet.facade.microdata import Microdata
-    from discreet.release.formats.write import Writer
     from discreet.serve.site.site import SiteHolder
-
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
 _SETTINGS = {f.name: f for f in (*fields(ServerConfig), *fields(Policy))}
@@ -79,7 +81,6 @@ def serve(
     Example: discreet serve survey.csv --by "region*sex" --codes codes.toml --id person_id
     --secret keys.secret --weight w --grid 100
     """
-    from discreet.serve import require_web  # start-up time
     from discreet.serve.site.start import load_site  # start-up time
 
     require_web()
@@ -118,7 +119,7 @@ def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None)
     if path is not None and server.workers > 1:
         serve_by_workers(path, listening, server.workers, server.root_path)
         return
-    with ExitStack() as at_the_end:
+    with ExitStack() as at_the_end:  # in reverse: the watcher stops before the office closes
         office = None
         if path is not None:
             office = Office.open(holder.current.config)
@@ -158,7 +159,6 @@ def _default_plan(margins: Margins, has_weights: bool, grid: float | None) -> Re
 
 def site(data: Microdata, recipe: Recipe, policy: Policy, title: str) -> SiteHolder:
     """A site of one data set that is served on the fly."""
-    from discreet.serve.data.dataset import Dataset, DatasetInfo  # start-up time
     from discreet.serve.data.live import LiveSource  # start-up time
     from discreet.serve.site.site import Site, SiteHolder  # start-up time
 
@@ -210,7 +210,6 @@ def build(
     """
     from discreet.serve.build import build as build_one  # start-up time
     from discreet.serve.build import datasets_to_build, open_records_of, plan_build  # start-up time
-    from discreet.serve.site.config import read_site  # start-up time
 
     config = read_site(site)
     done = []
@@ -258,8 +257,6 @@ def replay(
 
     Example: discreet replay query.toml --site site.toml --out table.px
     """
-    from discreet.files import written_whole  # start-up time
-    from discreet.release.formats.write import files_of, writer_named  # start-up time
     from discreet.serve.api.saved import (  # start-up time
         SavedQuery,  # start-up time
         replay_by_site,
@@ -280,6 +277,7 @@ def replay(
     if out is None:
         sys.stdout.write(content(writer_named("csv")).decode("utf-8"))
         return
+    # All contents before the first file: a fault leaves no half of a table behind.
     contents = {target: content(writer) for target, writer in files_of(out)}
     for target, made_of_it in contents.items():
         with written_whole(target) as temporary:

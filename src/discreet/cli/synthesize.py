@@ -24,12 +24,12 @@ from discreet.cli.options import (
     with_options,
 )
 from discreet.errors import ParameterError
+from discreet.facade.microdata import Microdata
 from discreet.files import ending_of
 
 MIXED = "mixed"
 
 if TYPE_CHECKING:
-    from discreet.facade.microdata import Microdata
     from discreet.synthesis.result import Synthetic
 
 Model = Annotated[

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from discreet import registry
 from discreet.cli.options import (
     Hierarchies,
     Json,
@@ -25,11 +26,17 @@ from discreet.cli.options import (
     with_options,
     write_release,
 )
+from discreet.design.support import Support
 from discreet.errors import MissingDependencyError, ParameterError
+from discreet.facade.table import read_release, read_table
 from discreet.files import ending_of, written_whole
-
-if TYPE_CHECKING:
-    from discreet.noise import TransitionMatrix
+from discreet.noise import TransitionMatrix, perturbation_table
+from discreet.noise.entropy import Variant
+from discreet.recipe import Recipe
+from discreet.records.secret import Secret
+from discreet.release.fitting import Rounding
+from discreet.tables.magnitude import Negative
+from discreet.tables.storage import check_table_name
 
 
 @with_options
@@ -60,10 +67,6 @@ def tabulate(
     Example: discreet tabulate firms.csv --by "activity*region" --value turnover
     --contributor enterprise --out table.parquet
     """
-    from discreet.design.support import Support  # start-up time
-    from discreet.tables.magnitude import Negative  # start-up time
-    from discreet.tables.storage import check_table_name  # start-up time
-
     check_table_name(out)
     data = records.open(source, hierarchies=hierarchy)
     with progress_bar():
@@ -116,10 +119,6 @@ def protect(
 
     Example: discreet protect table.parquet --method cell-key --out table.xlsx
     """
-    from discreet import registry  # start-up time
-    from discreet.facade.table import read_table  # start-up time
-    from discreet.records.secret import Secret  # start-up time
-
     if seed is not None:
         raise ParameterError(
             "--seed no longer protects: publication draws from a secret, since whoever knows a "
@@ -127,7 +126,7 @@ def protect(
             "Python, by `table.simulate`."
         )
     check_out(out)
-    ledger = book.open()
+    ledger = book.open()  # a wrong ledger is found before the table is read
     truth = read_table(table)
     if secret is not None:
         truth = truth.with_secret(Secret.from_file(secret))
@@ -160,9 +159,6 @@ def fit(
     Examples: discreet fit release.parquet --fitter non-negative --out fitted.parquet
     and in whole numbers, discreet fit release.parquet --fitter whole-number -s seed=1
     """
-    from discreet import registry  # start-up time
-    from discreet.facade.table import read_release  # start-up time
-
     check_out(out)
     whole = _rounding(round, seed)
     public = read_release(release)
@@ -191,8 +187,6 @@ def fit(
 
 def _rounding(method: str | None, seed: int | None) -> tuple[str, int] | None:
     """How to round and with which seed; what is missing is said before the fit begins."""
-    from discreet.release.fitting import Rounding  # start-up time
-
     if method is None:
         return None
     if seed is None:
@@ -214,8 +208,6 @@ def run(
     Example: discreet run recipe.toml people.csv --codes codes.toml --id person_id
     --secret keys.secret --ledger discreet.db --out release.csv
     """
-    from discreet.recipe import Recipe  # start-up time
-
     check_out(out)
     plan = Recipe.read(recipe)
     data = records.open(source, ledger=book.open())
@@ -255,8 +247,6 @@ def export(
 
     Example: discreet export release.parquet --out table.px
     """
-    from discreet.facade.table import read_release  # start-up time
-
     written = read_release(release).write(
         out,
         layout=layout,
@@ -289,9 +279,6 @@ def ptable(
 
     Example: discreet ptable --D 5 --V 3 --js 2 --plot ptable.svg --out ptable.csv
     """
-    from discreet.noise import perturbation_table  # start-up time
-    from discreet.noise.entropy import Variant  # start-up time
-
     law = choice(Variant, variant, "--variant")
     matrix = perturbation_table(D, V, js, pstay, variant=law)
     audit = matrix.audit()

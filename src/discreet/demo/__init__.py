@@ -5,27 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from discreet.demo.classifications import code_lists
-from discreet.demo.files import (
-    SCHEMA,
-    SURVEY_SCHEMA,
-    SmallCellCounts,
-    generate,
-    small_cells,
-    structural_zeros,
-    survey,
-    write_parquet,
-)
+from discreet.demo.classifications import code_lists, structural_zeros
 from discreet.demo.geography import CodeEntry, CodeList
+from discreet.demo.people import SCHEMA, SURVEY_SCHEMA, generate, survey, write_parquet
 from discreet.design.hierarchy import Hierarchy
 from discreet.facade.microdata import Microdata
 from discreet.facade.microdata import open as open_records
 from discreet.records.secret import Secret
 
 __all__ = [
-    "SCHEMA", "SURVEY_SCHEMA", "CodeEntry", "CodeList", "SmallCellCounts", "census", "code_lists",
-    "generate", "hierarchies", "opened", "sample", "small_cells", "structural_zeros", "survey",
-    "write_parquet",
+    "SCHEMA", "SURVEY_SCHEMA", "CodeEntry", "CodeList", "census", "code_lists", "generate",
+    "hierarchies", "opened", "sample", "structural_zeros", "survey", "write_parquet",
 ]  # fmt: skip
 CENSUS, SAMPLE = "tarvenia-census", "tarvenia-sample"
 

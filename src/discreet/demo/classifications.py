@@ -1,4 +1,4 @@
-"""Code lists of the invented country, region apart, and what the model knows of each code."""
+"""Code lists of the invented country, region apart, and which of their codes exclude each other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from discreet.demo.geography import CodeList, flat_codes, geography, nested_codes
+from discreet.demo.geography import NOT_APPLICABLE, CodeList, flat_codes, geography, nested_codes
 
 AGE_GROUPS = 20
 SEX = (("F", "Female"), ("M", "Male"))
@@ -233,3 +233,46 @@ def _age() -> CodeList:
         (("Y_GE65", "65 years and older"), leaves[13:]),
     )
     return nested_codes("age", ("total", "broad_age", "age"), groups)
+
+
+Impossible = Mapping[str, frozenset[str]]
+
+
+def structural_zeros() -> tuple[Impossible, ...]:
+    """Declared structural zeros.
+
+    Each one maps two variables to sets of leaf codes: no person has a code of the first set
+    together with a code of the second.
+    """
+    children, older = _leaves("age", "Y_LT15"), _leaves("age", "Y15-64", "Y_GE65")
+    military, none = _leaves("occupation", "OC0"), frozenset({NOT_APPLICABLE})
+    return (
+        # People younger than 15 are unmarried sons and daughters without a degree or work.
+        {"age": children, "marital": _but("marital", "NEV")},
+        {"age": children, "relation": _but("relation", "CHI")},
+        {"age": children, "education": _but("education", NOT_APPLICABLE)},
+        {"age": children, "occupation": _but("occupation", NOT_APPLICABLE)},
+        {"age": children, "industry": _but("industry", NOT_APPLICABLE)},
+        # Degrees take time, and everybody of 15 or older has a level of education.
+        {"age": older, "education": none},
+        {"age": frozenset({"Y15-19"}), "education": _leaves("education", "HIGH")},
+        {"age": frozenset({"Y20-24"}), "education": frozenset({"ED8"})},
+        {"education": none, "marital": _but("marital", "NEV")},
+        {"education": none, "relation": _but("relation", "CHI")},
+        {"education": none, "occupation": _but("occupation", NOT_APPLICABLE)},
+        {"education": none, "industry": _but("industry", NOT_APPLICABLE)},
+        # Who works has an occupation and an industry; soldiers serve in defence until 65.
+        {"occupation": none, "industry": _but("industry", NOT_APPLICABLE)},
+        {"occupation": _but("occupation", NOT_APPLICABLE), "industry": none},
+        {"occupation": military, "industry": _but("industry", DEFENCE)},
+        {"occupation": military, "age": _leaves("age", "Y_GE65")},
+    )
+
+
+def _leaves(variable: str, *under: str) -> frozenset[str]:
+    return code_lists()[variable].leaves_under(*under)
+
+
+def _but(variable: str, *codes: str) -> frozenset[str]:
+    """All leaves of a variable but these."""
+    return frozenset(code_lists()[variable].leaves) - set(codes)

@@ -15,7 +15,6 @@ TOTAL = "TOTAL"
 NOT_APPLICABLE = "NAP"
 Pair = tuple[str, str]
 
-
 # Code, label, share of the population, number of districts.
 PROVINCES = (
     ("A", "Kronmark", 0.27, 9),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real, Unsigned32, Whole
-from discreet.demo.geography import AREAS, CAPITAL, RURAL, Geography, geography
+from discreet.demo.geography import AREAS, CAPITAL, RURAL, geography
 
 FEMALE, MALE = range(2)
 NO_UNION, MARRIED, REGISTERED, COHABITING = range(4)
@@ -50,6 +51,10 @@ COMPOSITIONS = (
     Composition(False, 0, 1, 0),
     Composition(True, 0, 0, 1),
 )
+IS_COUPLE = np.array([int(c.has_spouse) for c in COMPOSITIONS])
+SIZES = np.array([len(c.relations) for c in COMPOSITIONS])
+# The relation of member i of composition c, at [c, i].
+LAYOUT = np.array([(*c.relations, *[REF] * (SIZES.max() - len(c.relations))) for c in COMPOSITIONS])
 
 
 @dataclass(frozen=True)
@@ -125,64 +130,34 @@ def _alias_tables(p: Real) -> tuple[Unsigned32, Whole]:
     return np.clip(np.rint(threshold * 2**32), 0, 2**32 - 1).astype(np.uint32), alias
 
 
-@dataclass(frozen=True)
-class HouseholdModel:
-    """The distributions households and their members' relations are drawn from."""
-
-    municipality: Conditional
-    age: Conditional
-    composition: Conditional
-    sex: Conditional
-    union: Conditional
-    standing: Conditional
-    member_age: Conditional
-    member_sex: Conditional
-    member_marital: Conditional
-    layout: Whole  # relation of member i of composition c, at [c, i]
-    sizes: Whole  # number of members of each composition
-    is_couple: Whole
-
-
-@cache
-def household_model() -> HouseholdModel:
-    """All distributions of this file, built once."""
-    place, sizes = geography(), np.array([len(c.relations) for c in COMPOSITIONS])
-    layout = np.zeros((len(COMPOSITIONS), int(sizes.max())), dtype=np.int64)
-    for c, composition in enumerate(COMPOSITIONS):
-        layout[c, : len(composition.relations)] = composition.relations
-    return HouseholdModel(
-        municipality=Conditional.of(place.share[None, :]),
-        age=Conditional.of(_reference_age()),
-        composition=Conditional.of(_composition()),
-        sex=Conditional.of(_reference_sex()),
-        union=Conditional.of(_union()),
-        standing=Conditional.of(_standing(place)),
-        member_age=Conditional.of(_member_age()),
-        member_sex=Conditional.of(_member_sex()),
-        member_marital=Conditional.of(_member_marital()),
-        layout=layout,
-        sizes=sizes,
-        is_couple=np.array([int(c.has_spouse) for c in COMPOSITIONS]),
-    )
+def law(weights: Callable[[], Real]) -> Callable[[], Conditional]:
+    """The distributions that a function gives the weights of, built once and when first drawn."""
+    return cache(lambda: Conditional.of(weights()))
 
 
 def draw_households(count: int, rng: np.random.Generator) -> Households:
     """`count` households: place, then reference person, then make-up."""
-    model, place = household_model(), geography()
-    municipality = model.municipality.draw(rng, np.zeros(count, dtype=np.int64))
-    area = place.area[municipality]
-    age = model.age.draw(rng, area)
-    composition = model.composition.draw(rng, area, age)
+    municipality = _municipality().draw(rng, np.zeros(count, dtype=np.int64))
+    area = geography().area[municipality]
+    age = _reference_age().draw(rng, area)
+    composition = _composition().draw(rng, area, age)
     return Households(
         municipality=municipality,
         composition=composition,
         age=age,
-        sex=model.sex.draw(rng, composition, age),
-        union=model.union.draw(rng, model.is_couple[composition], age),
-        standing=model.standing.draw(rng, municipality),
+        sex=_reference_sex().draw(rng, composition, age),
+        union=_union().draw(rng, IS_COUPLE[composition], age),
+        standing=_standing().draw(rng, municipality),
     )
 
 
+@law
+def _municipality() -> Real:
+    """Weight of each municipality: its share of the households."""
+    return geography().share[None, :]
+
+
+@law
 def _reference_age() -> Real:
     """Weight of each age of the reference person, by area: the capital is younger."""
     survival = sigmoid((83 - AGES) / 4.5)
@@ -192,6 +167,7 @@ def _reference_age() -> Real:
     return tilt * np.where(AGES < ADULT, 0.0, survival * headship * cohort)
 
 
+@law
 def _composition() -> Real:
     """Weight of each composition by area and age of the reference person."""
     couple = 0.70 * sigmoid((AGES - 26) / 3.5) * sigmoid((83 - AGES) / 6.0)
@@ -235,6 +211,7 @@ def _others(composition: Composition, area: int) -> Real:
     return np.asarray((1 - some, 0.72 * some, 0.2 * some, 0.08 * some)[composition.others])
 
 
+@law
 def _reference_sex() -> Real:
     """Weights of (female, male), by composition and age."""
     table = np.zeros((len(COMPOSITIONS), len(AGES), 2))
@@ -248,6 +225,7 @@ def _reference_sex() -> Real:
     return table
 
 
+@law
 def _union() -> Real:
     """Weights of (none, married, registered, cohabiting), by couple or not, and age."""
     married = 0.12 + 0.78 * sigmoid((AGES - 36) / 7.0)
@@ -260,8 +238,10 @@ def _union() -> Real:
     return table.clip(min=0)
 
 
-def _standing(place: Geography) -> Real:
+@law
+def _standing() -> Real:
     """Weights of low, middle and high standing, by municipality."""
+    place = geography()
     by_area = np.array(
         [[0.26, 0.36, 0.38], [0.31, 0.42, 0.27], [0.33, 0.49, 0.18], [0.36, 0.52, 0.12]]
     )
@@ -269,7 +249,8 @@ def _standing(place: Geography) -> Real:
     return np.asarray(by_area[place.area] * np.exp(district_tilt), dtype=np.float64)
 
 
-def _member_age() -> Real:
+@law
+def member_age() -> Real:
     """Weight of each age of a member, by relation and age of the reference person."""
     difference = AGES[None, :] - AGES[:, None]
     adult = AGES >= ADULT
@@ -287,7 +268,8 @@ def _member_age() -> Real:
     return np.stack([np.where(t.sum(axis=1, keepdims=True) > 0, t, identity) for t in tables])
 
 
-def _member_sex() -> Real:
+@law
+def member_sex() -> Real:
     """Weights of (female, male), by relation and sex of the reference person."""
     same = 0.018
     children, ascendants, others = [0.488, 0.512], [0.73, 0.27], [0.47, 0.53]
@@ -298,7 +280,8 @@ def _member_sex() -> Real:
     return np.array([by_reference[FEMALE], by_reference[MALE]], dtype=np.float64).swapaxes(0, 1)
 
 
-def _member_marital() -> Real:
+@law
+def member_marital() -> Real:
     """Weights of the marital codes, by union, sex and age."""
     table = np.zeros((4, 2, len(AGES), 6))
     table[MARRIED, ..., 1] = 1

@@ -1,11 +1,17 @@
-"""One block of households: who the people are, and the household sample drawn from it."""
+"""The people of the invented country, block by block: as a census, as a survey, as files."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.demo.classifications import (
@@ -20,15 +26,21 @@ from discreet.demo.classifications import (
 from discreet.demo.geography import AREAS, CAPITAL, PROVINCES, geography, zipf
 from discreet.demo.households import (
     AGES,
+    LAYOUT,
     NO_UNION,
     REF,
+    SIZES,
     SPOUSE,
-    Conditional,
     Households,
     draw_households,
-    household_model,
+    law,
+    member_age,
+    member_marital,
+    member_sex,
     sigmoid,
 )
+from discreet.errors import whole
+from discreet.files import written_whole
 from discreet.randomness import stream
 
 HOUSEHOLDS_PER_BLOCK = 32_768
@@ -68,16 +80,16 @@ def block(seed: int, number: int) -> Block:
     Members of a household stand together, the reference person first. Ids are counted within the
     block, from zero.
     """
-    rng, model = stream(seed, f"demo:{number}"), household_model()
+    rng = stream(seed, f"demo:{number}")
     households = draw_households(HOUSEHOLDS_PER_BLOCK, rng)
-    size = model.sizes[households.composition]
+    size = SIZES[households.composition]
     home = np.repeat(np.arange(HOUSEHOLDS_PER_BLOCK), size)
     start = np.cumsum(size) - size
-    relation = model.layout[households.composition[home], np.arange(len(home)) - start[home]]
-    age = model.member_age.draw(rng, relation, households.age[home])
-    sex = model.member_sex.draw(rng, relation, households.sex[home])
+    relation = LAYOUT[households.composition[home], np.arange(len(home)) - start[home]]
+    age = member_age().draw(rng, relation, households.age[home])
+    sex = member_sex().draw(rng, relation, households.sex[home])
     union = np.where(relation <= SPOUSE, households.union[home], NO_UNION)
-    marital = model.member_marital.draw(rng, union, sex, age)
+    marital = member_marital().draw(rng, union, sex, age)
     columns = {"age": FIVE_YEAR_GROUP[age], "age_years": age, "sex": sex, "marital": marital}
     columns |= _attributes(households, home, columns, rng)
     return columns | {"household_id": home, "household_size": size[home], "relation": relation}
@@ -85,16 +97,16 @@ def block(seed: int, number: int) -> Block:
 
 def _attributes(households: Households, home: Whole, who: Block, rng: np.random.Generator) -> Block:
     """Citizenship, education, occupation and industry, given place, age and sex."""
-    model, place = attribute_model(), geography()
+    place = geography()
     district = place.district[households.municipality]
-    shared = model.household_citizenship.draw(rng, district, CITIZEN_AGES[households.age])
-    citizenship = model.citizenship.draw(rng, shared[home])
+    shared = _household_citizenship().draw(rng, district, CITIZEN_AGES[households.age])
+    citizenship = _citizenship().draw(rng, shared[home])
     area = place.area[households.municipality][home]
-    education = model.education.draw(rng, who["age_years"], area, households.standing[home])
+    education = _education().draw(rng, who["age_years"], area, households.standing[home])
     is_foreign = (citizenship != HOME).astype(np.int64)
     stage = STAGES[who["age_years"]]
-    occupation = model.occupation.draw(rng, education, who["sex"], stage, is_foreign, area)
-    industry = model.industry.draw(rng, occupation, model.profile[district][home])
+    occupation = _occupation().draw(rng, education, who["sex"], stage, is_foreign, area)
+    industry = _industry().draw(rng, occupation, (district * 5 % PROFILES)[home])
     return {
         "region": households.municipality[home],
         "citizenship": citizenship,
@@ -102,31 +114,6 @@ def _attributes(households: Households, home: Whole, who: Block, rng: np.random.
         "occupation": occupation,
         "industry": industry,
     }
-
-
-@dataclass(frozen=True)
-class AttributeModel:
-    """The distributions of the attributes of people."""
-
-    household_citizenship: Conditional
-    citizenship: Conditional
-    education: Conditional
-    occupation: Conditional
-    industry: Conditional
-    profile: Whole
-
-
-@cache
-def attribute_model() -> AttributeModel:
-    """All distributions of this file, built once; the same for every seed."""
-    return AttributeModel(
-        household_citizenship=Conditional.of(_household_citizenship()),
-        citizenship=Conditional.of(_citizenship()),
-        education=Conditional.of(_education()),
-        occupation=Conditional.of(_occupation()),
-        industry=Conditional.of(_industry()),
-        profile=np.arange(len(geography().district_area)) * 5 % PROFILES,
-    )
 
 
 def _uneven(name: str, shape: tuple[int, ...], sigma: float) -> Real:
@@ -142,6 +129,7 @@ def _foreign_mix() -> Real:
     )
 
 
+@law
 def _household_citizenship() -> Real:
     """Weights of citizenship, by district and age class of the reference person."""
     place = geography()
@@ -156,6 +144,7 @@ def _household_citizenship() -> Real:
     return np.concatenate([1 - share[..., None], abroad], axis=-1)
 
 
+@law
 def _citizenship() -> Real:
     """Weights of a person's citizenship, by that of the household."""
     mix = np.concatenate([[0.0], _foreign_mix() / _foreign_mix().sum()])
@@ -166,6 +155,7 @@ def _citizenship() -> Real:
     return table
 
 
+@law
 def _education() -> Real:
     """Weights of education, by age, area and standing; children have none yet."""
     level = np.arange(EDUCATION_LEVELS)
@@ -180,6 +170,7 @@ def _education() -> Real:
     return table
 
 
+@law
 def _occupation() -> Real:
     """Weights of occupation, by education, sex, life stage, home or foreign, and area."""
     shape = (EDUCATION_LEVELS + 1, 2, len(AT_WORK), 2, AREAS, len(OCCUPATIONS) + 1)
@@ -219,6 +210,7 @@ def _at_work() -> Real:
     return np.asarray(np.minimum(share, 0.96), dtype=np.float64)
 
 
+@law
 def _industry() -> Real:
     """Weights of industry, by occupation and economic profile of the district."""
     codes = code_lists()["industry"].leaves
@@ -268,3 +260,160 @@ def _calibrate(weight: Real, group: Whole, taken: Mask, groups: int) -> Real:
     estimate = np.bincount(group[taken], weight, minlength=groups)
     factor = population / np.where(estimate > 0, estimate, 1)
     return weight * factor[group[taken]]
+
+
+CHUNK = 1_000_000
+_CODED = pa.dictionary(pa.int16(), pa.string())
+_KINDS = {
+    "person_id": pa.int64(), "household_id": pa.int64(), "household_size": pa.int16(),
+    "relation": _CODED, "region": _CODED, "age": _CODED, "age_years": pa.int16(), "sex": _CODED,
+    "marital": _CODED, "education": _CODED, "occupation": _CODED, "industry": _CODED,
+    "citizenship": _CODED,
+}  # fmt: skip
+SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _KINDS.items()])
+SURVEY_SCHEMA = SCHEMA.append(pa.field("weight", pa.float64(), nullable=False))
+
+
+def generate(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
+    """The people of the invented country, in tables of `chunk` rows (the last may be shorter).
+
+    The country (places, codes, distributions) is always the same; the seed draws its people.
+    Members of a household stand together, the reference person first.
+
+    Promise: the rows depend on `persons` and `seed` only, not on `chunk`. A smaller census is
+    the beginning of a larger one, except that its last household may be cut short, in which case
+    `household_size` there counts the members that remain.
+    Cost: linear in `persons`; memory for one chunk.
+
+    Args:
+      persons: Number of people, at least 1.
+      seed: Whole number of at least 0.
+      chunk: Rows of each table, at least 1.
+    """
+    return _stream(persons, seed, chunk, SCHEMA, lambda people, _: people)
+
+
+def survey(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
+    """A household survey of the census `generate(persons, seed)`: some of its rows, and `weight`.
+
+    Whole households are drawn, more of them in small provinces; single people and the capital
+    answer less often. Weights are calibrated to province by sex by broad age within each block of
+    32,768 households, so they sum to the population of each province.
+
+    Promise: the rows are rows of that census with the same ids; weights are positive.
+    Cost: that of the census.
+    """
+
+    def sample(people: Block, number: int) -> Block:
+        return with_weights(people, stream(seed, f"demo:survey:{number}"))
+
+    return _stream(persons, seed, chunk, SURVEY_SCHEMA, sample)
+
+
+def _stream(
+    persons: int,
+    seed: int,
+    chunk: int,
+    schema: pa.Schema,
+    select: Callable[[Block, int], Block],
+) -> Iterator[pa.Table]:
+    """Checks at once, then works block by block."""
+    for name, value in (("persons", persons), ("chunk", chunk)):
+        whole(name, value, 1)
+    stream(seed, "demo")  # refuses what is no seed
+    batches = (
+        pa.record_batch([_array(people[f.name], f) for f in schema], schema=schema)
+        for people in (select(b, k) for k, b in enumerate(_blocks(persons, seed)))
+    )
+    return _in_chunks(batches, chunk)
+
+
+def _blocks(persons: int, seed: int) -> Iterator[Block]:
+    """Blocks with ids that run through, counted from 1, up to `persons` rows in all."""
+    done = 0
+    for number in count():
+        people = block(seed, number)
+        rows = min(len(people["household_id"]), persons - done)
+        if rows < len(people["household_id"]):
+            # A household that is cut has the size of what remains of it.
+            people = {name: values[:rows] for name, values in people.items()}
+            is_last = people["household_id"] == people["household_id"][-1]
+            people["household_size"][is_last] = is_last.sum()
+        people["household_id"] += number * HOUSEHOLDS_PER_BLOCK + 1
+        people["person_id"] = np.arange(done + 1, done + rows + 1)
+        yield people
+        done += rows
+        if done == persons:
+            return
+
+
+def _in_chunks(batches: Iterable[pa.RecordBatch], chunk: int) -> Iterator[pa.Table]:
+    """Cuts a stream of batches into tables of `chunk` rows, without copying."""
+    pending: list[pa.RecordBatch] = []
+    room = chunk
+    for batch in batches:
+        while batch.num_rows >= room:
+            yield pa.Table.from_batches([*pending, batch.slice(0, room)])
+            batch, pending, room = batch.slice(room), [], chunk
+        if batch.num_rows:
+            pending.append(batch)
+            room -= batch.num_rows
+    if pending:
+        yield pa.Table.from_batches(pending)
+
+
+def _array(values: np.ndarray, field: pa.Field) -> pa.Array:
+    """An Arrow column; coded columns share one dictionary over all blocks."""
+    if pa.types.is_dictionary(field.type):
+        positions = pa.array(values.astype(np.int16))
+        return pa.DictionaryArray.from_arrays(positions, _dictionary(field.name), safe=False)
+    return pa.array(values.astype(field.type.to_pandas_dtype()))
+
+
+@cache
+def _dictionary(variable: str) -> pa.Array:
+    return pa.array(code_lists()[variable].leaves, pa.string())
+
+
+def write_parquet(
+    path: str | os.PathLike[str],
+    persons: int,
+    seed: int,
+    *,
+    rows_per_group: int = CHUNK,
+    sample: bool = False,
+    progress: Callable[[int], object] | None = None,
+) -> Path:
+    """Writes the census, or the survey sample of it, to a Parquet file.
+
+    Promise: the file is complete or not there; when anything interrupts the work, an older file
+    of that name is left as it was.
+    Cost: memory for one row group, whatever the number of people.
+
+    Args:
+      path: File to write; its folder must exist.
+      persons: Number of people in the census.
+      seed: Whole number of at least 0.
+      rows_per_group: Rows in each row group.
+      sample: Write `survey(persons, seed)`, with weights, instead of the census.
+      progress: Called with the number of rows after each row group is written.
+    """
+    whole("rows_per_group", rows_per_group, 1)
+    source, schema = (survey, SURVEY_SCHEMA) if sample else (generate, SCHEMA)
+    tables = source(persons, seed, rows_per_group)
+    coded = [f.name for f in schema if pa.types.is_dictionary(f.type)]
+    options: dict[str, Any] = {
+        "compression": "zstd",
+        "use_dictionary": [*coded, "age_years", "household_size"],
+        # Ids rise by small steps, so their differences take little room.
+        "column_encoding": dict.fromkeys(("person_id", "household_id"), "DELTA_BINARY_PACKED"),
+    }
+    with (
+        written_whole(Path(path)) as part,
+        pq.ParquetWriter(part, schema, **options) as writer,
+    ):
+        for table in tables:
+            writer.write_table(table, row_group_size=rows_per_group)
+            if progress is not None:
+                progress(table.num_rows)
+    return Path(path)

@@ -9,6 +9,7 @@ words stand in backticks. Options that name single margins write them the same w
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 import re
@@ -137,24 +138,17 @@ class _Parser:
         return token
 
     def _sum(self) -> list[Term]:
-        terms = self._product()
+        terms = self._chain("*", _star)
         while self._peek() in ("+", "-"):
-            sign, right = self._take(), self._product()
+            sign, right = self._take(), self._chain("*", _star)
             terms = _union(terms, right) if sign == "+" else _without(terms, right)
         return terms
 
-    def _product(self) -> list[Term]:
-        return self._chain("*", self._crossing, _star)
-
-    def _crossing(self) -> list[Term]:
-        return self._chain(":", self._atom, _colon)
-
-    def _chain(
-        self,
-        sign: str,
-        operand: Callable[[], list[Term]],
-        join: Callable[[list[Term], list[Term]], list[Term]],
-    ) -> list[Term]:
+    def _chain(self, sign: str, join: Callable[[list[Term], list[Term]], list[Term]]) -> list[Term]:
+        """Operands with a sign between; those of `*` are chains of `:`, which binds closer."""
+        operand: Callable[[], list[Term]] = self._atom
+        if sign == "*":
+            operand = functools.partial(self._chain, ":", _colon)
         terms = operand()
         while self._peek() == sign:
             self._take()
@@ -187,6 +181,7 @@ def _without(left: list[Term], right: list[Term]) -> list[Term]:
 
 
 def _star(left: list[Term], right: list[Term]) -> list[Term]:
+    # The crossing before its lower margins, which keep the order in which they are written.
     crossed = [_join(a, b) for a in _union(left, [()]) for b in _union(right, [()])]
     return sorted(dict.fromkeys(crossed), key=len, reverse=True)
 
@@ -307,6 +302,7 @@ class Lattice:
         Sources form a forest: a block is summed only from a larger one, or from an equally large
         one that comes before it.
         """
+        # The first that refines it is the smallest, and so the cheapest to sum.
         by_size = sorted(range(len(blocks)), key=lambda k: (sizes[k], -k))
         chosen: list[int | None] = [None] * len(blocks)
         for place, k in enumerate(by_size):

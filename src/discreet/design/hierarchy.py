@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from discreet.design.codes import canonical, nearest_codes
-from discreet.design.formats import files, sdmx, tables
+from discreet.design.formats import files, tables
+from discreet.design.formats.tables import Nesting, find_nesting
 from discreet.design.formats.tree import (
     CodeTree,
     children_of,
@@ -20,7 +21,6 @@ from discreet.design.formats.tree import (
     reading_order,
     write_nested,
 )
-from discreet.design.nesting import Nesting, find_nesting
 from discreet.errors import CodeError, ParameterError, UnknownNameError
 
 
@@ -168,7 +168,7 @@ class Hierarchy:
             root: Code of the total. By default the one code above all others; else ``_T`` if it
                 stands beside them, else ``Total``.
         """
-        return cls.of_tree(sdmx.read_sdmx(Path(path), codelist, root))
+        return cls.of_tree(files.read_sdmx(Path(path), codelist, root))
 
     @classmethod
     def read(cls, path: str | Path, root: str | None = None) -> Hierarchy:
@@ -184,7 +184,7 @@ class Hierarchy:
     def find(frame: object, columns: Sequence[str] | None = None, root: str = "Total") -> Nesting:
         """Hierarchies that the columns of the data form among themselves.
 
-        See `discreet.design.nesting.find_nesting`.
+        See `discreet.design.formats.tables.find_nesting`.
         """
         return find_nesting(frame, columns, root, of_tree=Hierarchy.of_tree)
 
@@ -204,9 +204,12 @@ class Hierarchy:
 
         Columns have the names of the levels, or ``level1``, ``level2``, ….
         """
+        import pyarrow as pa
+
         names = self.level_names[1:] or tuple(f"level{d}" for d in range(1, self.depth + 1))
         found = [self.ancestor_at(depth) for depth in range(1, self.depth + 1)]
-        return tables.write_columns([[d.get(leaf) for leaf in self.leaves] for d in found], names)
+        columns = [pa.array([d.get(leaf) for leaf in self.leaves], pa.string()) for d in found]
+        return pa.table(columns, names=list(names))
 
     def to_hrc(self, path: str | Path | None = None, leading: str = "@") -> str:
         """The text of a τ-ARGUS `.hrc` file, also written to `path` if one is given."""
@@ -217,7 +220,7 @@ class Hierarchy:
 
     def to_sdmx(self, path: str | Path, codelist: str, agency: str, version: str = "1.0") -> None:
         """An SDMX code list and hierarchy of one id; SDMX-JSON 2.0 by suffix, else SDMX-ML 3.0."""
-        sdmx.write_sdmx(Path(path), self._tree, codelist, agency, version)
+        files.write_sdmx(Path(path), self._tree, codelist, agency, version)
 
     @property
     def _tree(self) -> CodeTree:

@@ -98,6 +98,7 @@ class SparseDesign(StructuredDesign):
 
     def _check_codes(self) -> None:
         flat = self.inner_flat
+        # Cells in reading order, as designs list them, need no sort to be told apart.
         if flat is None or (flat[1:] > flat[:-1]).all():
             return
         ordered = np.sort(flat)
@@ -192,6 +193,7 @@ class SparseDesign(StructuredDesign):
     def _adjoint(self, z: Array) -> Array:
         y = np.zeros(self.n_inner, dtype=z.dtype)
         z = z.copy()
+        # Coarsest first: what a block hands to its source goes on from there to the inner cells.
         for k, source in reversed(self.plan):
             target = y if source is None else z[self.slice_of(source)]
             target += np.append(z[self.slice_of(k)], z.dtype.type(0))[self._index[k]]
@@ -229,9 +231,9 @@ class SparseDesign(StructuredDesign):
         Each inner cell gets two fixed pseudo-random words; a published cell's fingerprint is
         their sum. Different sets collide with probability below 2⁻¹⁰⁰ at any size held here.
         """
-        low = self.aggregate(_words(self.n_inner, 1))
-        high = self.aggregate(_words(self.n_inner, 2))
-        return first_of_equal(_pairs(low, high))
+        words = (self.aggregate(_words(self.n_inner, salt)) for salt in (1, 2))
+        low, high = (np.unique(word, return_inverse=True)[1].astype(np.int64) for word in words)
+        return first_of_equal(low * self.n_published + high)
 
 
 def scatter_sum(index: Whole32, values: Array, n: int) -> Array:
@@ -260,13 +262,6 @@ def _words(n: int, salt: int) -> Unsigned64:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
-
-
-def _pairs(low: Unsigned64, high: Unsigned64) -> Whole:
-    """A number for every pair of words, equal for equal pairs."""
-    _, first = np.unique(low, return_inverse=True)
-    _, second = np.unique(high, return_inverse=True)
-    return first.astype(np.int64) * len(low) + second
 
 
 class DeclaredDesign(SparseDesign):

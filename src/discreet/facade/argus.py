@@ -1,15 +1,19 @@
 """Files of τ-ARGUS: metadata `.rda`, tables `.tab`, a-priori files `.hst`.
 
-Hierarchies `.hrc` are read by `Hierarchy.from_hrc`.
+As in `discreet.suppress.argus`, but for tables as users hold them. Hierarchies `.hrc` are read by
+`Hierarchy.from_hrc`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
+from functools import wraps
+from typing import ParamSpec
 
 from discreet.facade.table import Table
-from discreet.suppress.argus import (
+from discreet.suppress import argus
+from discreet.suppress.argus import (  # noqa: F401  (what this room hands on)
     APriori,
     AprioriCells,
     ArgusTable,
@@ -20,43 +24,23 @@ from discreet.suppress.argus import (
     read_rows,
     write_table,
 )
-from discreet.suppress.argus import read_table as _read_table
+from discreet.tables.truth import TrueTable
 
-__all__ = [
-    "APriori",
-    "AprioriCells",
-    "ArgusTable",
-    "Metadata",
-    "Variable",
-    "read_apriori",
-    "read_metadata",
-    "read_rows",
-    "read_table",
-    "write_table",
-]
+__all__ = argus.__all__
+Given = ParamSpec("Given")
 
 
-def read_table(
-    path: str | Path,
-    metadata: str | Path | Metadata,
-    *,
-    response: str | None = None,
-    folder: str | Path | None = None,
-    decimal: str = ".",
-) -> ArgusTable[Table]:
-    """A finished table: every combination of codes and totals, empty where it has no row.
+def _with_verbs(
+    read: Callable[Given, ArgusTable[TrueTable]],
+) -> Callable[Given, ArgusTable[Table]]:
+    """The reader of a file, whose table can then be protected and saved."""
 
-    A response beside a column of frequencies is a magnitude, one without is a count.
+    @wraps(read)
+    def read_for_users(*args: Given.args, **options: Given.kwargs) -> ArgusTable[Table]:
+        found = read(*args, **options)
+        return replace(found, table=Table.wrap(found.table))  # type: ignore[return-value]
 
-    Args:
-      path: The `.tab` file.
-      metadata: The `.rda` file, or what was read from it.
-      response: The column that is published; by default the first with numbers and no other role.
-      folder: Where the `.hrc` files lie, if not beside the metadata or the table.
-      decimal: The decimal sign.
+    return read_for_users
 
-    Raises:
-      DataError: A line cannot be read or does not fit; the message has its number.
-    """
-    found = _read_table(path, metadata, response=response, folder=folder, decimal=decimal)
-    return replace(found, table=Table.wrap(found.table))  # type: ignore[return-value]  # as wrapped
+
+read_table = _with_verbs(argus.read_table)

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from discreet.noise.matrix import TransitionMatrix
 
-
 # a mean below it is rounding: rows are solved to 1e-11
 _ZERO = 1e-9
 # what a probability printed with eight decimals may be off

@@ -16,8 +16,14 @@ from discreet.arrays import Real, Whole
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
 from discreet.noise import checks
 from discreet.noise.audit import MatrixAudit, audit
-from discreet.noise.exchange import from_ons, read_ptable, to_frame, to_ons, write_ptable
-from discreet.noise.lookup import noise, shuffle_intervals
+from discreet.noise.lookup import (
+    from_ons,
+    noise,
+    read_ptable,
+    shuffle_intervals,
+    to_ons,
+    write_ptable,
+)
 
 if TYPE_CHECKING:
     import altair
@@ -144,13 +150,9 @@ class TransitionMatrix:
         turn = head + (n - self.starts[head]) % self.period
         return np.where(n >= self.starts[head], turn, single)
 
-    def row(self, index: int) -> Real:
-        """Probabilities of the `deviations` in one row."""
-        return np.asarray(self.law[index])
-
     def probabilities(self, count: int) -> Real:
         """Probabilities of the `deviations` for one true count."""
-        return self.row(int(self.row_of(count)))
+        return np.asarray(self.law[int(self.row_of(count))])
 
     def dense(self, n: int) -> Real:
         """`P[i, j]` for `i, j < n`; what leads to `n` or above is left out."""
@@ -230,7 +232,13 @@ class TransitionMatrix:
 
     def to_frame(self) -> pyarrow.Table:
         """One line per interval: i, j, p, v, lb, ub, type; `i` is the first count of the row."""
-        return to_frame(self)
+        import pyarrow as pa
+
+        row, piece = np.nonzero(self.widths)
+        i, v, p = self.starts[row], self.moves[row, piece], self.widths[row, piece]
+        ub = np.cumsum(self.widths, axis=1)[row, piece]
+        kind = np.full(len(i), "all")
+        return pa.table({"i": i, "j": i + v, "p": p, "v": v, "lb": ub - p, "ub": ub, "type": kind})
 
     def to_json(self) -> str:
         """The matrix as JSON text; `from_json` gives back an equal matrix."""

@@ -36,8 +36,9 @@ from discreet.tables.storage import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-
 CSV = ".csv"
+_CELLS = "the cells that the statement beside it describes"
+_INNER = "the inner cells of the release beside it"
 
 
 def release_ending(path: str | Path) -> str:
@@ -164,21 +165,21 @@ def _read_cells(target: Path, design: StructuredDesign, header: dict[str, Any]) 
         raise DataError(f"{target} could not be read as the CSV of a release: {error}") from error
     missing = [name for name in types if name not in cells.column_names]
     if set(missing) - {status, quality}:
-        raise _other_cells(target)
+        raise _mismatch(target, _CELLS)
     return cells
 
 
 def _in_order(cells: pa.Table, labels: pa.Table, target: Path) -> pa.Table:
     """The cells in the design's order."""
     names = labels.column_names
-    if cells.select(names).equals(labels):
+    if cells.select(names).equals(labels):  # as they were written: nothing to sort
         return cells
     if len(cells) != (len(labels) if names else 1):
-        raise _other_cells(target)
+        raise _mismatch(target, _CELLS)
     both = [_shared_numbers(cells.column(name), labels.column(name)) for name in names]
     here, there = (np.lexsort([ids[k] for ids in both]) for k in (0, 1)) if names else ([0], [0])
     if any((found[here] != asked[there]).any() for found, asked in both):
-        raise _other_cells(target)
+        raise _mismatch(target, _CELLS)
     places = np.empty(len(cells), dtype=np.int64)
     places[there] = here
     return cells.take(places)
@@ -191,13 +192,6 @@ def _shared_numbers(found: pa.ChunkedArray, asked: pa.ChunkedArray) -> tuple[Who
     both = pa.chunked_array([*found.chunks, *asked.chunks]).combine_chunks().dictionary_encode()
     ids = both.indices.to_numpy()
     return ids[: len(found)], ids[len(found) :]
-
-
-def _other_cells(target: Path) -> DataError:
-    return DataError(
-        f"{target} does not hold the cells that the statement beside it describes; one of the two "
-        "files was changed or belongs to another release."
-    )
 
 
 def _run_lengths(precision: Real | None) -> list[tuple[float | None, int]] | None:
@@ -238,13 +232,13 @@ def _read_inner(target: Path, design: StructuredDesign, unit: str, kind: np.dtyp
     try:
         cells = _read_columns(path, column_types=types, include_columns=types)
     except (pa.ArrowException, KeyError) as error:
-        raise _unlisted_cells(path) from error
+        raise _mismatch(path, _INNER) from error
     places = np.zeros(len(cells), dtype=np.int64)
     if design.axes:
         leaves = [_leaves(cells, axis, path) for axis in design.axes]
         places = design.inner_at(np.ravel_multi_index(leaves, design.shape))
         if len(np.unique(places)) < len(places) or (places == design.n_inner).any():
-            raise _unlisted_cells(path)
+            raise _mismatch(path, _INNER)
     return spread(cells.column(values).to_numpy().astype(kind), places, design.n_inner)
 
 
@@ -262,13 +256,12 @@ def _leaves(cells: pa.Table, axis: Axis, path: Path) -> Whole:
     texts = cells.column(inert_text(axis.name)).combine_chunks().dictionary_encode()
     found = [place.get(text, -1) for text in texts.dictionary.to_pylist()]
     if -1 in found:
-        raise _unlisted_cells(path)
+        raise _mismatch(path, _INNER)
     leaves: Whole = np.array(found, dtype=np.int64)[texts.indices.to_numpy()]
     return leaves
 
 
-def _unlisted_cells(path: Path) -> DataError:
+def _mismatch(path: Path, what: str) -> DataError:
     return DataError(
-        f"{path} does not hold the inner cells of the release beside it; one of the files was "
-        "changed or belongs to another release."
+        f"{path} does not hold {what}; one of the files was changed or belongs to another release."
     )

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
+from scipy.sparse import csc_array
 
 from discreet.arrays import Index, Mask
 from discreet.design.base import Design
@@ -19,10 +21,6 @@ from discreet.solve.linear.unknowns import Unknowns, combination, unknowns
 from discreet.suppress.sentences import SHOWN_IS_TRUE, shown_is_true
 from discreet.tables.protected import CellStatus, Protected, PublicTable
 from discreet.tables.statement import Step
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 AnyPublic = TypeVar("AnyPublic", bound=PublicTable)
 
@@ -72,8 +70,6 @@ CellsLike = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 def exact_sum(release: Protected, cells: CellsLike) -> float | None:
     """The value of a sum where published cells give it; see `Release.exact_sum`."""
-    from scipy.sparse import csc_array
-
     target = csc_array(_members(release.design, cells).astype(np.int64)[:, None])
     if not has_true_cells(release):
         raise DesignError(
@@ -149,7 +145,7 @@ def _inside(design: Design, cell: Mapping[str, Any]) -> Mask:
     return inside
 
 
-_LARGEST = 500_000_000
+_LARGEST = 500_000_000  # records; a fit that went wrong would fill the memory with them
 
 
 def to_microdata(release: PublicTable) -> pa.Table:
@@ -157,8 +153,6 @@ def to_microdata(release: PublicTable) -> pa.Table:
 
     Cost: memory of the records; `Release.inner_to_arrow` is the same with a count column.
     """
-    import pyarrow as pa
-
     if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release becomes records; protect the table first.")
     listed = listed_records(release)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import optimize, stats
+from scipy.special import ndtri
 
 from discreet.arrays import Mask, Real
 from discreet.errors import DesignError, ParameterError, is_number
@@ -38,7 +38,7 @@ def intervals(protected: Protected, level: float = 0.95) -> tuple[Real, Real]:
     if not is_number(level) or not 0 < level < 1:
         raise ParameterError(f"level must lie strictly between 0 and 1, got {level!r}.")
     error = standard_errors(protected)
-    reach = stats.norm.isf((1 - level) / 2) * error
+    reach = -ndtri((1 - level) / 2) * error
     direct = _directly_noised(protected)
     for each in np.unique(error[direct & (error > 0)]):
         reach[direct & (error == each)] = _reach(protected, float(each), level)
@@ -107,7 +107,7 @@ def _reach(protected: Protected, error: float, level: float) -> float:
         case "discrete-laplace":
             return _smallest(_capped_law(variance, cap), level)
         case "discrete-gaussian" if error > _SMOOTH:
-            return float(math.ceil(stats.norm.isf((1 - level) / 2) * error - 0.5))
+            return float(math.ceil(-ndtri((1 - level) / 2) * error - 0.5))
         case "discrete-gaussian":
             return _smallest(_gaussian_law(variance), level)
         case other:
@@ -126,24 +126,29 @@ def _smallest(law: Real, level: float) -> float:
     """Least `k` such that noise in `-k..k` has this probability; `law` is symmetric about zero."""
     middle = len(law) // 2
     within_reach = law[middle] + 2 * np.concatenate([[0.0], np.cumsum(law[middle + 1 :])])
+    # Sums of probabilities may fall short of a level that they reach by their rounding.
     return float(min(int(np.searchsorted(within_reach, level - 1e-12)), middle))
 
 
 def _capped_law(variance: float, cap: int) -> Real:
     """The capped discrete Laplace law of this variance."""
+    from scipy.optimize import brentq  # start-up time: every command loads this file
+
     u = np.arange(-cap, cap + 1.0)
 
     def excess(log_scale: float) -> float:
         return float(laplace_law(1.0, cap, math.exp(log_scale)) @ u**2) - variance
 
     widest = math.log(1e6 * cap)
-    scale = widest if excess(widest) <= 0 else optimize.brentq(excess, -3.0, widest)
+    scale = widest if excess(widest) <= 0 else brentq(excess, -3.0, widest)
     return laplace_law(1.0, cap, math.exp(scale))
 
 
 def _gaussian_law(variance: float) -> Real:
     """The discrete Gaussian law of this variance."""
-    u = np.arange(-400, 401.0)
+    from scipy.optimize import brentq  # start-up time
+
+    u = np.arange(-400, 401.0)  # thirteen standard deviations at the largest one, `_SMOOTH`
 
     def law(log_scale: float) -> Real:
         p = np.exp(-(u**2) / (2 * math.exp(2 * log_scale)))
@@ -152,4 +157,4 @@ def _gaussian_law(variance: float) -> Real:
     def excess(log_scale: float) -> float:
         return float(law(log_scale) @ u**2) - variance
 
-    return law(optimize.brentq(excess, -2.5, math.log(2 * _SMOOTH)))
+    return law(brentq(excess, -2.5, math.log(2 * _SMOOTH)))

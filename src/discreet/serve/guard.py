@@ -23,7 +23,9 @@ from discreet.serve.refusals import (
 )
 from discreet.serve.web.frame import render
 
+# Web servers in front of a site refuse longer request lines: Apache by default beyond 8,190 bytes.
 LONGEST_QUERY = 8_000
+# The largest request that has a meaning selects ten thousand codes, in JSON.
 LARGEST_BODY = 500_000
 HEADERS = {
     "Content-Security-Policy": (

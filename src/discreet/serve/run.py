@@ -39,6 +39,7 @@ def listen(host: str, port: int) -> socket.socket:
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
+    # A port that was given up a moment ago can be taken again at once.
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, port))
@@ -207,6 +208,7 @@ def _stop_with_parent(parent: int) -> None:
     """Stop when the process that started this one is gone, however it ended."""
 
     def watch() -> None:
+        # Asked for, since a parent that is killed sends no signal.
         while os.getppid() == parent:
             time.sleep(1.0)
         os.kill(os.getpid(), signal.SIGTERM)

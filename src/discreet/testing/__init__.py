@@ -2,6 +2,7 @@
 
 from discreet.testing.engines import EngineReport, check_engine
 from discreet.testing.fitters import check_fitter
-from discreet.testing.methods import BrokenPromiseError, check_method
+from discreet.testing.laws import BrokenPromiseError
+from discreet.testing.methods import check_method
 
 __all__ = ["BrokenPromiseError", "EngineReport", "check_engine", "check_fitter", "check_method"]

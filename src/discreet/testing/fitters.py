@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 
 import numpy as np
 
-from discreet.arrays import Array, Real, Whole
+from discreet.arrays import Array
 from discreet.design.base import Design
-from discreet.design.structured import StructuredDesign
 from discreet.randomness import stream
 from discreet.solve.fit import Fitter
-from discreet.testing.methods import BrokenPromiseError
+from discreet.testing.laws import BrokenPromiseError
 
 _CLOSE = 1e-4  # relative accuracy expected of two roads to one fit
 Check = Callable[[Fitter, Design, Array], str | None]
@@ -92,24 +90,3 @@ def _differ(what: str, seen: Array, expected: Array, of: str) -> str | None:
     off = float(np.abs(seen - expected).max(initial=0.0))
     scale = max(1.0, float(np.abs(expected).max(initial=0.0)))
     return None if off <= _CLOSE * scale else f"{what} differ from {of} by {off:.3g}"
-
-
-def design_matrix(design: StructuredDesign) -> Whole:
-    """X by its definition: an inner cell counts where each of its codes lies under the cell's."""
-    columns = design.published_codes()
-    leaves = design.inner_codes()
-    X = np.zeros((design.n_inner, design.n_published), dtype=np.int64)
-    for i, k in itertools.product(range(design.n_inner), range(design.n_published)):
-        X[i, k] = all(
-            (code := codes[index[k]]) in axis.total_codes
-            or code == axis.leaves[leaf[i]]
-            or leaf[i] in axis.node_leaves.get(code, ())
-            for axis, (index, codes), leaf in zip(design.axes, columns, leaves, strict=True)
-        )
-    return X
-
-
-def minimum_norm(X: Array, z: Array) -> Real:
-    """The least squares solution of X'y = z with the smallest norm."""
-    solution: Real = np.linalg.pinv(X.T.astype(float)) @ z
-    return solution

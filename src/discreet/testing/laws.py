@@ -14,11 +14,12 @@ Below them stand the tables and releases that they are tried on, and the tests o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.stats import chi2
 
 from discreet.accounting import rho_to_epsilon
 from discreet.arrays import Array, Real
@@ -46,6 +47,15 @@ FEWEST_EXPECTED = 5.0  # draws of a value, below which Pearson's statistic has n
 
 class Broken(Exception):
     """Why a promise is broken."""
+
+
+class BrokenPromiseError(AssertionError):
+    """A method does not do what it declares."""
+
+    def __init__(self, name: str, broken: Mapping[str, str]) -> None:
+        self.broken = dict(broken)
+        listed = "".join(f"\n  {check}: {why}" for check, why in broken.items())
+        super().__init__(f"method {name!r} breaks its promises:{listed}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,6 +368,4 @@ def chi_square(drawn: Array, support: Array, probabilities: Array) -> tuple[floa
 
 def chi_square_p(statistic: float, degrees: int) -> float:
     """Probability of a statistic at least as large when the law holds."""
-    from scipy.stats import chi2
-
     return 1.0 if degrees == 0 and statistic < math.inf else float(chi2.sf(statistic, degrees))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,7 @@ from discreet.protect.sentences import LARGE_COUNT, LEAST_P, is_additive, mean_p
 from discreet.tables.protected import WEIGHT, Method, Protected
 from discreet.testing.laws import (
     Broken,
+    BrokenPromiseError,
     ReleaseEvidence,
     by_cell,
     check_sentences,
@@ -33,15 +34,6 @@ from discreet.testing.laws import (
 )
 
 _FEWEST_RELEASES = 8
-
-
-class BrokenPromiseError(AssertionError):
-    """A method does not do what it declares."""
-
-    def __init__(self, name: str, broken: Mapping[str, str]) -> None:
-        self.broken = dict(broken)
-        listed = "".join(f"\n  {check}: {why}" for check, why in broken.items())
-        super().__init__(f"method {name!r} breaks its promises:{listed}")
 
 
 def check_method(

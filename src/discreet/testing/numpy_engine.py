@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from discreet.arrays import Array, Index, Real, Whole, Whole32
 from discreet.design.axis import OUTSIDE
@@ -27,12 +28,8 @@ from discreet.records.engine import (
     check_weights,
     missing_persons,
 )
+from discreet.records.records import UnitRecords
 from discreet.tables.magnitude import NEGLIGIBLE, Magnitude
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from discreet.records.records import UnitRecords
 
 Cell = tuple[int, ...]
 Owner = tuple[Any, Any]  # holding and contributor; one of them is None
@@ -48,8 +45,6 @@ class NumpyEngine:
 
     def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
         """The cells that occur; see `Engine.group`."""
-        import pyarrow as pa
-
         table, key = data.join_keys()
         ids = () if data.person is None else (data.person, data.id)
         used = [c for c in (*variables, data.weight, key, *ids) if c is not None]
@@ -152,8 +147,6 @@ def _keys(data: UnitRecords, column: Any) -> Whole:
 
 def _numbers(column: Any, missing: float, role: str) -> Array:
     """A numeric column; keys that are whole numbers stay whole, text included."""
-    import pyarrow as pa
-
     kind = column.type
     is_fraction = pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale != 0)
     is_text = pa.types.is_string(kind)
@@ -170,8 +163,6 @@ def ranked_contributions(
     records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[ValueGroups]
 ) -> pa.Table:
     """The largest contributions to each cell, from what each record that counts contributes."""
-    import pyarrow as pa
-
     rows: list[dict[str, Any]] = []
     for cell, given in _by_cell(records, amounts, of, groups).items():
         sums = {who: math.fsum(parts) for who, parts in given.items()}

@@ -5,18 +5,16 @@ import pandas as pd
 import pytest
 
 from discreet.assessment import NotApplicableError
-from discreet.assessment.microdata.membership import (
-    MembershipAdvantage,
-    MembershipInference,
-    advantage,
-    area,
-)
 from discreet.assessment.microdata.record_sets import record_sets
 from discreet.assessment.microdata.risk import (
     CopiedRecords,
     CorrectAttribution,
+    MembershipAdvantage,
+    MembershipInference,
     NearestRecordDistance,
     ReplicatedUniques,
+    advantage,
+    area,
     nearest,
     places,
 )

@@ -8,13 +8,15 @@ import pytest
 from scipy import optimize
 
 import discreet as dc
-from discreet.assessment.microdata.propensity import (
+from discreet.assessment.cells import hellinger
+from discreet.assessment.microdata.utility import (
+    IntervalOverlap,
+    MarginUtility,
     PropensityError,
     PropensityRatio,
     fitted_probabilities,
+    intervals,
 )
-from discreet.assessment.microdata.utility import IntervalOverlap, MarginUtility, intervals
-from discreet.assessment.utility.association import hellinger
 from discreet.errors import ParameterError
 from tests.assess.microdata.population import draw
 

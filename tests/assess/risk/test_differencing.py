@@ -10,8 +10,8 @@ from discreet.assessment import NotApplicableError
 from discreet.assessment.risk.uncrossed import Differencing
 from discreet.design import Axis
 from discreet.design.product import ProductDesign
-from discreet.testing.fitters import design_matrix
 from tests.assess.helpers import TEST
+from tests.references import design_matrix
 
 TERMS = dc.margins(["a", "b", "c"], order=3)
 

@@ -12,12 +12,13 @@ from discreet.assessment.utility.association import (
     ChangedDecisions,
     ChiSquareShift,
     CramersVShift,
-    noise_step,
 )
 from discreet.errors import DataError, ParameterError
 from discreet.noise import discrete_laplace, drop_add, perturbation_table, pram
 from discreet.randomness import stream
-from discreet.release.inference.chi_square import chi_square_test, noise_variance
+from discreet.release.inference import chi_square_test
+from discreet.release.inference.chi_square import noise_variance
+from discreet.release.inference.law import step_size
 from tests.assess.helpers import TEST, identity, weighted_table
 
 MODULUS = 2**32
@@ -114,7 +115,7 @@ def test_the_step_of_the_noise_is_read_from_the_statement():
     row = AdjustedChiSquare(mechanism=drop_add())(table, release).breakdown.to_pylist()[0]
     shown = release.z[release.design.slice_of(0)].reshape(2, 2)
     assert row["adjusted_p"] == chi_square_test(shown, drop_add(), 10.0).p_value
-    assert noise_step(table.simulate(dc.DropAdd(), seed=1, unit="count")) == 1.0
+    assert step_size(table.simulate(dc.DropAdd(), seed=1, unit="count")) == 1.0
     private = table.simulate(dc.Laplace(epsilon=1.0), seed=1, unit="weight")
     with pytest.raises(NotApplicableError, match="in which steps"):
         AdjustedChiSquare(mechanism=drop_add())(table, private)

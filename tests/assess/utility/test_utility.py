@@ -26,9 +26,9 @@ from discreet.assessment.utility.deviation import (
 )
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
-from discreet.testing.fitters import design_matrix
 from tests.assess import party
 from tests.assess.helpers import TEST
+from tests.references import design_matrix
 from tests.strategies import designs
 
 
@@ -261,7 +261,7 @@ def test_every_level_of_a_hierarchy_is_checked_against_the_next():
 
 
 @pytest.mark.slow
-@settings(max_examples=80)
+@settings(max_examples=40)
 @given(designs(), st.integers(0, 2**32 - 1))
 def test_a_disagreement_is_never_a_false_alarm(design, seed):
     if design.support == "occurring":

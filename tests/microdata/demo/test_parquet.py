@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import demo
-from discreet.demo import files as parquet
+from discreet.demo import people as parquet
 from discreet.errors import DiscreetError, ParameterError
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
-from discreet.testing.fitters import minimum_norm
+from tests.references import minimum_norm
 from tests.strategies import designs
 
 MARGINS = {"a": 3, "b": 3}

@@ -67,7 +67,7 @@ def every_box(cells):
                 yield moves, max(labels) + 1, set(differ)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(tables(), st.data())
 def test_the_box_is_the_cheapest_with_most_groups_along_the_variables_of_the_sum(table, data):
     cells, names, rows, margins = table

@@ -1,5 +1,6 @@
 """Non-negative fits by conjugate gradients within bounds, against active sets and references."""
 
+import functools
 import itertools
 
 import numpy as np
@@ -51,8 +52,14 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1, 3])  # one heavy fit of forty ends along a ridge
-@pytest.mark.parametrize("case", CASES)
+@functools.cache
+def smallest_fit(seed):
+    """The fit of smallest norm, by active sets."""
+    return dc.NonNegative()(BOTH, noisy(seed)).require()
+
+
+# One heavy fit of forty ends along a ridge: that of seed 3.
+@pytest.mark.parametrize(("case", "seed"), [*((case, 0) for case in CASES), ("heavy", 3)])
 def test_published_cells_are_those_of_active_sets(monkeypatch, case, seed):
     options, weights = CASES[case]
     z = noisy(seed)
@@ -101,10 +108,9 @@ def test_steps_within_bounds_reach_non_negative_least_squares(seed):
     np.testing.assert_allclose(X.T @ x, X.T @ nnls(X.T, targets)[0], atol=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_no_table_with_the_same_margins_has_a_norm_below_the_bound(seed):
-    z = noisy(seed)
-    smallest = dc.NonNegative()(BOTH, z).require()
+    smallest = smallest_fit(seed)
     norm, rng = np.linalg.norm(smallest.y), np.random.default_rng(seed)
     own = smallest.notes["dual"]
     for share in (0.0, 0.1, 1.0, 10.0):
@@ -115,14 +121,13 @@ def test_no_table_with_the_same_margins_has_a_norm_below_the_bound(seed):
             assert bound == pytest.approx(norm, rel=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_norm_is_nearly_the_smallest(bounded, monkeypatch, seed):
     z = noisy(seed)
     fit = dc.NonNegative()(BOTH, z).require()
     assert fit.notes["solver"] == METHOD
-    monkeypatch.setattr(non_negative, "LARGE", np.inf)
-    smallest = dc.NonNegative()(BOTH, z).require()
-    assert np.linalg.norm(fit.y) <= (1 + EXCESS) * np.linalg.norm(smallest.y)
+    monkeypatch.undo()  # tables of this size go through active sets
+    assert np.linalg.norm(fit.y) <= (1 + EXCESS) * np.linalg.norm(smallest_fit(seed).y)
 
 
 def test_a_table_with_the_same_margins_and_a_larger_norm_is_refused():

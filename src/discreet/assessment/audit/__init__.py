@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.assessment.audit.audit import audit
-from discreet.assessment.audit.equations import DisagreementError
-from discreet.assessment.audit.result import Audit
-
-__all__ = ["Audit", "DisagreementError", "audit"]
+from discreet.assessment.audit.audit import View as View
+from discreet.assessment.audit.audit import Which as Which
+from discreet.assessment.audit.audit import audit as audit
+from discreet.assessment.audit.equations import DisagreementError as DisagreementError
+from discreet.assessment.audit.subject import Audit as Audit

@@ -9,23 +9,19 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.assessment.audit.equations import (
+    Bracket,
     DisagreementError,
+    Term,
     Told,
     attackers,
+    bracketing_cells,
     disclosed_by_equations,
+    disclosing_cells,
     told_by_equations,
     told_to_coalitions,
     told_with_signs,
 )
-from discreet.assessment.audit.result import Audit
-from discreet.assessment.audit.subject import (
-    Bracket,
-    Subject,
-    Term,
-    bracketing_cells,
-    disclosing_cells,
-    subject_of,
-)
+from discreet.assessment.audit.subject import Audit, Subject, subject_of
 from discreet.assessment.cells import check_choice
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
@@ -125,7 +121,12 @@ def _intervals(
     chosen = np.flatnonzero(subject.is_sensitive) if which == "primary" else np.arange(n)
     if which == "none" or not len(chosen):
         return low, high, is_exact
-    enough = None if exact else _enough(subject, chosen)
+    enough = None
+    if not exact:  # what a rule asks for is enough; nothing less than the ends where none asks
+        below, above = (need[chosen] for need in subject.needs)
+        is_asked, value = (below > 0) | (above > 0), subject.values[chosen]
+        low_enough = np.where(is_asked, value - below, -np.inf)
+        enough = low_enough, np.where(is_asked, value + above, np.inf)
     found = feasible_intervals(
         subject.X[:, subject.shown],
         subject.z[subject.shown],
@@ -140,14 +141,6 @@ def _intervals(
     _check(subject, found, chosen, by_equations)
     low[chosen], high[chosen], is_exact[chosen] = found.low, found.high, found.is_proven
     return low, high, is_exact
-
-
-def _enough(subject: Subject, chosen: Array) -> tuple[Real, Real]:
-    """What a target's interval must reach; nothing less than its ends where nothing is asked."""
-    below, above = (need[chosen] for need in subject.needs)
-    value = subject.values[chosen]
-    is_asked = (below > 0) | (above > 0)
-    return np.where(is_asked, value - below, -np.inf), np.where(is_asked, value + above, np.inf)
 
 
 def _with_bounds(subject: Subject, bounds: tuple[Any, Any] | None) -> Subject:
@@ -178,6 +171,7 @@ def _limits(subject: Subject) -> Limits | None:
 
 def _check(subject: Subject, found: Intervals, chosen: Array, by_equations: Mask) -> None:
     """What equations disclose must be a point, and the truth must lie in every interval."""
+    # Ends of intervals are solutions of programs, which are exact to about 1e-6 of the values.
     size = 1e-5 * np.maximum(1.0, np.abs(np.nan_to_num(found.low)))
     wide = by_equations[chosen] & (found.width > size)
     value = subject.values[chosen]
@@ -209,7 +203,12 @@ def _tell_disclosure(
     together = told_to_coalitions(system, targets, groups, found, coalition, rng=rng)
     if view == "signs" and subject.y is not None:
         found += _with_signs(subject, subject.y, system, groups, open_still, found, low, high)
-    return tuple(_renumber(told, open_still) for told in (*found, *together)), len(groups)
+    # Numbers among all targets in place of numbers among those that are open still.
+    numbered = (
+        replace(told, targets=tuple(open_still[list(told.targets)].tolist()))
+        for told in (*found, *together)
+    )
+    return tuple(numbered), len(groups)
 
 
 def _with_signs(
@@ -235,11 +234,6 @@ def _with_signs(
         if rest:
             more.append(Told(told.cells, tuple(rest), needs_signs=True))
     return more
-
-
-def _renumber(told: Told, chosen: Array) -> Told:
-    """Numbers among all targets in place of numbers among some of them."""
-    return replace(told, targets=tuple(int(chosen[k]) for k in told.targets))
 
 
 def _sources(subject: Subject, by_equations: Mask, most: int) -> dict[int, tuple[Term, ...]]:

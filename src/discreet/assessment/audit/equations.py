@@ -6,12 +6,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from discreet.arrays import Array, Mask, Real
-from discreet.errors import DiscreetError, ParameterError
+from discreet.errors import DiscreetError, InfeasibleError, ParameterError
 from discreet.progress import report
 from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.intervals import Limits, feasible_intervals
@@ -99,14 +100,15 @@ def _unchangeable(equations: Any, targets: Any, rng: np.random.Generator) -> Mas
         unmoved = moves <= _UNMOVED_BY_PROGRAM
         if unmoved.all() and program.is_best:
             break
+        # Stopped before anything moved: longer, or it would stop at the same point for ever.
         steps = 2 * steps if unmoved.all() else steps
         still = still[unmoved]
     return np.isin(np.arange(targets.shape[1]), still)
 
 
 _SPARE = 3  # draws more than an attacker has cells, so that no target follows by chance
-_SAME = 1e-6
-_MOST_COALITIONS = 50_000
+_SAME = 1e-6  # what is left of a move, as a share of it, where it follows from the attacker's
+_MOST_COALITIONS = 50_000  # each takes a singular value decomposition
 
 
 @dataclass(frozen=True)
@@ -146,18 +148,19 @@ def told_to_coalitions(
 ) -> list[Told]:
     """What follows by equations for several attackers together, and for no fewer of them.
 
-    Args:
-      system: What the published cells leave open, without signs.
-      targets: Inner cells × targets, sparse.
-      groups: The attackers, from `attackers`.
+    Args as for `told_by_equations`, and:
       found: What follows for each of them alone.
       size: How many pool what they know, at most.
-      rng: Generator of the decimals.
     """
     found = list(found)
     alone = len(found)
     for members in range(2, size + 1):
-        _check_number(len(groups), members)
+        tries = math.comb(len(groups), members)
+        if tries > _MOST_COALITIONS:
+            raise ParameterError(
+                f"{len(groups):,} contributors make {tries:,} coalitions of {members}, but at most "
+                f"{_MOST_COALITIONS:,} are tried. Audit a smaller table, or smaller coalitions."
+            )
         joined = [np.concatenate(some) for some in combinations(groups, members)]
         for told in told_by_equations(system, targets, joined, rng=rng):
             fewer = [f.targets for f in found if set(f.cells) < set(told.cells)]
@@ -165,14 +168,6 @@ def told_to_coalitions(
             if rest:
                 found.append(replace(told, targets=tuple(sorted(rest)), members=members))
     return found[alone:]
-
-
-def _check_number(n: int, members: int) -> None:
-    if math.comb(n, members) > _MOST_COALITIONS:
-        raise ParameterError(
-            f"{n:,} contributors make {math.comb(n, members):,} coalitions of {members}, but at "
-            f"most {_MOST_COALITIONS:,} are tried. Audit a smaller table, or smaller coalitions."
-        )
 
 
 def told_by_equations(
@@ -255,3 +250,105 @@ def told_with_signs(
             told = tuple(int(k) for k in np.flatnonzero(follows))
             yield Told(tuple(int(i) for i in cells), told, needs_signs=True)
         report("lone contributors", done / len(groups))
+
+
+_NOTHING = 1e-7
+_NEAR = 1e-6
+
+
+class Term(NamedTuple):
+    """A published cell with its coefficient in a sum that gives a hidden cell."""
+
+    cell: int
+    coefficient: float
+
+
+class Bracket(NamedTuple):
+    """Combinations of published cells between which a hidden cell lies, both with its value."""
+
+    below: tuple[Term, ...]
+    above: tuple[Term, ...]
+
+
+def disclosing_cells(
+    X: Any, published: Array, targets: Any, known: Mask | None = None
+) -> list[tuple[Term, ...]]:
+    """For each disclosed target a combination of published cells that gives it.
+
+    Of all such combinations one with the smallest sum of absolute coefficients is found, which has
+    few cells.
+
+    Args:
+      X: Inner cells × published cells, sparse.
+      published: Positions of the cells that are shown.
+      targets: Inner cells × targets, sparse.
+      known: Inner cells that everybody knows, which need no published cell.
+    """
+    both, wanted = _prepare_equations(X, published, targets, known)
+    found = []
+    for k, column in enumerate(wanted, 1):
+        found.append(_terms(both, column, column, published))
+        report("sources", k / len(wanted))
+    return found
+
+
+def bracketing_cells(
+    X: Any, published: Array, z: Real, targets: Any, values: Real, known: Mask | None
+) -> list[Bracket | None]:
+    r"""For targets that follow from signs, published cells that bound them from both sides.
+
+    None do where a target follows from public bounds only.
+
+    A combination :math:`X\lambda \ge t` bounds :math:`t^\top y \le \lambda^\top z` for all
+    :math:`y \ge 0`; one whose value is that of the target, and one from below, prove it.
+
+    Args:
+      X: Inner cells × published cells, sparse.
+      published: Positions of the cells that are shown.
+      z: Values of the published cells.
+      targets: Inner cells × targets, sparse.
+      values: Values of the targets.
+      known: Inner cells that everybody knows to be zero.
+    """
+    both, wanted = _prepare_equations(X, published, targets, known)
+    size = max(1.0, float(np.abs(z[published]).max(initial=0.0)))
+    cost = sparse.csr_array(np.concatenate([z[published], -z[published]])[:, None] / size)
+    matrix = sparse.hstack([both, cost], format="csr")
+    found: list[Bracket | None] = []
+    for k, (column, value) in enumerate(zip(wanted, values, strict=True), 1):
+        near = (value + _NEAR * max(1.0, abs(value)) * np.array([-1.0, 1.0])) / size
+        free = np.full(len(column), np.inf)
+        sides = (
+            (np.append(-free, near[0]), np.append(column, np.inf)),
+            (np.append(column, -np.inf), np.append(free, near[1])),
+        )
+        try:
+            found.append(Bracket(*(_terms(matrix, *side, published) for side in sides)))
+        except InfeasibleError:
+            found.append(None)
+        report("sources", k / len(wanted))
+    return found
+
+
+def _prepare_equations(
+    X: Any, published: Array, targets: Any, known: Mask | None
+) -> tuple[Any, list[Real]]:
+    """Published columns with both signs as variables, and dense targets, on unknown rows."""
+    rows = slice(None) if known is None else np.flatnonzero(~known)
+    shown = X.tocsr()[rows].tocsc()[:, published].astype(np.float64)
+    both = sparse.vstack([shown.T, -shown.T], format="csr")
+    return both, list(targets.tocsr()[rows].toarray().T.astype(np.float64))
+
+
+def _terms(matrix: Any, low: Real, high: Real, published: Array) -> tuple[Term, ...]:
+    """The smallest coefficients of published cells with sums between the given ones."""
+    n = matrix.shape[0]
+    program = Program(matrix, low, high, np.zeros(n), np.full(n, np.inf), changing="nothing")
+    solution = program.minimise(np.ones(n))
+    if solution is None:
+        return ()
+    found = solution[: n // 2] - solution[n // 2 :]
+    # Nearly all coefficients are whole numbers; those that are lose their rounding errors.
+    found = np.where(np.abs(found - np.rint(found)) < _NOTHING, np.rint(found), found)
+    used = np.flatnonzero(np.abs(found) > _NOTHING)
+    return tuple(Term(int(published[j]), float(found[j])) for j in used)

@@ -1,23 +1,28 @@
-"""What an audit looks at: the values behind a table, and what is known of them."""
+"""What an audit looks at, the values behind a table, and what it found of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+from scipy import sparse
 
 from discreet.arrays import Array, Index, Mask, Real, Whole
+from discreet.assessment.audit.equations import Bracket, Term, Told
 from discreet.assessment.cells import true_values
 from discreet.design.base import Design
-from discreet.errors import InfeasibleError, ParameterError
+from discreet.errors import ParameterError
 from discreet.facade.table import Table
-from discreet.progress import report
-from discreet.solve.linear.program import Program
 from discreet.suppress.pattern import Pattern, of_table, published_values
 from discreet.tables.protected import COUNT, CellStatus, Protected
+from discreet.tables.show import frame_of, to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
 _PROGRAMS = 1e-10  # share of the values to which linear programs are exact
@@ -77,8 +82,6 @@ class Subject:
     @cached_property
     def targets(self) -> Any:
         """The inner cells of each suppressed cell, then of each sensitive difference."""
-        from scipy import sparse
-
         columns = self.X[:, self.hidden]
         if self.differences is None or not self.differences.shape[1]:
             return columns
@@ -171,15 +174,11 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
             parts = {"y": y, "lone": y == 1}
     elif table is not None:
         z, parts = _sums(release, table)
-    bounds = _positive(release, z, suppressed)
+    bounds = None
+    # Hidden counts are at least one where the release says that empty cells are shown.
+    if release.unit == COUNT and release.statement.says("empty-cells"):
+        bounds = np.where(suppressed & (z != 0), 1.0, -np.inf), np.inf
     return Subject(release.design, z, suppressed, suppressed, none, none, **parts, bounds=bounds)
-
-
-def _positive(release: Protected, z: Real, hidden: Mask) -> tuple[Any, Any] | None:
-    """Hidden counts are at least one where the release says that empty cells are shown."""
-    if release.unit != COUNT or not release.statement.says("empty-cells"):
-        return None
-    return np.where(hidden & (z != 0), 1.0, -np.inf), np.inf
 
 
 def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
@@ -196,110 +195,240 @@ def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
     return published_values(named).astype(np.float64), of_table(named)
 
 
-_NOTHING = 1e-7
-_NEAR = 1e-6
+MARKING = "Confidential: an audit shows true values and how to find them."
+_MOST_SHOWN = 12
+_FAULTS = {
+    "disclosed": "disclosed by equations",
+    "disclosed_with_signs": "disclosed because values are not negative",
+    "one_whole_number": "one whole number possible",
+    "too_near_below": "interval too short below",
+    "too_near_above": "interval too short above",
+    "told_to_lone": "told to a lone contributor",
+    "told_to_coalitions": "told to lone contributors together",
+    "unproven": "not proven",
+}
+"""What can be wrong with a cell, by the property of an audit that lists such cells."""
 
 
-class Term(NamedTuple):
-    """A published cell with its coefficient in a sum that gives a hidden cell."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit:
+    """**Confidential.** What the public, and somebody alone in a cell, can find out.
 
-    cell: int
-    coefficient: float
+    Positions are those of published cells. Sensitive differences of a pattern follow behind the
+    last published cell, in their order.
 
-
-class Bracket(NamedTuple):
-    """Combinations of published cells between which a hidden cell lies, both with its value."""
-
-    below: tuple[Term, ...]
-    above: tuple[Term, ...]
-
-
-def disclosing_cells(
-    X: Any, published: Array, targets: Any, known: Mask | None = None
-) -> list[tuple[Term, ...]]:
-    """For each disclosed target a combination of published cells that gives it.
-
-    Of all such combinations one with the smallest sum of absolute coefficients is found, which has
-    few cells.
-
-    Args:
-      X: Inner cells × published cells, sparse.
-      published: Positions of the cells that are shown.
-      targets: Inner cells × targets, sparse.
-      known: Inner cells that everybody knows, which need no published cell.
+    Attributes:
+      subject: What was audited.
+      by_equations: For each target whether it follows from the published cells by linear algebra.
+      low: Smallest possible value of each target with signs and bounds; NaN where not computed.
+      high: Largest possible value.
+      is_exact: Whether low and high are the ends of the interval; it may be wider where not.
+      told: What contributors who are alone in a cell find out.
+      sources: For disclosed targets, by number, published cells that disclose them.
+      brackets: For targets that follow from signs, published cells that bound them from both sides.
+      attackers: Number of contributors whose view was taken.
+      coalition: How many of them were taken together, at most.
+      unproven: Sensitive cells for which the pattern's own proofs do not hold; `None` where it
+        carries no proofs.
     """
-    both, wanted = _prepare_equations(X, published, targets, known)
-    found = []
-    for k, column in enumerate(wanted, 1):
-        found.append(_terms(both, column, column, published))
-        report("sources", k / len(wanted))
-    return found
 
+    subject: Subject
+    by_equations: Mask
+    low: Real
+    high: Real
+    is_exact: Mask
+    told: tuple[Told, ...] = ()
+    sources: Mapping[int, tuple[Term, ...]] = field(default_factory=dict)
+    brackets: Mapping[int, Bracket] = field(default_factory=dict)
+    attackers: int = 0
+    coalition: int = 1
+    unproven: Index | None = None
 
-def bracketing_cells(
-    X: Any, published: Array, z: Real, targets: Any, values: Real, known: Mask | None
-) -> list[Bracket | None]:
-    r"""For targets that follow from signs, published cells that bound them from both sides.
+    @cached_property
+    def positions(self) -> Index:
+        """Position of each target: a suppressed cell, or behind them a sensitive difference."""
+        extra = len(self.by_equations) - len(self.subject.hidden)
+        n = len(self.subject.z)
+        return np.concatenate([self.subject.hidden, np.arange(n, n + extra)])
 
-    None do where a target follows from public bounds only.
+    @property
+    def disclosed(self) -> Index:
+        """Suppressed cells that follow from the published ones by equations alone."""
+        return self.positions[self.by_equations]
 
-    A combination :math:`X\lambda \ge t` bounds :math:`t^\top y \le \lambda^\top z` for all
-    :math:`y \ge 0`; one whose value is that of the target, and one from below, prove it.
+    @property
+    def disclosed_with_signs(self) -> Index:
+        """Further suppressed cells whose value follows because values are not negative."""
+        return self.positions[self._narrow & ~self.by_equations]
 
-    Args:
-      X: Inner cells × published cells, sparse.
-      published: Positions of the cells that are shown.
-      z: Values of the published cells.
-      targets: Inner cells × targets, sparse.
-      values: Values of the targets.
-      known: Inner cells that everybody knows to be zero.
-    """
-    from scipy import sparse
+    @property
+    def one_whole_number(self) -> Index:
+        """Suppressed counts for which a single whole number is possible, disclosed ones included.
 
-    both, wanted = _prepare_equations(X, published, targets, known)
-    size = max(1.0, float(np.abs(z[published]).max(initial=0.0)))
-    cost = sparse.csr_array(np.concatenate([z[published], -z[published]])[:, None] / size)
-    matrix = sparse.hstack([both, cost], format="csr")
-    found: list[Bracket | None] = []
-    for k, (column, value) in enumerate(zip(wanted, values, strict=True), 1):
-        near = (value + _NEAR * max(1.0, abs(value)) * np.array([-1.0, 1.0])) / size
-        free = np.full(len(column), np.inf)
-        sides = (
-            (np.append(-free, near[0]), np.append(column, np.inf)),
-            (np.append(column, -np.inf), np.append(free, near[1])),
+        Empty for values that are not whole numbers.
+        """
+        if not self.subject.is_whole:
+            return self.positions[:0]
+        close = self.subject.rounding(self.high)
+        single = np.floor(self.high + close) <= np.ceil(self.low - close)
+        return self.positions[(single & self.is_exact) | self.by_equations]
+
+    @property
+    def too_near_below(self) -> Index:
+        """Sensitive cells whose interval does not reach as far down as their rule asks."""
+        return self.positions[self._short(self.subject.values - self.low, 0)]
+
+    @property
+    def too_near_above(self) -> Index:
+        """Sensitive cells whose interval does not reach as far up as their rule asks."""
+        return self.positions[self._short(self.high - self.subject.values, 1)]
+
+    @property
+    def told_to_lone(self) -> Index:
+        """Sensitive cells that somebody alone in a cell can compute, and the public cannot."""
+        every = {k for told in self.told if told.members == 1 for k in told.targets}
+        return self.positions[sorted(every)]
+
+    @property
+    def told_to_coalitions(self) -> Index:
+        """Sensitive cells that several who are alone in cells can compute together."""
+        every = {k for told in self.told if told.members > 1 for k in told.targets}
+        return self.positions[sorted(every)]
+
+    @property
+    def at_risk(self) -> Index:
+        """Sensitive cells that fail any of the checks."""
+        every = np.concatenate(list(self._cells_by_fault().values()))
+        return np.intersect1d(self.positions[self.subject.is_sensitive], every)
+
+    def _cells_by_fault(self) -> dict[str, Index]:
+        found = {why: getattr(self, name) for name, why in _FAULTS.items()}
+        return {why: cells for why, cells in found.items() if cells is not None}
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no sensitive cell is at risk."""
+        return len(self.at_risk) == 0
+
+    def name_of(self, position: int) -> str:
+        """A published cell, or a sensitive difference, in words."""
+        n = len(self.subject.z)
+        if position >= n:
+            return self.subject.whys[position - n]
+        codes = self.subject.design.cell(position) if self.subject.design.axes else None
+        if codes is None:
+            return f"cell {position}"
+        return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
+
+    def explain(self, position: int) -> str:
+        """How published cells give a disclosed one: as a sum, or as bounds from both sides."""
+        target = int(np.flatnonzero(self.positions == position)[0])
+        name = f"({self.name_of(position)})"
+        if target in self.sources:
+            return f"{name} = {self._sum(self.sources[target])}"
+        if target in self.brackets:
+            below, above = (self._sum(side) for side in self.brackets[target])
+            return f"{below} ≤ {name} ≤ {above}, and both are the same"
+        return ""
+
+    def _sum(self, terms: Iterable[Term]) -> str:
+        first = sorted(terms, key=lambda term: -term.coefficient)
+        said = " ".join(f"{_coefficient(t.coefficient)}({self.name_of(t.cell)})" for t in first)
+        return said.removeprefix("+ ") or "0"
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each suppressed cell: value, interval, and what is wrong with it."""
+        n = len(self.subject.hidden)
+        state = np.where(self.subject.primary[self.subject.hidden], "primary", "secondary")
+        faults = {why: set(cells.tolist()) for why, cells in self._cells_by_fault().items()}
+        is_judged = self.subject.is_sensitive | self.by_equations
+        wrong = [
+            "; ".join(why for why, cells in faults.items() if position in cells and is_judged[k])
+            for k, position in enumerate(self.subject.hidden.tolist())
+        ]
+        numbers = (self.subject.values[:n], self.low[:n], self.high[:n])
+        value, low, high = (pa.array(v, mask=~np.isfinite(v)) for v in numbers)
+        columns = {"position": pa.array(self.subject.hidden), "value": value}
+        columns |= {"state": pa.array(state), "low": low, "high": high}
+        cells = frame_of(self.subject.design, {}).take(columns["position"])
+        for name, values in {**columns, "wrong": pa.array(wrong, pa.string())}.items():
+            cells = cells.append_column(name, values)
+        return cells
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas frame."""
+        return to_pandas(self.to_arrow())
+
+    @property
+    def text(self) -> str:
+        """The findings as lines of text."""
+        lines = [MARKING, self._counts(), *(f"{name}: {said}" for name, said in self._findings())]
+        lines += self._explanations()
+        return "\n".join(line for line in lines if line)
+
+    def to_html(self) -> str:
+        """The findings as a piece of HTML."""
+        from discreet.assessment.report.page import templates  # start-up time: jinja2
+
+        parts = {"marking": MARKING, "counts": self._counts(), "findings": self._findings()}
+        page = templates().get_template("audit.html")
+        return page.render(**parts, explained=self._explanations())
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _explanations(self) -> list[str]:
+        some = [*self.disclosed[:_MOST_SHOWN], *self.disclosed_with_signs[:_MOST_SHOWN]]
+        return [line for k in some if (line := self.explain(int(k)))]
+
+    @cached_property
+    def _narrow(self) -> Mask:
+        close = self.subject.rounding(self.high)
+        return np.asarray(self.is_exact & (self.high - self.low <= close))
+
+    def _short(self, reach: Real, side: int) -> Mask:
+        need = self.subject.needs[side]
+        is_short = reach < need - self.subject.rounding(self.subject.values)
+        return np.asarray(self.subject.is_sensitive & (need > 0) & (is_short | self.by_equations))
+
+    def _counts(self) -> str:
+        n, sensitive = len(self.by_equations), int(self.subject.is_sensitive.sum())
+        fate = "none of them is at risk" if self.is_clean else f"{len(self.at_risk):,} at risk"
+        return (
+            f"{len(self.subject.z):,} published cells, {n:,} of them suppressed, "
+            f"{sensitive:,} sensitive: {fate}."
         )
-        try:
-            found.append(Bracket(*(_terms(matrix, *side, published) for side in sides)))
-        except InfeasibleError:
-            found.append(None)
-        report("sources", k / len(wanted))
-    return found
+
+    def _findings(self) -> list[tuple[str, str]]:
+        found = {
+            "disclosed by equations alone": self.disclosed,
+            "disclosed further because values are not negative": self.disclosed_with_signs,
+        }
+        if self.subject.is_whole:
+            found["only one whole number possible"] = self.one_whole_number
+        if max(need.max(initial=0.0) for need in self.subject.needs) > 0:
+            found["interval too short below"] = self.too_near_below
+            found["interval too short above"] = self.too_near_above
+        if self.attackers:
+            who = f"somebody alone in a cell ({self.attackers:,} could be)"
+            found[f"told to {who}"] = self.told_to_lone
+        if self.attackers and self.coalition > 1:
+            found[f"told to {self.coalition} of them together"] = self.told_to_coalitions
+        if self.unproven is not None:
+            found["interval not proven"] = self.unproven
+        return [(name, self._list_cells(cells)) for name, cells in found.items()]
+
+    def _list_cells(self, positions: Iterable[int]) -> str:
+        names = [self.name_of(int(k)) for k in positions]
+        if not names:
+            return "none"
+        shown = "; ".join(names[:_MOST_SHOWN])
+        return f"{len(names):,} ({shown}{'; …' if len(names) > _MOST_SHOWN else ''})"
 
 
-def _prepare_equations(
-    X: Any, published: Array, targets: Any, known: Mask | None
-) -> tuple[Any, list[Real]]:
-    """Published columns with both signs as variables, and dense targets, on unknown rows."""
-    from scipy import sparse
-
-    rows = slice(None) if known is None else np.flatnonzero(~known)
-    shown = X.tocsr()[rows].tocsc()[:, published].astype(np.float64)
-    both = sparse.vstack([shown.T, -shown.T], format="csr")
-    return both, list(targets.tocsr()[rows].toarray().T.astype(np.float64))
-
-
-def _terms(matrix: Any, low: Real, high: Real, published: Array) -> tuple[Term, ...]:
-    """The smallest coefficients of published cells with sums between the given ones."""
-    n = matrix.shape[0]
-    program = Program(matrix, low, high, np.zeros(n), np.full(n, np.inf), changing="nothing")
-    solution = program.minimise(np.ones(n))
-    if solution is None:
-        return ()
-    coefficients = solution[: n // 2] - solution[n // 2 :]
-    used: Sequence[int] = np.flatnonzero(np.abs(coefficients) > _NOTHING).tolist()
-    return tuple(Term(int(published[j]), _neat(float(coefficients[j]))) for j in used)
-
-
-def _neat(value: float) -> float:
-    """A coefficient without rounding errors."""
-    return float(round(value)) if abs(value - round(value)) < _NOTHING else value
+def _coefficient(value: float) -> str:
+    sign = "+" if value > 0 else "−"
+    return f"{sign} " if abs(value) == 1 else f"{sign} {abs(value):g}·"

@@ -4,5 +4,3 @@ Every method is brought to the same thing, expected inner frequencies, and judge
 measures. Everything here is confidential: scores are functions of true counts, and the mean of
 many draws of a table is nearly the table.
 """
-
-from __future__ import annotations

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from discreet.assessment.assess import Framed, align_columns, group_by_key
 from discreet.assessment.compare.contestants import MethodsLike, contestants
 from discreet.assessment.compare.equal_risk import Tuned, Tuning, at_equal_risk
@@ -33,8 +35,6 @@ from discreet.protect.publish import in_unit
 
 if TYPE_CHECKING:
     import altair
-    import pyarrow as pa
-
 
 RANGE = "95 % range"
 

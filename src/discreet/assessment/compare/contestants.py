@@ -16,7 +16,6 @@ from discreet.tables.protected import Method
 MethodLike = Method | str
 MethodsLike = Mapping[str, MethodLike] | Sequence[MethodLike] | MethodLike
 
-
 # Only a comma before another NAME= separates parameters: values such as [1, 2] hold commas too.
 _COMMA = re.compile(r",(?=\s*[A-Za-z_][\w-]*\s*=)")
 

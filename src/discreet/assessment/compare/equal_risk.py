@@ -29,12 +29,11 @@ from discreet.tables.protected import Method
 
 TASK = "tuning to equal risk"
 
-
 # A grid first, since risks need not fall or rise all the way; then halvings of the step in which
 # the risk crosses the target. Seven points and six halvings find an ε of 0.05 to 20 within 2 %.
 _FIRST_GRID = 7
 _BISECTIONS = 6
-_MOST_WHOLE = 25
+_MOST_WHOLE = 25  # whole numbers that are all tried; of a longer range every second, third, …
 _MOVES = 3.0  # standard errors between the lowest and the highest of several risks
 
 
@@ -182,7 +181,12 @@ def at_equal_risk(
     The draws come from a stream of their own, so that what is compared did not choose the setting.
     Cost: about a dozen settings × draws for each method.
     """
-    measure, target = _parse_goal(goal)
+    try:
+        measure, target = goal
+        measure, target = str(measure), float(target)
+    except (TypeError, ValueError):
+        wanted = "a measure and a target, such as ('exact-disclosure-own', 0.5)"
+        raise ParameterError(f"equal_risk needs {wanted}; got {goal!r}.") from None
     names = dict.fromkeys(name for c in job.contestants for name in (c.label, c.method.name))
     for name in tune:
         if name not in names:
@@ -218,15 +222,6 @@ def _labels(before: Sequence[Contestant], methods: Sequence[Method]) -> list[str
         for c, method in zip(before, methods, strict=True)
     ]
     return tuned if len(set(tuned)) == len(tuned) else [c.label for c in before]
-
-
-def _parse_goal(goal: Any) -> tuple[str, float]:
-    try:
-        measure, target = goal
-        return str(measure), float(target)
-    except (TypeError, ValueError):
-        wanted = "a measure and a target, such as ('exact-disclosure-own', 0.5)"
-        raise ParameterError(f"equal_risk needs {wanted}; got {goal!r}.") from None
 
 
 def _measure_of(job: Job, measure: str) -> Measure:
@@ -433,5 +428,6 @@ def _variances(matrix: TransitionMatrix) -> ParameterRange | None:
     if span is None or not span[0] < span[1]:
         return None
     low, high = span
+    # Near the ends rows of the table have nearly no freedom, and are not always found.
     edge = 0.01 * (high - low)
     return ParameterRange("V", low + edge, high - edge, logarithmic=False)

@@ -16,9 +16,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from discreet.assessment.compare.contestants import Contestant
 from discreet.assessment.compare.job import Job, short_digest
@@ -27,13 +30,8 @@ from discreet.files import OWNER_ONLY, written_whole
 from discreet.progress import Spawn, available_cores
 from discreet.progress import report as report_progress
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 _HEADER = "comparison.json"
 _OWNER_ONLY_FOLDER = 0o700
-
 
 # Starting a process and loading numerical packages in it takes seconds on every core, so processes
 # are started without being asked for only when they have this much work. Batches are short beside
@@ -79,8 +77,6 @@ class Execution:
 
     def _missing_draws(self, store: DrawStore | None, k: int, found: list[pa.Table]) -> list[int]:
         """The draws still to be made; finished ones are put with those found."""
-        import pyarrow.compute as pc
-
         kept = None if store is None else store.read(k)
         if kept is None:
             return list(range(self.replicates))
@@ -91,8 +87,6 @@ class Execution:
 
 def _gather_scores(names: Sequence[Contestant], found: Sequence[Sequence[pa.Table]]) -> pa.Table:
     """All scores, by contestant and draw, with columns that say whose they are."""
-    import pyarrow as pa
-
     parts = []
     for contestant, tables in zip(names, found, strict=True):
         scores = pa.concat_tables(tables)
@@ -232,16 +226,11 @@ class DrawStore:
 
     def read(self, k: int) -> pa.Table | None:
         """All finished draws of contestant `k`."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         files = sorted(self.folder.glob(f"{self.keys[k]}-*.parquet"))
         return pa.concat_tables(pq.read_table(f) for f in files) if files else None
 
     def write(self, batch: Batch, content: pa.Table) -> None:
         """Keep a finished batch."""
-        import pyarrow.parquet as pq
-
         first, last = batch.draws[0], batch.draws[-1]
         path = self.folder / f"{self.keys[batch.contestant]}-{first:06d}-{last:06d}.parquet"
         with written_whole(path, OWNER_ONLY) as temporary:

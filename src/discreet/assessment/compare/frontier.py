@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from discreet import registry
 from discreet.assessment.assess import Framed, align_columns
 from discreet.assessment.compare.comparison import RANGE, Comparison, compare, mean_and_range
@@ -21,7 +23,6 @@ from discreet.tables.protected import Method
 
 if TYPE_CHECKING:
     import altair
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,8 +54,6 @@ class Frontier(Framed):
     @property
     def frame(self) -> pa.Table:
         """A row per setting: its parameters, risk and utility with intervals, and `efficient`."""
-        import pyarrow as pa
-
         best = set(self.efficient)
         rows = [
             {

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from discreet import __version__, digests
 from discreet.assessment.assess import Assessment, assess, every_measure, measure_from, options_of
@@ -29,10 +31,6 @@ from discreet.protect.publish import simulate
 from discreet.solve.fit import Fitter, FitterBase, Prepared
 from discreet.tables.protected import Method
 from discreet.tables.storage import design_to_json
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 PUBLISHED, FITTED = "published", "fitted"
 STAGES = (FITTED, PUBLISHED)
@@ -94,8 +92,6 @@ class Job:
 
     def run(self, k: int, draws: Sequence[int]) -> pa.Table:
         """Scores of some draws of contestant `k`."""
-        import pyarrow as pa
-
         sampler, law = self.samplers[k], law_of(self.contestants[k].method)
         rows = [{"replicate": i, **row} for i in draws for row in self.judge(sampler(i), law)]
         words = ("stage", "fitter", "fit", "measure", "kind", "on", "direction", "note")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import betaincinv
 
 from discreet.assessment.assess import group_by_key
 from discreet.assessment.compare.summary import Line, MeasureRows, draws_of, tied_with_first
@@ -15,7 +16,6 @@ from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
     from discreet.assessment.compare.comparison import Comparison
-
 
 _CONFIDENCE = 0.95
 
@@ -122,8 +122,6 @@ def least_share(met: int, draws: int) -> float:
     >>> [round(least_share(met, 10), 3) for met in (0, 5, 10)]
     [0.0, 0.222, 0.741]
     """
-    from scipy.special import betaincinv
-
     return float(betaincinv(met, draws - met + 1, 1 - _CONFIDENCE)) if met else 0.0
 
 

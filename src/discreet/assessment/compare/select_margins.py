@@ -26,9 +26,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from discreet.arrays import Array, Real, Whole
 from discreet.assessment.assess import align_columns
@@ -39,13 +40,8 @@ from discreet.errors import DesignError, ParameterError
 from discreet.facade.table import Table
 from discreet.solve.least_squares.basis import Effects
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-LARGEST_DENSE = 3_000
-_LARGEST_BIAS = 20_000_000
-
+LARGEST_DENSE = 3_000  # inner cells: a decomposition takes time by their cube
+_LARGEST_BIAS = 20_000_000  # inner cells that counts are spread over to measure a bias
 
 # Share of the largest eigenvalue below which one is a rounding error of zero.
 _TINY = 1e-9
@@ -123,8 +119,6 @@ class MarginRanking:
     @property
     def frame(self) -> pa.Table:
         """A row per plan: rank, perturbed, exact, cells, sensitivity, variance, rmse and parts."""
-        import pyarrow as pa
-
         return pa.Table.from_pylist([_row(k, p) for k, p in enumerate(self.plans, 1)])
 
     def __repr__(self) -> str:

@@ -6,19 +6,18 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from scipy.special import stdtrit
 
 from discreet.arrays import Real
 from discreet.assessment.assess import group_by_key
 from discreet.assessment.compare.job import STAGES
 from discreet.assessment.measure import EVERYTHING, Measure, Score
 from discreet.errors import ParameterError, UnknownNameError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 WORDS = ("label", "method", "parameters", "stage", "fitter", "measure", "kind")
 NUMBERS = ("mean", "sd", "standard_error", "lower", "upper")
@@ -32,7 +31,6 @@ UTILITIES = ("hellinger-utility", "mean-absolute-deviation")
 Line = Mapping[str, Any]
 Rows = Sequence[Line]
 Ends = tuple[float, float]
-
 
 # With few draws 1 % on each side for normal values, so that skewed ones reach 95 % as well.
 _TAIL, _TAIL_OF_FEW = 0.025, 0.01
@@ -51,8 +49,6 @@ def summarise(replicates: pa.Table, measures: Sequence[Measure]) -> pa.Table:
       replicates: The scores of single draws.
       measures: What was measured; ranges end at the smallest and largest value of a measure.
     """
-    import pyarrow as pa
-
     limits = {m.name: getattr(m, "range", EVERYTHING) for m in measures}
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in replicates.to_pylist():
@@ -123,8 +119,6 @@ def prediction_range(values: Real, limits: Ends = EVERYTHING) -> tuple[float | N
     if rank:
         ends = np.partition(values, (rank - 1, n - rank))[[rank - 1, n - rank]]
         return float(ends[0]), float(ends[1])
-    from scipy.special import stdtrit
-
     reach = stdtrit(n - 1, 1 - _TAIL_OF_FEW) * values.std(ddof=1) * math.sqrt(1 + 1 / n)
     low = min(values.mean() - reach, values.min())
     high = max(values.mean() + reach, values.max())
@@ -264,8 +258,6 @@ def pair_rows(first: MeasureRows, second: MeasureRows) -> list[tuple[Line, Line]
 
 def draws_of(replicates: pa.Table, chosen: MeasureRows, line: Line) -> Real:
     """The score of every draw behind a row; not-a-number where a draw has none."""
-    import pyarrow.compute as pc
-
     mask = pc.equal(replicates["measure"], chosen.measure)
     for name in ("label", "stage", "fitter", "on"):
         mask = pc.and_(mask, pc.equal(replicates[name], line[name]))
@@ -299,8 +291,6 @@ def is_tied(first: Real, second: Real) -> bool:
     >>> is_tied(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.5]))
     True
     """
-    from scipy.special import stdtrit
-
     gaps = (first - second)[~np.isnan(first - second)]
     if len(gaps) < 2:
         return True

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.assessment.measure import BaseMeasure, NotApplicableError, Score
 from discreet.errors import DataError, UnknownNameError
 from discreet.frames import is_numeric, to_arrow
 from discreet.synthesis.result import Synthesized, read_records
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 ORIGINAL, SYNTHETIC, CONTROL = 0, 1, 2
 """Places of the sets."""
@@ -105,6 +103,7 @@ class RecordMeasure(BaseMeasure):
     columns: tuple[str, ...] | None = None
     codes: tuple[str, ...] = ()
 
+    @abstractmethod
     def __call__(self, original: Any, synthetic: Any) -> Score:
         """Take the measure.
 
@@ -112,7 +111,6 @@ class RecordMeasure(BaseMeasure):
           original: `Microdata`, or a pandas, polars or Arrow frame.
           synthetic: What `discreet.synthesis` made, or a frame.
         """
-        raise NotImplementedError
 
     def sets(self, *frames: Any) -> RecordSets:
         """The records that are compared."""
@@ -175,26 +173,16 @@ def _common(tables: Sequence[pa.Table], columns: Sequence[str] | None) -> list[s
 
 def _numbers(parts: Sequence[pa.ChunkedArray]) -> Array | None:
     """Numbers, where all parts hold numbers, or one does and the texts of the others are some."""
-    import pyarrow as pa
-
     if not any(is_numeric(part.type) for part in parts):
         return None
     try:
-        return np.concatenate([_floats(part) for part in parts])
+        chunks = [part.cast(pa.float64()).combine_chunks() for part in parts]
+        return np.concatenate([np.asarray(c.to_numpy(zero_copy_only=False)) for c in chunks])
     except pa.ArrowException:
         return None
 
 
-def _floats(column: pa.ChunkedArray) -> Array:
-    import pyarrow as pa
-
-    values = column.cast(pa.float64()).combine_chunks()
-    return np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
 def _code_texts(parts: Sequence[pa.ChunkedArray]) -> tuple[Whole, list[str | None]]:
-    import pyarrow as pa
-
     texts = [chunk for part in parts for chunk in part.cast(pa.string()).chunks]
     whole = pa.chunked_array(texts, type=pa.string())
     encoded = whole.dictionary_encode(null_encoding="encode").combine_chunks()

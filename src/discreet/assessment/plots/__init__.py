@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from discreet.assessment.plots.cells import before_after, deviations, transitions
-from discreet.assessment.plots.risk_utility import frontier_map, risk_utility_map
-from discreet.assessment.plots.style import save, to_svg
-from discreet.assessment.plots.suppressed import preserved, suppressed
-
-__all__ = [
-    "before_after",
-    "deviations",
-    "frontier_map",
-    "preserved",
-    "risk_utility_map",
-    "save",
-    "suppressed",
-    "to_svg",
-    "transitions",
-]
+from discreet.assessment.plots.cells import before_after as before_after
+from discreet.assessment.plots.cells import deviations as deviations
+from discreet.assessment.plots.cells import transitions as transitions
+from discreet.assessment.plots.risk_utility import frontier_map as frontier_map
+from discreet.assessment.plots.risk_utility import risk_utility_map as risk_utility_map
+from discreet.assessment.plots.style import save as save
+from discreet.assessment.plots.style import to_svg as to_svg
+from discreet.assessment.plots.suppressed import preserved as preserved
+from discreet.assessment.plots.suppressed import suppressed as suppressed

@@ -13,18 +13,15 @@ from discreet.assessment.cells import Pairs, pairs
 from discreet.assessment.plots.style import PALETTE, QUIET, altair_module, apply_style, diagonal
 from discreet.design.base import Design
 from discreet.facade.table import Table
+from discreet.noise.matrix import TransitionMatrix
 from discreet.tables.protected import Protected
 
 if TYPE_CHECKING:
     import altair
 
-    from discreet.noise.matrix import TransitionMatrix
-
-
 MOST_NAMED = 45
 DESIGNED, OBSERVED = "designed", "observed"
 _BEFORE, _AFTER = _KINDS = ("true", "released")
-
 
 # Forty bars on each side of zero are the most that can be told apart at this size. The outermost
 # hold the rest, lest a single large deviation make one bar of all others.
@@ -127,7 +124,11 @@ def deviations(
         draws = [drawn] if isinstance(drawn, Protected) else drawn
         moved = [pair.g - pair.f for pair in (pairs(table, release) for release in draws)]
         found[label] = np.concatenate(moved).astype(np.float64)
-    reach, width = _scale(np.concatenate(list(found.values())))
+    # Bars are one wide where that shows nearly all cells; wider ones are round numbers.
+    moves = np.abs(np.concatenate(list(found.values())))
+    most = max(float(np.quantile(moves, _SHARE_INSIDE)), 3.0)
+    width = next(w for w in _WIDTHS if most / w <= _BARS or w == _WIDTHS[-1])
+    reach = math.ceil(most / width)
     rows = [row for label, own in found.items() for row in _histogram(label, own, reach, width)]
     wide = "" if width == 1 else f" Bars are {width:g} wide."
     subtitle = f"Shares of the published cells; the outermost bars hold everything beyond.{wide}"
@@ -158,16 +159,6 @@ def deviations(
         )
     )
     return chart
-
-
-def _scale(moved: Real) -> tuple[int, float]:
-    """How many bars there are on each side of zero, and how wide they are.
-
-    Bars are one wide where that shows nearly all cells; wider ones are round numbers.
-    """
-    most = max(float(np.quantile(np.abs(moved), _SHARE_INSIDE)), 3.0)
-    width = next(w for w in _WIDTHS if most / w <= _BARS or w == _WIDTHS[-1])
-    return math.ceil(most / width), width
 
 
 def _histogram(label: str, moved: Real, reach: int, width: float) -> list[dict[str, Any]]:

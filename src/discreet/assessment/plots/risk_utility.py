@@ -22,16 +22,14 @@ if TYPE_CHECKING:
     from discreet.assessment.compare.comparison import Comparison
     from discreet.assessment.compare.frontier import Frontier
 
-
 WIDTH, HEIGHT = 460, 340
 """Size of a picture in pixels."""
-
 
 # Heights and widths of text in pixels; a name is moved down in steps until it covers no other.
 _LINE, _LETTER, _STEP = 13.0, 6.2, 2.0
 _FIRST = {"left": 9.0, "right": -7.0}
-_ROOM = 0.06
-_BESIDE = 9
+_ROOM = 0.06  # of an axis beyond the outermost points, whose marks would be cut otherwise
+_BESIDE = 9  # pixels from a point to its name
 _INTERVALS, _MEANS = ("_low", "_high"), ("", "")
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from discreet.suppress.pattern import Pattern
     from discreet.synthesis.preserved import ComparedFigure, Preserved
 
-
 MOST_CODES = 60
 _STATES = ("published", "secondary (s): protects others", "primary (p): sensitive")
 _STATE_OF = {0: _STATES[0], 1: _STATES[2], 2: _STATES[1]}

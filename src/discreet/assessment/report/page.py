@@ -24,9 +24,7 @@ from discreet.assessment.compare.contestants import law_of
 from discreet.assessment.compare.job import FITTED, OWN, PUBLISHED, table_digest
 from discreet.assessment.compare.recommend import Recommendation, recommend
 from discreet.assessment.compare.summary import Line
-from discreet.assessment.plots.cells import before_after, deviations, transitions
-from discreet.assessment.plots.style import to_svg
-from discreet.assessment.plots.suppressed import preserved
+from discreet.assessment.plots import before_after, deviations, preserved, to_svg, transitions
 from discreet.errors import ParameterError
 from discreet.facade.release import Trial
 from discreet.files import OWNER_ONLY, written_whole
@@ -35,7 +33,6 @@ from discreet.progress import report as report_progress
 if TYPE_CHECKING:
     from discreet.assessment.compare.comparison import Comparison
     from discreet.synthesis.preserved import Preserved
-
 
 Cell = str | tuple[str, str]
 """A text, or a text with a remark in small print under it."""
@@ -51,13 +48,13 @@ _VERDICTS = {
     "different": "Further apart. Analyses of these figures need other methods or other terms.",
 }
 
-
 # Pictures of draws are drawn from a few of them, which are made again: enough cells to show the
 # law of the noise, and no more draws of a slow method than the reader will wait for.
 _CELLS_DRAWN = 20_000
 _MOST_DRAWS = 25
 _PATIENCE_SECONDS = 3.0
 _MATH = re.compile(r":math:`([^`]*)`")
+# In this order: a command goes before the braces and the backslash that are part of it.
 _SIGNS = {
     r"\mathrm": "",
     r"\varepsilon": "ε",

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.cells import check_choice, true_values
 from discreet.assessment.measure import NotApplicableError, Score
-from discreet.assessment.risk.diversity import GroupMeasure, Groups, Layout
+from discreet.assessment.risk.diversity import Exact, GroupMeasure, Groups, Layout
 from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.solve.fit import Fitter
@@ -46,9 +47,9 @@ class GuessMeasure(GroupMeasure):
         check_choice("intruder", self.intruder, get_args(Intruder))
 
     @property
+    @abstractmethod
     def stem(self) -> str:
         """The measure without its intruder."""
-        raise NotImplementedError
 
     @property
     def name(self) -> str:
@@ -121,39 +122,7 @@ class DisclosureProbability(GuessMeasure):
 
 
 Part = Literal["f", "precision", "recall"]
-CERTAIN = 1e-9
-
-
-class Exact(NamedTuple):
-    """Numbers of exact disclosures in truth, in the release, and in both."""
-
-    a: int
-    b: int
-    c: int
-
-    @property
-    def precision(self) -> float:
-        """Share of the disclosures in the release that are real."""
-        return self.c / self.b if self.c else 0.0
-
-    @property
-    def recall(self) -> float:
-        """Share of the real disclosures that are in the release."""
-        return self.c / self.a if self.c else 0.0
-
-    def f_score(self, beta: float = 0.5) -> float:
-        """Both in one number; below 1, `beta` gives precision the greater weight.
-
-        >>> found = [Exact(1, 0, 0), Exact(1, 2, 1), Exact(3, 1, 1), Exact(3, 2, 2)]
-        >>> [round(counts.f_score(), 4) for counts in found]
-        [0.0, 0.5556, 0.7143, 0.9091]
-        """
-        return (1 + beta**2) * self.c / (beta**2 * self.a + self.b) if self.c else 0.0
-
-    def parts(self, beta: float) -> dict[str, list[float]]:
-        """Everything in a row."""
-        named = {"precision": self.precision, "recall": self.recall, "f": self.f_score(beta)}
-        return {k: [v] for k, v in {**self._asdict(), **named}.items()}
+CERTAIN = 1e-9  # fits leave this little in categories that they mean to be empty
 
 
 def exact(found: Guesses, tolerance: float) -> Exact:
@@ -282,7 +251,7 @@ class TargetedAttribution(GroupMeasure):
         return self.score(value, found.layout.on, parts)
 
 
-_TIE = 1e-9
+_TIE = 1e-9  # fitted frequencies that should be equal differ by their rounding
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.assessment.cells import released_values, require_counts, true_values
@@ -182,8 +183,6 @@ class Layout:
 
     def labels(self, chosen: Array) -> dict[str, Any]:
         """Code columns of some of the groups."""
-        import pyarrow as pa
-
         if not self.quasi:
             return {}
         axes = [self.design.axes[a] for a in self.quasi]
@@ -208,6 +207,38 @@ class Groups:
     def occurs(self) -> Mask:
         """Which groups have records."""
         return np.asarray(self.true.sum(axis=1) > 0)
+
+
+class Exact(NamedTuple):
+    """Numbers of exact disclosures in truth, in the release, and in both."""
+
+    a: int
+    b: int
+    c: int
+
+    @property
+    def precision(self) -> float:
+        """Share of the disclosures in the release that are real."""
+        return self.c / self.b if self.c else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Share of the real disclosures that are in the release."""
+        return self.c / self.a if self.c else 0.0
+
+    def f_score(self, beta: float = 0.5) -> float:
+        """Both in one number; below 1, `beta` gives precision the greater weight.
+
+        >>> found = [Exact(1, 0, 0), Exact(1, 2, 1), Exact(3, 1, 1), Exact(3, 2, 2)]
+        >>> [round(counts.f_score(), 4) for counts in found]
+        [0.0, 0.5556, 0.7143, 0.9091]
+        """
+        return (1 + beta**2) * self.c / (beta**2 * self.a + self.b) if self.c else 0.0
+
+    def parts(self, beta: float) -> dict[str, list[float]]:
+        """Everything in a row."""
+        named = {"precision": self.precision, "recall": self.recall, "f": self.f_score(beta)}
+        return {k: [v] for k, v in {**self._asdict(), **named}.items()}
 
 
 def check_named(sensitive: str | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,10 +18,8 @@ from discreet.assessment.measure import (
     Score,
 )
 from discreet.facade.table import Table
+from discreet.noise.matrix import TransitionMatrix
 from discreet.tables.protected import Protected
-
-if TYPE_CHECKING:
-    from discreet.noise.matrix import TransitionMatrix
 
 
 def entropy_risk(true: npt.ArrayLike, released: npt.ArrayLike, *, repaired: bool = False) -> float:

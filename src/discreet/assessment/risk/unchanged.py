@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +10,8 @@ from discreet.arrays import Array, Mask
 from discreet.assessment.cells import CLASS_STARTS, NEARLY_ZERO, PairMeasure, by_class
 from discreet.assessment.measure import NO_MECHANISM, NotApplicableError, Score
 from discreet.facade.table import Table
+from discreet.noise.matrix import TransitionMatrix
 from discreet.tables.protected import Protected
-
-if TYPE_CHECKING:
-    from discreet.noise.matrix import TransitionMatrix
 
 
 def unchanged(f: Array, g: Array) -> Mask:

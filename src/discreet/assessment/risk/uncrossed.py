@@ -12,8 +12,8 @@ from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.assessment.assess import group_by_key
 from discreet.assessment.cells import (
     NEARLY_ZERO,
-    block_name,
     columns,
+    containing,
     released_values,
     require_counts,
     require_structured,
@@ -21,9 +21,7 @@ from discreet.assessment.cells import (
     without_withheld,
 )
 from discreet.assessment.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError, Score
-from discreet.assessment.risk.disclosure import Exact
-from discreet.assessment.risk.diversity import GroupMeasure
-from discreet.assessment.utility.additivity import containing
+from discreet.assessment.risk.diversity import Exact, GroupMeasure
 from discreet.design.axis import OUTSIDE
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
@@ -70,7 +68,7 @@ class TableDisclosure(GroupMeasure):
         for k, block in enumerate(design.blocks):
             others = {a for a, level in enumerate(block.levels) if level is not None} - {sensitive}
             if block.levels[sensitive] is not None and others and others <= known:
-                rows.append((block_name(block), *self._count(design, k, sensitive, f, g)))
+                rows.append((block.name, *self._count(design, k, sensitive, f, g)))
         if not rows:
             raise NotApplicableError("no table crosses the sensitive variable with another.")
         parts = columns(("table", "a", "b", "c"), rows)
@@ -226,7 +224,7 @@ class Differencing(BaseMeasure):
             d, shown = (_differences(design, v, coarse, fine, places) for v in (f, g))
             is_small = (d > 0) & (d <= self.small)
             right = np.abs(shown[is_small] - d[is_small]) < 0.5
-            names = (block_name(design.blocks[k]) for k in (coarse, fine))
+            names = (design.blocks[k].name for k in (coarse, fine))
             rows.append((*names, int(is_small.sum()), int(right.sum())))
         parts = columns(("table", "minus", "small", "revealed"), rows)
         if not sum(parts["small"]):

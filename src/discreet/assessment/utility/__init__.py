@@ -1,3 +1,1 @@
 """How much of the table survives: distances, zeros, sums, associations, ranks, totals."""
-
-from __future__ import annotations

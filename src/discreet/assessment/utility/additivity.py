@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole32
 from discreet.assessment.cells import (
-    block_name,
+    containing,
     finer,
     relate_blocks,
     require_structured,
@@ -25,6 +26,7 @@ from discreet.facade.table import Table
 from discreet.tables.protected import Protected
 
 Gap = tuple[str, str, Real]
+Steps = Callable[[Level, Level], tuple[Whole32, Mask]]
 
 
 @dataclass(frozen=True)
@@ -87,34 +89,23 @@ def _gaps(release: Protected) -> Iterator[Gap]:
         yield "inner", "published", np.abs(design.residual(release.y, z))
         return
     design = require_structured(design)
-    steps = _Steps()
+    steps = cache(_step)  # many blocks share their levels
     for j, k, target in _links(design, steps):
-        names = block_name(design.blocks[j]), block_name(design.blocks[k])
+        names = design.blocks[j].name, design.blocks[k].name
         yield *names, _disagreement(design, z, (j, k), target, steps)
 
 
-class _Steps:
-    """Which groups of one level sum up to which groups of another; found once per pair."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Level, Level], tuple[Whole32, Mask]] = {}
-
-    def __call__(self, fine: Level, coarse: Level) -> tuple[Whole32, Mask]:
-        """The coarse group of each fine one (-1: none), and the coarse groups that are covered."""
-        pair = (fine, coarse)
-        if pair not in self._known:
-            self._known[pair] = _step(fine, coarse)
-        return self._known[pair]
-
-    def exists(self, fine: Level | None, coarse: Level | None) -> bool:
-        """Whether some group of the coarse level, or the total, is a sum of fine groups."""
-        if coarse is None:
-            return fine is None or fine.covers_all
-        return fine is not None and bool(self(fine, coarse)[1].any())
+def _is_summed(steps: Steps, fine: Level | None, coarse: Level | None) -> bool:
+    """Whether some group of the coarse level, or the total, is a sum of fine groups."""
+    if coarse is None:
+        return fine is None or fine.covers_all
+    return fine is not None and bool(steps(fine, coarse)[1].any())
 
 
 def _step(fine: Level, coarse: Level) -> tuple[Whole32, Mask]:
-    """A coarse group is covered when it is a union of whole fine groups.
+    """The coarse group of each fine one (-1: none), and the coarse groups that are covered.
+
+    A coarse group is covered when it is a union of whole fine groups.
 
     Branches of unequal depth cover some groups of the level above and not others.
     """
@@ -126,20 +117,10 @@ def _step(fine: Level, coarse: Level) -> tuple[Whole32, Mask]:
     return np.where((up != OUTSIDE) & covered[up], up, OUTSIDE), covered
 
 
-def containing(fine: Level, coarse: Level) -> Whole32:
-    """The coarse group that holds all of a fine one; -1 where there is none."""
-    inside = fine.group != OUTSIDE
-    low = np.full(len(fine), len(coarse), dtype=np.int32)
-    high = np.full(len(fine), OUTSIDE, dtype=np.int32)
-    np.minimum.at(low, fine.group[inside], coarse.group[inside])
-    np.maximum.at(high, fine.group[inside], coarse.group[inside])
-    return np.where(low == high, high, OUTSIDE)
-
-
-def _links(design: StructuredDesign, steps: _Steps) -> Iterator[tuple[int, int, Block]]:
+def _links(design: StructuredDesign, steps: Steps) -> Iterator[tuple[int, int, Block]]:
     """Pairs of tables and what both sum up to, without pairs that others make superfluous."""
     blocks = design.blocks
-    linked = relate_blocks(design, steps.exists) & ~np.eye(len(blocks), dtype=bool)
+    linked = relate_blocks(design, partial(_is_summed, steps)) & ~np.eye(len(blocks), dtype=bool)
     strictly = (linked & ~linked.T).astype(np.float32)
     for j, k in np.argwhere(linked & ~(strictly @ strictly > 0)).tolist():
         yield j, k, blocks[k]
@@ -165,7 +146,7 @@ def common_margin(first: Block, second: Block) -> Block | None:
 
 
 def _disagreement(
-    design: StructuredDesign, z: Real, pair: tuple[int, int], target: Block, steps: _Steps
+    design: StructuredDesign, z: Real, pair: tuple[int, int], target: Block, steps: Steps
 ) -> Real:
     """Differences of the sums of two tables over the cells of the target that both cover."""
     places = [_places(design, k, target, steps) for k in pair]
@@ -182,7 +163,7 @@ def _disagreement(
     return np.abs(np.subtract(*sums))[covered]
 
 
-def _places(design: StructuredDesign, k: int, target: Block, steps: _Steps) -> Array:
+def _places(design: StructuredDesign, k: int, target: Block, steps: Steps) -> Array:
     """Where each cell of block `k` lies in the crossing of a coarser one; -1: outside."""
     block = design.blocks[k]
     groups = np.unravel_index(design.block_cells(k), block.shape)
@@ -196,7 +177,7 @@ def _places(design: StructuredDesign, k: int, target: Block, steps: _Steps) -> A
     return np.where(inside, flat, OUTSIDE)
 
 
-def _is_covered(block: Block, target: Block, cells: Array, steps: _Steps) -> Mask:
+def _is_covered(block: Block, target: Block, cells: Array, steps: Steps) -> Mask:
     """Which cells of the target are sums of cells of the block."""
     whole = np.ones(len(cells), dtype=bool)
     groups = np.unravel_index(cells, target.shape)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from scipy.stats import kendalltau, rankdata
 
 from discreet.arrays import Array, Real
 from discreet.assessment.cells import (
     PairMeasure,
     Pairs,
-    block_name,
     columns,
+    hellinger,
     released_values,
     require_structured,
     true_values,
@@ -28,13 +30,10 @@ from discreet.assessment.measure import (
 )
 from discreet.errors import DesignError
 from discreet.facade.table import Table
-from discreet.release.inference.chi_square import ChiSquareTest, chi_square_test
+from discreet.noise.matrix import TransitionMatrix
+from discreet.release.inference import ChiSquareTest, chi_square_test
 from discreet.release.inference.law import block_array, step_size
 from discreet.tables.protected import Protected
-
-if TYPE_CHECKING:
-    from discreet.noise.matrix import TransitionMatrix
-
 
 Tested = tuple[str, ChiSquareTest, Array]
 
@@ -54,9 +53,9 @@ class _Association(BaseMeasure):
             raise NotApplicableError("no published two-way table has two filled rows and columns.")
         return varying
 
+    @abstractmethod
     def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
         """How far the test of a released table is from that of the true one."""
-        raise NotImplementedError
 
     def __call__(self, table: Table, release: Protected) -> Score:
         rows = [(name, f, chi_square_test(g)) for name, f, g in self.tests(table, release)]
@@ -157,10 +156,17 @@ class AdjustedChiSquare(_Association):
 
     mechanism: TransitionMatrix | None = None
 
+    def shift(self, f: ChiSquareTest, g: ChiSquareTest) -> float:
+        """Change of the p-value."""
+        return abs(g.p_value - f.p_value)
+
     def __call__(self, table: Table, release: Protected) -> Score:
         if self.mechanism is None:
             raise NotApplicableError(NO_MECHANISM)
-        step = noise_step(release)
+        try:
+            step = step_size(release)
+        except DesignError as error:  # the statement does not tell what a unit of noise adds
+            raise NotApplicableError(str(error)) from None
         rows = [
             (name, f, chi_square_test(g), chi_square_test(g, self.mechanism, step))
             for name, f, g in self.tests(table, release)
@@ -172,16 +178,8 @@ class AdjustedChiSquare(_Association):
             "adjusted_p": [adjusted.p_value for *_, adjusted in rows],
             "inflation": [adjusted.inflation for *_, adjusted in rows],
         }
-        shift = np.abs(np.subtract(parts["adjusted_p"], parts["true_p"]))
-        return self.score(shift.mean(), f"two-way {release.unit}s", parts)
-
-
-def noise_step(release: Protected) -> float:
-    """What one unit of noise adds to a published value, where the statement tells."""
-    try:
-        return step_size(release)
-    except DesignError as error:
-        raise NotApplicableError(str(error)) from None
+        shift = np.mean([self.shift(f, adjusted) for _, f, _, adjusted in rows])
+        return self.score(shift, f"two-way {release.unit}s", parts)
 
 
 def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Array, Array]]:
@@ -191,7 +189,7 @@ def two_way_tables(table: Table, release: Protected) -> Iterator[tuple[str, Arra
     g = released_values(release, "published")
     for k, block in enumerate(design.blocks):
         if block.order == 2 and not np.isnan(g[design.slice_of(k)]).any():
-            yield block_name(block), block_array(design, k, f), block_array(design, k, g)
+            yield block.name, block_array(design, k, f), block_array(design, k, g)
 
 
 def _parts(rows: list[tuple[str, ChiSquareTest, ChiSquareTest]]) -> dict[str, list[Any]]:
@@ -250,8 +248,6 @@ class RankCorrelation(PairMeasure):
         )
 
     def _correlation(self, f: Array, g: Array) -> float:
-        from scipy.stats import kendalltau
-
         if self.concordance:
             return float(kendalltau(f, g).statistic)
         return float(np.corrcoef(_ranks(f), _ranks(g))[0, 1])
@@ -284,18 +280,7 @@ class LargestRankMove(PairMeasure):
 
 
 def _ranks(values: Array) -> Real:
-    from scipy.stats import rankdata
-
     return rankdata(values)
-
-
-def hellinger(f: Array, g: Array) -> float:
-    r"""The distance :math:`\sqrt{\tfrac12\sum(\sqrt{f} - \mathrm{sign}(g)\sqrt{|g|})^2}`.
-
-    The sign lets released values be negative; without negative ones it changes nothing.
-    """
-    difference = np.sqrt(f) - np.sign(g) * np.sqrt(np.abs(g))
-    return math.sqrt(0.5 * float(difference @ difference))
 
 
 @dataclass(frozen=True)

@@ -1,22 +1,38 @@
-"""A hierarchy from a file, told apart by extension and content."""
+"""A hierarchy from a file, told apart by extension and content; SDMX also to a file.
+
+SDMX structure messages (SDMX-ML 2.1, 3.0, 3.1; SDMX-JSON 2.0, 2.1) go through pysdmx. An SDMX tree
+is either a *hierarchy* that refers to the codes of code lists, or a *code list* whose codes name
+their parent. pysdmx reads both but keeps code lists flat, so the parents of a code list are looked
+up in the message itself. Messages are not held to the XML schema: that of SDMX-ML 3.0 refuses
+``_T`` as a parent.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from discreet.design.codes import canonical
-from discreet.design.formats.sdmx import read_sdmx
 from discreet.design.formats.tables import read_columns, read_parent_child
-from discreet.design.formats.tree import CodeTree, read_nested
-from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
+from discreet.design.formats.tree import CodeTree, plant, read_nested
+from discreet.errors import (
+    CodeError,
+    DataError,
+    MissingDependencyError,
+    ParameterError,
+    UnknownNameError,
+)
 
 _DELIMITERS = ",;\t"
+_ID = re.compile(r"[A-Za-z0-9_@$-]+")  # what SDMX allows in an id
+_TOTAL = "_T"  # the code of totals by the guidelines of SDMX
 
 
 def read_file(path: Path, root: str | None) -> CodeTree:
@@ -156,3 +172,165 @@ def read_digits(codes: Iterable[object], digits: str | Iterable[int], root: str)
         prefixes = [root, *(code[:end] for end in ends if end <= len(code))]
         parents.update(zip(prefixes[1:], prefixes, strict=False))
     return CodeTree(root, list(parents.items()))
+
+
+def read_sdmx(path: Path, name: str | None, root: str | None) -> CodeTree:
+    """The tree of a hierarchy or code list; see `Hierarchy.from_sdmx`.
+
+    The name may be left out when the message holds one hierarchy, or none and one code list.
+    """
+    structures = _read_structures(path)
+    chosen = _choose(structures, name, path)
+    codelists = filter(_is_codelist, structures)
+    labels = {code.id: code.name for codelist in codelists for code in codelist if code.name}
+    if _is_hierarchy(chosen):
+        pairs = list(_hierarchy_pairs(chosen))
+    else:
+        parents = (_json_parents if _is_json(path) else _xml_parents)(path, _full_name(chosen))
+        pairs = [(code.id, parents.get(code.id)) for code in chosen]
+    tree = plant(pairs, root or _default_root(pairs))
+    codes = {tree.root, *(code for code, _ in tree.pairs)}
+    kept = {code: text for code, text in labels.items() if code in codes and text != code}
+    names: tuple[str, ...] = ()
+    level = getattr(chosen, "level", None)
+    while level is not None:
+        names, level = (*names, level.name or level.id), level.level
+    if names and [code for code, parent in pairs if parent is None] != [tree.root]:
+        names = (tree.root, *names)
+    return tree._replace(labels=kept, level_names=names)
+
+
+def _read_structures(path: Path) -> Sequence[Any]:
+    if not path.is_file():
+        raise DataError(f"file {str(path)!r} cannot be read: no such file")
+    try:
+        from pysdmx.io import read_sdmx as read_message
+
+        structures = read_message(path, validate=False).structures or ()
+    except ImportError as error:
+        raise MissingDependencyError("reading SDMX code lists", "pysdmx", "sdmx") from error
+    except Exception as error:  # a damaged message fails in pysdmx in many ways
+        raise DataError(f"file {str(path)!r} is not an SDMX structure message: {error}") from error
+    return [s for s in structures if _is_hierarchy(s) or _is_codelist(s)]
+
+
+def _is_hierarchy(structure: Any) -> bool:
+    return type(structure).__name__ == "Hierarchy"
+
+
+def _is_codelist(structure: Any) -> bool:
+    return type(structure).__name__ == "Codelist"
+
+
+def _is_json(path: Path) -> bool:
+    return path.suffix.lower() == ".json"
+
+
+def _choose(structures: Sequence[Any], name: str | None, path: Path) -> Any:
+    """The named structure, a hierarchy before a code list of the same id."""
+    for is_of_kind in (_is_hierarchy, _is_codelist):
+        fitting = [s for s in structures if is_of_kind(s) and name in (None, s.id, _full_name(s))]
+        if len(fitting) > 1:
+            found = ", ".join(_full_name(s) for s in fitting)
+            raise ParameterError(f"file {str(path)!r} holds {found}; choose one with codelist=...")
+        if fitting:
+            return fitting[0]
+    raise UnknownNameError("code list", name, [s.id for s in structures])
+
+
+def _full_name(structure: Any) -> str:
+    agency = getattr(structure.agency, "id", structure.agency)
+    return f"{agency}:{structure.id}({structure.version})"
+
+
+def _hierarchy_pairs(hierarchy: Any) -> Iterator[tuple[str, str | None]]:
+    waiting: list[tuple[Any, str | None]] = [(code, None) for code in reversed(hierarchy.codes)]
+    while waiting:
+        entry, parent = waiting.pop()
+        # A place in the hierarchy may have an id of its own; its URN names the code.
+        code = str(entry.urn).rpartition(").")[2] if entry.urn else str(entry.id)
+        yield code, parent
+        waiting.extend((below, code) for below in reversed(entry.codes))
+
+
+def _default_root(pairs: Sequence[tuple[str, str | None]]) -> str | None:
+    tops = [code for code, parent in pairs if parent is None]
+    if len(tops) == 1 and len(pairs) > 1:
+        return None
+    parents = {parent for _, parent in pairs}
+    return _TOTAL if _TOTAL in tops and _TOTAL not in parents else "Total"
+
+
+def _json_parents(path: Path, full_name: str) -> dict[str, str]:
+    lists = json.loads(path.read_text("utf-8-sig"))["data"].get("codelists", ())
+    return {
+        code["id"]: code["parent"]
+        for entry in lists
+        if _key(entry) == full_name
+        for code in entry.get("codes", ())
+        if code.get("parent")
+    }
+
+
+def _xml_parents(path: Path, full_name: str) -> dict[str, str]:
+    parents: dict[str, str] = {}
+    for _, element in ElementTree.iterparse(path):
+        if _tag(element) == "Codelist" and _key(element.attrib) == full_name:
+            for code in element:
+                for part in code:
+                    if _tag(part) == "Parent":  # a <Ref id="…"/> in 2.1, plain text since 3.0
+                        ref = part[0].attrib["id"] if len(part) else part.text or ""
+                        parents[code.attrib["id"]] = ref
+    return parents
+
+
+def _tag(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _key(attributes: Mapping[str, str]) -> str:
+    agency, version = attributes.get("agencyID", ""), attributes.get("version", "1.0")
+    return f"{agency}:{attributes.get('id')}({version})"
+
+
+def write_sdmx(path: Path, tree: CodeTree, codelist: str, agency: str, version: str) -> None:
+    """A code list and a hierarchy over it, both under one id; JSON by the suffix, else SDMX-ML 3.0.
+
+    Raises:
+        CodeError: A code, or the id of the code list, has signs SDMX does not allow.
+    """
+    for code in (codelist, tree.root, *(code for code, _ in tree.pairs)):
+        if not _ID.fullmatch(code):
+            raise CodeError(
+                f"code {code!r} cannot stand in an SDMX code list: allowed are letters, digits "
+                "and _ @ $ -; recode it"
+            )
+    try:
+        from pysdmx.io import write_sdmx as write_message
+        from pysdmx.io.format import Format
+
+        kind = Format.STRUCTURE_SDMX_JSON_2_0_0 if _is_json(path) else Format.STRUCTURE_SDMX_ML_3_0
+        write_message(_artefacts(tree, codelist, agency, version), kind, output_path=str(path))
+    except ImportError as error:
+        raise MissingDependencyError("writing SDMX code lists", "pysdmx", "sdmx") from error
+
+
+def _artefacts(tree: CodeTree, codelist: str, agency: str, version: str) -> list[Any]:
+    from pysdmx.model import Code, Codelist, HierarchicalCode, Hierarchy, LevelType
+
+    prefix = f"urn:sdmx:org.sdmx.infomodel.codelist.Code={agency}:{codelist}({version})."
+    codes = [tree.root, *(code for code, _ in tree.pairs)]
+    below: dict[str, list[Any]] = {code: [] for code in codes}
+    for code, parent in reversed(tree.pairs):
+        entry = HierarchicalCode(code, urn=prefix + code, codes=tuple(reversed(below[code])))
+        below[parent].append(entry)
+    top = tuple(reversed(below[tree.root]))
+    listed = [Code(code, name=tree.labels.get(code, code)) for code in codes]
+    common: dict[str, Any] = {"name": codelist, "agency": agency, "version": version}
+    entry = HierarchicalCode(tree.root, urn=prefix + tree.root, codes=top)
+    level, names = None, tree.level_names  # a chain of levels, each holding the next finer one
+    for depth in reversed(range(len(names))):
+        level = LevelType(f"LEVEL_{depth}", name=names[depth], level=level)
+    formal: dict[str, Any] = {"level": level, "has_formal_levels": level is not None}
+    hierarchy = Hierarchy(codelist, codes=(entry,), **formal, **common)
+    return [Codelist(codelist, items=tuple(listed), **common), hierarchy]

@@ -23,7 +23,7 @@ from discreet.tables.show import CONFIDENTIAL
 
 _DATA = {NOT_POSSIBLE: ".", CONFIDENTIAL: "..", NOT_AVAILABLE: "..."}
 """Symbols as they stand among the data; the number of dots is that of the keyword."""
-_LONGEST_NAME = 20
+_LONGEST_NAME = 20  # of a matrix, by the description of the format
 _MOST_DECIMALS = 6
 
 

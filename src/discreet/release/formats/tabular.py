@@ -6,6 +6,8 @@ import json
 import re
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from discreet.errors import ParameterError
 from discreet.frames import value_names
@@ -28,9 +30,6 @@ class ParquetWriter:
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         chosen = options.with_defaults("long", "codes")
         said = json.dumps(describe(cube, chosen), ensure_ascii=False).encode()
         cells = long_table(cube, chosen).replace_schema_metadata({METADATA: said})
@@ -66,8 +65,6 @@ class SdmxCsvWriter:
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content; codes are what SDMX names categories by."""
-        import pyarrow as pa
-
         flow, places = dataflow_of(options), present(cube)
         status = cube.status.reshape(-1)[places]
         empty = symbols(cube).reshape(-1)[places] != ""

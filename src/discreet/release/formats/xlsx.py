@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _TABLE, _NOTES = "Table", "Notes"
 _WIDEST = 40
+# A sheet has 1,048,576 rows, of which title and headings take some.
 _MOST_ROWS, _MOST_COLUMNS = 1_048_000, 16_384
 _FIRST_ROW = 2  # title and an empty line stand above
 _CREATED = datetime.datetime(2000, 1, 1)  # so that equal tables are equal files

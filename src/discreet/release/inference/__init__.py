@@ -12,15 +12,10 @@ for.
 True
 """
 
-from discreet.release.inference.chi_square import ChiSquareTest, chi_square, goodness_of_fit
-from discreet.release.inference.frequencies import CountFrequencies, count_frequencies
-from discreet.release.inference.law import matrix_of
-
-__all__ = [
-    "ChiSquareTest",
-    "CountFrequencies",
-    "chi_square",
-    "count_frequencies",
-    "goodness_of_fit",
-    "matrix_of",
-]
+from discreet.release.inference.chi_square import ChiSquareTest as ChiSquareTest
+from discreet.release.inference.chi_square import chi_square as chi_square
+from discreet.release.inference.chi_square import chi_square_test as chi_square_test
+from discreet.release.inference.chi_square import goodness_of_fit as goodness_of_fit
+from discreet.release.inference.frequencies import CountFrequencies as CountFrequencies
+from discreet.release.inference.frequencies import count_frequencies as count_frequencies
+from discreet.release.inference.law import matrix_of as matrix_of

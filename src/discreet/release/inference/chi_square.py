@@ -25,6 +25,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaincc, gammaln, xlogy
 
 from discreet.arrays import Real
 from discreet.design.codes import canonical
@@ -244,6 +245,7 @@ def noise_variance(mechanism: Mechanism, expected: Real) -> Real:
     if not isinstance(mechanism, TransitionMatrix):
         return np.full(expected.shape, float(mechanism))
     head = int(mechanism.starts[len(mechanism.starts) - mechanism.period])
+    # Six standard deviations above it, a Poisson count meets the repeating rows alone.
     limit = head + 6 * math.sqrt(head) + mechanism.period + 20
     near = expected < limit
     last = mechanism.law[len(mechanism.starts) - mechanism.period :] @ np.stack(
@@ -258,8 +260,6 @@ def noise_variance(mechanism: Mechanism, expected: Real) -> Real:
 
 def _poisson_variance(mechanism: TransitionMatrix, expected: Real) -> Real:
     """Var(n + u) - Var(n) for Poisson counts, summed over the counts that occur."""
-    from scipy.special import gammaln, xlogy
-
     rates, place = np.unique(expected, return_inverse=True)
     top = int(rates.max() + 10 * math.sqrt(rates.max() + 1) + 20)
     n = np.arange(top + 1)
@@ -292,6 +292,4 @@ def _drop_empty(table: Real) -> Real:
 
 
 def _upper_tail(statistic: float, freedom: float) -> float:
-    from scipy.special import gammaincc
-
     return float(gammaincc(freedom / 2, statistic / 2))

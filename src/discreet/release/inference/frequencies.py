@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+from scipy.optimize import nnls
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.formula import Margins
@@ -26,9 +27,6 @@ from discreet.errors import DesignError, ParameterError, whole
 from discreet.noise.matrix import TransitionMatrix
 from discreet.release.inference.law import TableCells, check_single_draws, matrix_of, step_size
 from discreet.tables.protected import Protected
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BUFFER = 10  # how many times the largest move lies between the counts asked for and the cut
 _SINGULAR = 1e-7  # singular values below this share of the largest count as zero
@@ -101,8 +99,6 @@ class CountFrequencies:
 
     def to_arrow(self) -> pa.Table:
         """A row for each count."""
-        import pyarrow as pa
-
         names = ("counts", "observed", "estimate", "standard_error")
         return pa.table({name.removesuffix("s"): getattr(self, name) for name in names})
 
@@ -211,8 +207,6 @@ class _Equations:
 
     def nonnegative_estimate(self) -> Real:
         """The non-negative numbers of cells whose expectation is nearest to what was published."""
-        from scipy.optimize import nnls
-
         used = self.M.shape[1]
         target = self.observed[:used] - self.observed[used:] @ self.down
         return np.asarray(nnls(self.M.T, target)[0])

@@ -14,7 +14,7 @@ from urllib.request import Request, urlopen
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.release.formats.write import Writer
 from discreet.serve.answer import Answer
-from discreet.serve.api.files import TableDescriber, file_cube
+from discreet.serve.api.reply import TableDescriber, file_cube
 from discreet.serve.query import BY_VARIABLE, LISTS, Query
 from discreet.serve.site.site import Site
 from discreet.serve.web.frame import Addresses

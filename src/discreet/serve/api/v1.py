@@ -14,14 +14,18 @@ from discreet.release.formats.json import document
 from discreet.release.formats.write import LABELS, LAYOUTS, writers
 from discreet.serve.answer import Answer
 from discreet.serve.api import models
-from discreet.serve.api.files import TableDescriber, file_cube, file_reply, format_named, query_of
 from discreet.serve.api.reply import (
     LARGEST_PAGE,
     ListPage,
     PageNumber,
     PageSize,
+    TableDescriber,
     base_of,
+    file_cube,
+    file_reply,
+    format_named,
     json_reply,
+    query_of,
     reply,
 )
 from discreet.serve.api.saved import SavedQuery, snippets_of

@@ -8,7 +8,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -76,7 +76,7 @@ class MemoryCache(Generic[K, V]):
         return len(self._results)
 
     def _wait(self, result: Future[V]) -> V:
-        with nullcontext() if self._limits is None else self._limits.to_wait():
+        with nullcontext() if self._limits is None else occupy(self._limits.waiting):
             error = result.exception()
         if isinstance(error, DiscreetError):
             # Whoever waits gets an error of their own: offers near to each question are written
@@ -88,7 +88,7 @@ class MemoryCache(Generic[K, V]):
 
     def _make(self, key: K, make: Callable[[], V], mine: Future[V]) -> V:
         try:
-            with nullcontext() if self._limits is None else self._limits.to_make():
+            with nullcontext() if self._limits is None else occupy(self._limits.making):
                 result = make()
         except BaseException as error:
             with self._lock:
@@ -123,19 +123,12 @@ class WorkLimits:
 
     # The web server has 40 threads: eight are left for questions that need no engine.
     def __init__(self, making: int = 16, waiting: int = 16) -> None:
-        self._making, self._waiting = threading.Semaphore(making), threading.Semaphore(waiting)
-
-    def to_make(self) -> AbstractContextManager[None]:
-        """A place to make a table in, for the block, or a refusal where every place is taken."""
-        return _occupy(self._making)
-
-    def to_wait(self) -> AbstractContextManager[None]:
-        """A place to wait in, for the block, or a refusal where every place is taken."""
-        return _occupy(self._waiting)
+        self.making, self.waiting = threading.Semaphore(making), threading.Semaphore(waiting)
 
 
 @contextmanager
-def _occupy(places: threading.Semaphore) -> Iterator[None]:
+def occupy(places: threading.Semaphore) -> Iterator[None]:
+    """A place for the block, or a refusal where every place is taken."""
     if not places.acquire(blocking=False):
         raise busy_refusal()
     try:

@@ -136,6 +136,7 @@ class Dataset:
                 self.policy.check(question)
                 judged = self._judge(question, lambda details: self.cube(details, question.unit))
             except Refusal as refusal:
+                # Asked for only now: each offer is checked like a question of its own.
                 if not refusal.offers:
                     refusal.offers = tuple(nearby_tables(question, self._is_allowed))
                 raise
@@ -200,11 +201,10 @@ class Dataset:
     @cached_property
     def _cubes(self) -> MemoryCache[tuple[str, tuple[str, ...], str], Cube]:
         limits = ENGINE_LIMITS if self.is_live else None
-        return MemoryCache(_CUBE_BYTES, _bytes_of, limits)
-
-
-def _bytes_of(cube: Cube) -> float:
-    return cube.values.nbytes + cube.status.nbytes + 2_000  # for what stands around the figures
+        # The 2,000 bytes are for what stands around the figures.
+        return MemoryCache(
+            _CUBE_BYTES, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, limits
+        )
 
 
 def nearby_tables(question: Question, is_allowed: Callable[[Query], bool]) -> list[Offer]:

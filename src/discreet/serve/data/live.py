@@ -1,11 +1,14 @@
 """Tables on the fly: a recipe goes in, a protected cube comes out. It touches records.
 
+Tables with a privacy budget are a declared universe, each drawn once and kept.
+
 Records are opened here for builds as well, and watched while tables are made of them.
 """
 
 from __future__ import annotations
 
 import glob
+import math
 import os
 import queue
 import threading
@@ -19,8 +22,8 @@ import numpy as np
 
 from discreet import __version__, registry
 from discreet.design.axis import Axis
-from discreet.design.formula import parse
-from discreet.errors import ParameterError
+from discreet.design.formula import Term, parse
+from discreet.errors import BudgetError, ParameterError
 from discreet.facade.microdata import open as open_microdata
 from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
@@ -31,11 +34,14 @@ from discreet.release.cube import Cube
 from discreet.serve.data.cache import busy_refusal
 from discreet.serve.data.source import (
     BudgetStatus,
+    DetailedVariable,
     Mode,
     OfferedVariable,
+    by_detail,
     crossing,
     variables_on_offer,
 )
+from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
 from discreet.tables.protected import COUNT
 
@@ -132,6 +138,8 @@ class RecipeTables:
         Raises:
           Refusal: The records are not those that were opened.
         """
+        # Before, since other records must not be read; and after, since they may have been
+        # exchanged while the engine read them.
         with self._pool.connection() as data:
             self._files.check()
             release = self.recipe.of(crossing(details)).run(data)
@@ -343,3 +351,103 @@ class ConnectionPool(Generic[T]):
                 self._free.put(connection)
         finally:
             self._room.release()
+
+
+class PrivateSource:
+    """A declared universe of private tables.
+
+    Each table of the universe is drawn when it is first needed; its cost is entered in the ledger
+    before, and the cube is kept on the disk, so that it is never drawn again. Questions are
+    answered from the smallest table that has their variables: smaller tables cost nothing.
+
+    Args:
+      tables: Draws tables of a recipe whose margins are the universe.
+      disk_cache: Where drawn tables are kept.
+      titles: Names of variables for readers.
+    """
+
+    mode: Mode = "on-the-fly"
+
+    def __init__(
+        self, tables: RecipeTables, disk_cache: DiskCache, titles: Mapping[str, str] | None = None
+    ) -> None:
+        if tables.ledger is None:
+            raise ParameterError(
+                "private noise on the fly spends a budget, and nothing keeps it. Name the "
+                "custodian's ledger: ledger = 'ledger.db' beside the records."
+            )
+        self._tables, self._disk_cache, self._ledger = tables, disk_cache, tables.ledger
+        self.variables: tuple[OfferedVariable, ...] = tables.variables(titles)
+        self._asked = by_detail(self.variables)
+        terms = parse(tables.recipe.margins)
+        # A table that another one contains costs nothing: it is read from the larger one.
+        largest = [t for t in terms if t and not any({*t} < {*other} for other in terms)]
+        in_order = list(self._asked).index
+        self.universe: list[Term] = [tuple(sorted(term, key=in_order)) for term in largest]
+        self.edition, self.units = tables.edition, (tables.unit,)
+        self.statement: Statement = tables.statement(self.universe[0])
+
+    @property
+    def budget(self) -> BudgetStatus:
+        """What tables may cost and have cost."""
+        name = self._tables.name
+        spent = self._ledger.spent(name)
+        limit = self._ledger.budget_of(name) or self._ledger.budget  # kept with the first table
+        delta = 0.0 if limit is None else limit.delta
+        drawn = sum(_key(term) in self._disk_cache for term in self.universe)
+        limit = None if limit is None else limit.epsilon
+        return BudgetStatus(spent.epsilon_at(delta), limit, delta, drawn, len(self.universe))
+
+    def cube(self, details: tuple[str, ...], unit: str) -> Cube:
+        """The crossing of these details, taken from a table of the universe."""
+        cube = self._draw(self._find_covering(details))
+        wanted = {asked.name: asked for asked in map(self._asked.__getitem__, details)}
+        for axis in cube.axes:
+            if axis.name in wanted:
+                cube = _at_detail(cube, wanted[axis.name])
+            else:
+                variable = next(v for v in self.variables if v.name == axis.name)
+                cube = cube.at(axis.name, variable.axis.total)
+        return cube
+
+    def _draw(self, term: Term) -> Cube:
+        """A table of the universe, drawn once and for all: a second draw would cost again."""
+        try:
+            return self._disk_cache.get(_key(term), lambda: self._tables.cube(term))
+        except BudgetError as error:
+            allowed = "Tables that were drawn before."
+            raise Refusal("budget_spent", error.public(), allowed, 403) from None
+
+    def _find_covering(self, details: Sequence[str]) -> Term:
+        """The smallest table of the universe that has these details."""
+        asked = self._asked
+        fitting = [
+            term
+            for term in self.universe
+            if all(d in term or asked[d].name in term for d in details)
+        ]
+        if fitting:
+            return min(fitting, key=lambda t: math.prod(asked[name].detail.cells for name in t))
+        offers = [
+            (
+                " by ".join(asked[name].label_inside for name in term),
+                Query(rows=term[:1], columns=term[1:]),
+            )
+            for term in self.universe
+        ]
+        listed = "; ".join(label for label, _ in offers)
+        message = "This crossing is not among the tables that the privacy budget was planned for."
+        allowed = f"Tables: {listed}; and parts of them."
+        raise Refusal("not_planned", message, allowed, offers=offers)
+
+
+def _key(term: Term) -> tuple[str, ...]:
+    return ("drawn", *term)
+
+
+def _at_detail(cube: Cube, asked: DetailedVariable) -> Cube:
+    """The cube with the codes of one detail of a variable, as that detail lists them."""
+    known = set(cube.axis(asked.name).codes)
+    listed = {e.code: e for e in asked.entries if e.code in known}
+    chosen = cube.select(asked.name, list(listed))
+    return chosen.with_entries(asked.name, [listed[c] for c in chosen.axis(asked.name).codes])

@@ -71,19 +71,6 @@ class AuditEntry:
         return found
 
 
-class NullAuditLog:
-    """An audit log that keeps nothing, for sites without a database."""
-
-    def record(self, entry: AuditEntry) -> None:
-        """Return when the entry is on the disk."""
-
-    async def record_async(self, entry: AuditEntry) -> None:
-        """The same for coroutines."""
-
-    def close(self) -> None:
-        """Write what waits."""
-
-
 AUDIT_COLUMNS = tuple(f.name for f in fields(AuditEntry))
 
 
@@ -103,7 +90,7 @@ def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in made)
 
 
-class AuditLog(NullAuditLog):
+class AuditLog:
     """Entries in the office's database.
 
     Promise: `record` returns when the entry is on the disk, and raises when it cannot be written;

@@ -146,6 +146,7 @@ class Signer:
     def read(self, signed: str) -> str | None:
         """The text, where the signature is ours and the end has not come."""
         body, _, signature = signed.partition(_SEPARATOR)
+        # The signature first: nothing that a stranger wrote is decoded.
         if not hmac.compare_digest(self._signature(body).encode(), signature.encode()):
             return None
         end, _, text = _decode(body).partition(_SEPARATOR)

@@ -9,30 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import (
-    URL,
-    BigInteger,
-    Boolean,
-    Column,
-    Connection,
-    Date,
-    DateTime,
-    Engine,
-    Float,
-    Index,
-    Integer,
-    LargeBinary,
-    MetaData,
-    String,
-    Table,
-    Text,
-    create_engine,
-    event,
-    insert,
-    make_url,
-    select,
-    text,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
@@ -76,13 +53,13 @@ class OfficeDatabase:
             raise
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[sa.Connection]:
         """One consistent view of the database."""
         with self._with_advice(), self._engine.connect() as connection:
             yield connection
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[sa.Connection]:
         """A transaction of its own; writers of an SQLite file wait for each other."""
         with self._with_advice(), self._engine.connect() as plain:
             connection = plain.execution_options(writes=True)
@@ -105,70 +82,74 @@ class OfficeDatabase:
             ) from error
 
 
-METADATA = MetaData()
-_NUMBER = BigInteger().with_variant(Integer, "sqlite")  # SQLite counts up plain integers alone
+METADATA = sa.MetaData()
+_NUMBER = sa.BigInteger().with_variant(
+    sa.Integer, "sqlite"
+)  # SQLite counts up plain integers alone
 
-AUDIT = Table(
+AUDIT = sa.Table(
     "audit",
     METADATA,
-    Column("id", _NUMBER, primary_key=True),
-    Column("time", DateTime, nullable=False),  # UTC
-    Column("visitor", String(80), nullable=False),
-    Column("dataset", String(80), nullable=False),
-    Column("edition", String(80), nullable=False),
-    Column("address", Text, nullable=False),
-    Column("kind", String(20), nullable=False),
-    Column("outcome", String(40), nullable=False),
-    Column("cells", Integer, nullable=False),
-    Column("milliseconds", Float, nullable=False),
-    Index("audit_by_time", "time"),
+    sa.Column("id", _NUMBER, primary_key=True),
+    sa.Column("time", sa.DateTime, nullable=False),  # UTC
+    sa.Column("visitor", sa.String(80), nullable=False),
+    sa.Column("dataset", sa.String(80), nullable=False),
+    sa.Column("edition", sa.String(80), nullable=False),
+    sa.Column("address", sa.Text, nullable=False),
+    sa.Column("kind", sa.String(20), nullable=False),
+    sa.Column("outcome", sa.String(40), nullable=False),
+    sa.Column("cells", sa.Integer, nullable=False),
+    sa.Column("milliseconds", sa.Float, nullable=False),
+    sa.Index("audit_by_time", "time"),
 )
-SWITCHES = Table(
+SWITCHES = sa.Table(
     "switches",
     METADATA,
-    Column("dataset", String(80), primary_key=True),
-    Column("is_closed", Boolean, nullable=False),
-    Column("time", DateTime, nullable=False),
-    Column("visitor", String(80), nullable=False),
+    sa.Column("dataset", sa.String(80), primary_key=True),
+    sa.Column("is_closed", sa.Boolean, nullable=False),
+    sa.Column("time", sa.DateTime, nullable=False),
+    sa.Column("visitor", sa.String(80), nullable=False),
 )
-TOKENS = Table(
+TOKENS = sa.Table(
     "tokens",
     METADATA,
-    Column("id", String(16), primary_key=True),
-    Column("name", String(80), nullable=False, unique=True),
-    Column("role", String(20), nullable=False),
-    Column("digest", LargeBinary, nullable=False),
-    Column("time", DateTime, nullable=False),
-    Column("revoked", DateTime),
+    sa.Column("id", sa.String(16), primary_key=True),
+    sa.Column("name", sa.String(80), nullable=False, unique=True),
+    sa.Column("role", sa.String(20), nullable=False),
+    sa.Column("digest", sa.LargeBinary, nullable=False),
+    sa.Column("time", sa.DateTime, nullable=False),
+    sa.Column("revoked", sa.DateTime),
 )
-SECRETS = Table(
+SECRETS = sa.Table(
     "secrets",
     METADATA,
-    Column("name", String(20), primary_key=True),
-    Column("day", Date, nullable=False),
-    Column("value", LargeBinary, nullable=False),
+    sa.Column("name", sa.String(20), primary_key=True),
+    sa.Column("day", sa.Date, nullable=False),
+    sa.Column("value", sa.LargeBinary, nullable=False),
 )
-RELOADS = Table(
+RELOADS = sa.Table(
     "reloads",
     METADATA,
-    Column("id", _NUMBER, primary_key=True),
-    Column("time", DateTime, nullable=False),
-    Column("visitor", String(80), nullable=False),
+    sa.Column("id", _NUMBER, primary_key=True),
+    sa.Column("time", sa.DateTime, nullable=False),
+    sa.Column("visitor", sa.String(80), nullable=False),
 )
 # Version 0.2 kept the schema's version in a table of this name, so databases of both are one form.
-_VERSION = Table("alembic_version", MetaData(), Column("version_num", String(32), primary_key=True))
+_VERSION = sa.Table(
+    "alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True)
+)
 
 
-def _make_tables(connection: Connection, shown: str) -> None:
+def _make_tables(connection: sa.Connection, shown: str) -> None:
     """Make the tables of a new database within the caller's transaction; processes take turns."""
     if connection.dialect.name == "postgresql":  # SQLite's writers take turns anyway
-        connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
+        connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
     _VERSION.create(connection, checkfirst=True)
-    present = connection.execute(select(_VERSION.c.version_num)).scalar()
+    present = connection.execute(sa.select(_VERSION.c.version_num)).scalar()
     if present is None:
         # Tables of somebody else's database are not taken for ours: a name in use is an error.
         METADATA.create_all(connection, checkfirst=False)
-        connection.execute(insert(_VERSION).values(version_num=_SCHEMA))
+        connection.execute(sa.insert(_VERSION).values(version_num=_SCHEMA))
     elif present != _SCHEMA:
         raise DataError(
             f"the audit log {shown} was written by a newer version of discreet (step {present!r}). "
@@ -176,12 +157,12 @@ def _make_tables(connection: Connection, shown: str) -> None:
         )
 
 
-def _url_of(address: str | Path) -> URL:
+def _url_of(address: str | Path) -> sa.URL:
     """The database at a path, or at an address that begins with `postgresql://`."""
     if "://" not in str(address):
-        return URL.create("sqlite", database=str(Path(address).absolute()))
+        return sa.URL.create("sqlite", database=str(Path(address).absolute()))
     try:
-        found = make_url(str(address))
+        found = sa.make_url(str(address))
     except (ArgumentError, ValueError):  # the cause would quote the password
         raise ParameterError(f"the address of the audit log cannot be read. {_ADDRESSES}") from None
     scheme = found.drivername.partition("+")[0]
@@ -190,18 +171,18 @@ def _url_of(address: str | Path) -> URL:
     return found.set(drivername="postgresql+psycopg")
 
 
-def _make_engine(url: URL, is_file: bool) -> Engine:
+def _make_engine(url: sa.URL, is_file: bool) -> sa.Engine:
     pool: dict[str, Any] = {"pool_size": 2, "max_overflow": 8}
     if is_file:
-        engine = create_engine(url, connect_args={"timeout": _LOCK_SECONDS}, **pool)
-        event.listen(engine, "connect", _prepare_connection)
-        event.listen(engine, "begin", _begin)
+        engine = sa.create_engine(url, connect_args={"timeout": _LOCK_SECONDS}, **pool)
+        sa.event.listen(engine, "connect", _prepare_connection)
+        sa.event.listen(engine, "begin", _begin)
         return engine
     try:
         import psycopg  # noqa: F401 -- an optional package
     except ImportError as error:
         raise MissingDependencyError("an audit log in PostgreSQL", "psycopg", "postgres") from error
-    return create_engine(url, pool_pre_ping=True, **pool)
+    return sa.create_engine(url, pool_pre_ping=True, **pool)
 
 
 def _prepare_connection(connection: Any, record: object) -> None:
@@ -210,7 +191,7 @@ def _prepare_connection(connection: Any, record: object) -> None:
         connection.execute(f"PRAGMA {pragma}")
 
 
-def _begin(connection: Connection) -> None:
+def _begin(connection: sa.Connection) -> None:
     # A transaction that reads first and then writes fails at once where another one wrote in
     # between, whatever the timeout; one that is to write takes the lock when it begins.
     writes = connection.get_execution_options().get("writes", False)

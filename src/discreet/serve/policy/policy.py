@@ -82,6 +82,7 @@ class Policy:
 
     def check(self, question: Question) -> None:
         """Refuse what public names and sizes forbid."""
+        # Sizes first: later rules go through codes and groups one by one.
         rules.check_size(self, question)
         rules.check_combinations(self, question)
         rules.check_groups(self, question)

@@ -19,13 +19,13 @@ from discreet.serve.data.live import (
     FileStamps,
     GuardedFiles,
     LiveSource,
+    PrivateSource,
     RecipeTables,
     file_stamps,
     files_of,
     is_private,
     names_of,
 )
-from discreet.serve.data.private import PrivateSource
 from discreet.serve.data.source import Source
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import DatasetConfig, SiteConfig, read_site

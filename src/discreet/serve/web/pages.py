@@ -16,14 +16,13 @@ from discreet.release.formats.write import Writer, writers
 from discreet.release.layout import TableLayout
 from discreet.serve import moves
 from discreet.serve.answer import Answer
-from discreet.serve.api.files import TableDescriber
-from discreet.serve.api.reply import base_of
+from discreet.serve.api.reply import TableDescriber, base_of
 from discreet.serve.api.saved import snippets_of
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import CHARTS, Codes, Query
 from discreet.serve.refusals import LANGUAGE, Refusal
 from discreet.serve.site.site import current_site
-from discreet.serve.web import panel
+from discreet.serve.web import wording
 from discreet.serve.web.charts import DrawnChart, draw_chart
 from discreet.serve.web.drawing import chart_data, readable, style_of
 from discreet.serve.web.frame import (
@@ -36,11 +35,15 @@ from discreet.serve.web.frame import (
     texts_for,
 )
 from discreet.serve.web.grid import grid_parts, layout_of
-from discreet.serve.web.panel import NEW_CODE, NEW_LABEL, NEW_OF, category_list, drop_full_choices
 from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import (
+    NEW_CODE,
+    NEW_LABEL,
+    NEW_OF,
     budget_note,
     caption_of,
+    category_list,
+    drop_full_choices,
     layers_of,
     notes_of,
     populations_of,
@@ -119,7 +122,7 @@ def about_dataset(request: Request, dataset: str) -> Response:
         at=Addresses(root_of(request), found.name),
         notes=plain,
         statement=statement,
-        limits=panel.limits_of(found, texts),
+        limits=wording.limits_of(found, texts),
     )
 
 
@@ -168,7 +171,7 @@ def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> 
         "query": query,
         "at": Addresses(root_of(request), dataset.name),
         "moves": moves,
-        "panel": panel,
+        "wording": wording,
         "placed": moves.placed(query, dataset.variables),
         "editor": category_list(dataset, query, edit),
     }

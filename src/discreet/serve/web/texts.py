@@ -21,7 +21,7 @@ from discreet.errors import UnknownNameError
 
 DEFAULT = "en"
 _NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
-_REMEMBERED = 1_000
+_REMEMBERED = 1_000  # translations, since one that is not remembered tries every pattern
 _SAME = {"no": "nb", "nn": "nb"}
 """Languages whose readers are served by the texts of another."""
 

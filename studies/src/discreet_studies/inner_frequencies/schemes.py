@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet import registry
 from discreet.arrays import Array, Real, Whole
-from discreet.assessment.utility.association import hellinger
+from discreet.assessment.cells import hellinger
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.errors import DataError

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole
+from discreet.assessment.cells import hellinger
 from discreet.assessment.risk.entropy import entropy_risk
-from discreet.assessment.utility.association import hellinger
 from discreet.design.base import Design
 from discreet.facade.table import Table
 from discreet.noise import discrete_laplace

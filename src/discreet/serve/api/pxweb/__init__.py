@@ -5,10 +5,6 @@ total. Levels of a hierarchy are code lists. What is published, counts or weight
 variable `ContentsCode`.
 """
 
-from fastapi import APIRouter
+from discreet.serve.api.pxweb.listing import router
 
-from discreet.serve.api.pxweb import data, listing
-
-router = APIRouter()
-router.include_router(listing.router)
-router.include_router(data.router)
+__all__ = ["router"]

@@ -9,19 +9,17 @@ from typing import Any
 
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.release.formats.json import dimension
-from discreet.serve.api.files import TableDescriber
+from discreet.serve.api.pxweb.models import CONTENTS, FOLDER, ROOT
+from discreet.serve.api.reply import TableDescriber
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import DetailedVariable, OfferedVariable
 from discreet.serve.refusals import no_such
 from discreet.serve.site.site import Site
-from discreet.serve.web.panel import unit_label
 from discreet.serve.web.texts import Texts
+from discreet.serve.web.wording import unit_label
 
-CONTENTS = "ContentsCode"
 _CONTENTS_LABEL = {"en": "contents", "nb": "statistikkvariabel"}
 SEE_METADATA = "See the metadata of the table."
-ROOT = "/api/pxweb/v2"
-FOLDER = "tables"
 
 
 def contents_axis(units: Sequence[str], texts: Texts) -> CubeAxis:

@@ -12,12 +12,12 @@ from discreet.errors import suggest
 from discreet.release.cube import Cube, CubeAxis
 from discreet.serve.answer import Answer
 from discreet.serve.api.pxweb.metadata import (
-    CONTENTS,
     SEE_METADATA,
     codelist_for,
     widest,
     with_contents,
 )
+from discreet.serve.api.pxweb.models import CONTENTS
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, by_detail, coarsest
 from discreet.serve.query import Query
@@ -25,7 +25,7 @@ from discreet.serve.refusals import Refusal, no_such
 from discreet.serve.web.texts import Texts
 
 _CALL = re.compile(r"(top|bottom|range|from|to)\((.*)\)", re.IGNORECASE | re.DOTALL)
-_MOST_PATTERNS = 100
+_MOST_PATTERNS = 100  # of one variable, since each is compared with all of its codes
 
 
 @dataclass(frozen=True)
