@@ -98,7 +98,7 @@ def test_a_budget_is_kept_with_the_name_and_cannot_be_changed(path):
         again.spend(CENSUS, Cost(0.6), STEP)
     Ledger(path, epsilon=1.0, delta=1e-9).spend(CENSUS, Cost(0.1), STEP)
     for other in (Ledger(path, epsilon=2.0, delta=1e-9), Ledger(path, epsilon=1.0)):
-        with pytest.raises(LedgerError, match="has a budget of ε = 1, δ = 1e-09, but"):
+        with pytest.raises(LedgerError, match="has a budget of ε = 1, δ = 1e-09 for one"):
             other.spend(CENSUS, Cost(0.1), STEP)
     Ledger(path, epsilon=2.0).spend(DataSet("survey"), Cost(2.0), STEP)
 
@@ -422,9 +422,11 @@ def test_rows_are_plain_data_in_the_order_of_time(path):
 def test_the_text_tells_totals_and_every_entry(path):
     ledger = filled(path)
     text = ledger.text()
-    assert "census: 2 private releases cost ε = 0.25, ρ = 0.001 together; ε = 0.49" in text
+    assert "census: 2 private releases cost ε = 0.25, ρ = 0.001 for one record added" in text
+    assert "added or removed together; ε = 0.49" in text
     assert "of a budget of ε = 1, δ = 1e-09." in text
-    assert "survey: 1 private releases cost ε = 2, δ = 1e-07 together; no budget." in text
+    assert "survey: 1 private releases cost ε = 2, δ = 1e-07 for one record added" in text
+    assert "together; no budget." in text
     assert "census, edition 2021: table-wise release 1 (method safe)" in text
     assert "census, edition 2021: edition, keys kept" in text
     assert "census, edition 2021: counts of age*sex" in text
@@ -444,7 +446,11 @@ def test_the_command_shows_the_ledger(path):
     found = json.loads(show("show", str(path), "--json").output)
     assert found["side"] == "confidential"
     assert [each["name"] for each in found["data_sets"]] == ["census", "survey"]
-    assert found["data_sets"][0]["budget"] == {"epsilon": 1.0, "delta": 1e-9}
+    assert found["data_sets"][0]["budget"] == {
+        "epsilon": 1.0,
+        "delta": 1e-9,
+        "relation": "add-remove",
+    }
     assert found["data_sets"][1]["epsilon_at_delta"] is None
     assert found["entries"] == ledger.rows()
 

@@ -67,7 +67,8 @@ def test_rho_and_the_epsilon_it_implies_are_stated():
     privacy = statement.privacy
     assert (privacy.rho, privacy.delta, privacy.sensitivity) == (0.1, 2e-6, 6)
     assert privacy.epsilon == rho_to_epsilon(0.1, 2e-6)
-    assert privacy.epsilon_replace == rho_to_epsilon(0.2, 2e-6)
+    assert privacy.rho_replace == pytest.approx(0.2 * 5 / 6)  # the total stays
+    assert privacy.epsilon_replace == rho_to_epsilon(privacy.rho_replace, 2e-6)
     assert "ρ = 0.1; ε is what this implies at δ = 2e-06" in statement.text
     assert f"ε = {privacy.epsilon:.6g} and δ = 2e-06 for one record added" in statement.text
     assert declared().protect(dc.DiscreteGaussian(0.1)).statement.privacy.delta == 1e-9
