@@ -252,7 +252,7 @@ class DiscreteGaussian(PrivateNoise[GaussianShare]):
         """ρ of the whole release, as given or as ε and δ allow."""
         if self.epsilon is not None and self.delta is not None:
             return rho_for(self.epsilon, self.delta)
-        return positive("rho", self.rho)
+        return positive("rho", 0.0 if self.rho is None else self.rho)
 
     def draw(self, share: GaussianShare, draws: Draws) -> Whole:
         """The noise of one share."""

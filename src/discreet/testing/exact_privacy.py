@@ -289,4 +289,4 @@ def _add(one: LossLaw, two: LossLaw) -> LossLaw:
     values, place = np.unique(np.round(loss, _SAME), return_inverse=True)
     if len(values) > _MANY:  # rounded down, so that what is refuted is refuted
         values, place = np.unique(np.floor(loss / _COARSE) * _COARSE, return_inverse=True)
-    return values, np.bincount(place, weights=p)
+    return np.asarray(values, dtype=np.float64), np.bincount(place, weights=p).astype(np.float64)

@@ -50,7 +50,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FileStamps = dict[str, tuple[int, int, int, int]]
 _PATHS = ("codes", "random_keys")  # entries of a site's file that are paths and nothing else
-_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", "epsilon", "delta")
+_BUDGET = ("epsilon", "delta", "relation")
+_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", *_BUDGET)
 
 
 class LiveSource:
@@ -222,8 +223,8 @@ def open_records(records: RecordsConfig, folder: Path) -> Microdata:
     if records.keys is not None:
         given["keys"] = _resolve(records.keys, folder)
     if records.ledger is not None:
-        path, epsilon, delta = folder / records.ledger, records.epsilon, records.delta
-        given["ledger"] = Ledger(path, epsilon=epsilon, delta=delta)
+        budget = {name: getattr(records, name) for name in _BUDGET}
+        given["ledger"] = Ledger(folder / records.ledger, **budget)
     source = _resolve(records.source, folder)
     data = open_microdata(source, **{k: v for k, v in given.items() if v is not None})
     data = data.with_structural_zeros(records.structural_zeros)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from discreet.design.formula import Term, parse
-from discreet.errors import BudgetError, ParameterError
+from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.data.source import (
     BudgetStatus,
@@ -65,10 +65,14 @@ class PrivateSource:
         name = self._tables.name
         spent = self._ledger.spent(name)
         limit = self._ledger.budget_of(name) or self._ledger.budget  # kept with the first table
-        delta = 0.0 if limit is None else limit.delta
         drawn = sum(_key(term) in self._disk_cache for term in self.universe)
-        limit = None if limit is None else limit.epsilon
-        return BudgetStatus(spent.epsilon_at(delta), limit, delta, drawn, len(self.universe))
+        if limit is None:
+            return BudgetStatus(spent.epsilon_at(0.0), None, 0.0, drawn, len(self.universe))
+        try:
+            proved = spent.under(limit.relation.change).epsilon_at(limit.delta)
+        except LedgerError:  # something was entered that has no finite cost under the budget
+            proved = math.inf
+        return BudgetStatus(proved, limit.epsilon, limit.delta, drawn, len(self.universe))
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, taken from a table of the universe."""
