@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.custody import ledger as ledger_command
 from discreet.errors import BudgetError, DiscreetError, LedgerError, ParameterError
-from discreet.ledger import Cost, Ledger, Sketch
+from discreet.ledger import Cost, Ledger, Relation, Sketch
 from discreet.tables.truth import DataSet
 
 CENSUS = DataSet("census", "2021")
@@ -381,6 +381,50 @@ def test_other_counts_under_one_edition_are_refused(path):
         ledger.register_counts(CENSUS, "age*sex", "another")
     assert isinstance(refused.value, DiscreetError)
     assert len(ledger.rows()) == 3
+
+
+def test_costs_of_other_neighbours_are_refused_or_converted_and_never_mixed(path, tmp_path):
+    known = Cost(0.4, relation=Relation("known", known=("1",)))
+    person = Cost(0.1, relation=Relation(unit="person (pid)", max_records=2))
+    ledger = Ledger(path, epsilon=1.0)
+    ledger.spend(CENSUS, Cost(0.3), STEP)
+    for other, why in ((known, "known="), (person, "a person who has many")):
+        with pytest.raises(BudgetError, match=why):
+            ledger.spend(CENSUS, other, STEP)
+    assert ledger.spent("census").entries == 1
+    replaced = Ledger(tmp_path / "replace.db", epsilon=1.0, relation="replace")
+    replaced.spend(CENSUS, Cost(0.4), STEP)
+    assert replaced.summary()[0]["epsilon_at_delta"] == 0.8
+    with pytest.raises(BudgetError, match="ε = 1.2 at"):
+        replaced.spend(CENSUS, Cost(0.2), STEP)
+    cheaper = Cost(0.2, replaced=Cost(0.2, relation=Relation("replace")))
+    replaced.spend(CENSUS, cheaper, STEP)
+    assert replaced.spent("census").under("replace").epsilon == 1.0
+    assert Ledger(replaced.path).budget_of("census") == replaced.budget
+    with pytest.raises(LedgerError, match="for one record added or removed"):
+        Ledger(replaced.path, epsilon=1.0).spend(CENSUS, Cost(0.0), STEP)
+
+
+def test_units_that_do_not_add_up_are_shown_apart(path):
+    ledger = Ledger(path)
+    ledger.spend(CENSUS, Cost(0.3), STEP)
+    ledger.spend(CENSUS, Cost(0.1, relation=Relation(unit="person (pid)")), STEP)
+    assert ledger.summary()[0]["epsilon"] is None
+    assert "ε = 0.1 for one person (pid) added or removed" in ledger.text()
+    assert "they have no sum; no budget." in ledger.text()
+
+
+def test_a_ledger_without_relations_is_completed_and_says_what_it_lacks(path):
+    Ledger(path, epsilon=1.0).spend(CENSUS, Cost(0.3), STEP)
+    with sqlite3.connect(path) as db:
+        for table in ("costs", "budgets"):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN relation")
+    ledger = Ledger(path)
+    assert ledger.spent("census").epsilon == 0.3
+    assert ledger.budget_of("census") == Cost(1.0)
+    assert "1 of them were entered by a version that did not say" in ledger.text()
+    ledger.spend(CENSUS, Cost(0.7), STEP)
+    assert ledger.spent("census").epsilon == 1.0
 
 
 # --- for people -----------------------------------------------------------------------------------

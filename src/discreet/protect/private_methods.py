@@ -22,7 +22,7 @@ from discreet.protect.privacy import (
     smallest_cap,
 )
 from discreet.protect.private_noise import PrivateNoise
-from discreet.protect.sentences import may_be_negative
+from discreet.protect.sentences import may_be_negative, process
 from discreet.tables.protected import Claims, Draws
 from discreet.tables.statement import PrivacyStatement, Sentence
 from discreet.tables.truth import TrueTable
@@ -183,6 +183,16 @@ class Laplace(PrivateNoise[LaplaceShare]):
     def what_was_done(self) -> list[Sentence]:
         """The sentences of the method itself."""
         return [*super().what_was_done(), may_be_negative()]
+
+    def on_the_grid(self) -> list[Sentence]:
+        """What the grid means: values are rounded to it, the noise is not."""
+        if self.grid is None:
+            return super().on_the_grid()
+        text = (
+            f"Weighted counts were rounded to multiples of {self.grid:g} before they got noise. "
+            "Numbers of sampled records are not published."
+        )
+        return [process("weighted", text)]
 
 
 @dataclass(frozen=True)

@@ -155,6 +155,10 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         )
         return [*super().what_was_done(), *([clipped] if self.is_cut else [])]
 
+    def on_the_grid(self) -> list[Sentence]:
+        """What margins and grid mean for the reader."""
+        return self.publication.sentences()
+
     def _statement(
         self, table: TrueTable, shares: Sequence[AnyShare], privacy: PrivacyStatement, unit: Unit
     ) -> Statement:
@@ -166,7 +170,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             *guarantee(privacy, self.budget, unit),
             *([] if self.known_base is None else [known_rounded(self.known_base)]),
             *spent(shares, _LETTERS[self.spends]),
-            *self.publication.sentences(),
+            *self.on_the_grid(),
             *claim_sentences(claims, table.unit or COUNT),
         ]
         chosen = {"population": self.population, "known_base": self.known_base}
