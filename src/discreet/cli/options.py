@@ -161,8 +161,12 @@ class LedgerOptions:
         from discreet.ledger import Ledger  # start-up time
 
         if self.ledger is not None:
-            given = {"epsilon": self.budget, "delta": self.budget_delta}
-            return Ledger(self.ledger, **given, relation=self.budget_relation)
+            return Ledger(
+                self.ledger,
+                epsilon=self.budget,
+                delta=self.budget_delta,
+                relation=self.budget_relation,
+            )
         if self.budget is not None or self.budget_delta is not None:
             raise ParameterError("a budget is kept in a ledger: name its file with --ledger.")
         return None
