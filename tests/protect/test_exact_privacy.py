@@ -11,7 +11,8 @@ import discreet as dc
 from discreet.accounting import Cost, Relation, Total, rho_to_epsilon
 from discreet.design.axis import Axis
 from discreet.design.product import ProductDesign
-from discreet.errors import LedgerError
+from discreet.design.sparse import SparseDesign
+from discreet.errors import LedgerError, ParameterError
 from discreet.protect.budget import LaplaceShare
 from discreet.protect.privacy import bounds_every_outcome, bounds_every_set, cost_of, delta_at
 from discreet.testing.exact_privacy import ExactPrivacy, PrescribedNoise, TinyWorld, exact_laws
@@ -230,6 +231,24 @@ def test_the_reference_finds_the_law_that_draws_have():
         value = int(method(table, draws=PrescribedNoise(k)).z[0])
         outcomes[value] = outcomes.get(value, 0.0) + q
     assert outcomes == pytest.approx(dict(zip((noise + 1).tolist(), p, strict=True)))
+
+
+def test_the_reference_refuses_noise_that_cells_share():
+    hidden = TinyWorld.of_records(dc.Design.product({"a": 2, "b": 2}, [("a",), ("b",)]), size=1)
+    with pytest.raises(ParameterError, match="share the noise"):
+        exact_laws(dc.DiscreteLaplace(0.5, margins="summed"), hidden.table(()))
+
+
+def test_structural_zeros_and_margins_that_fix_everything_stay_within_their_costs():
+    axes = [Axis.flat(name, ["1", "2"]) for name in "abc"]
+    codes = [np.array(c) for c in ([0, 0, 1, 1, 1], [0, 1, 0, 1, 1], [0, 0, 0, 0, 1])]
+    world = TinyWorld.of_records(SparseDesign(axes, "a*b + b*c", codes))
+    for known in ("1", "a", ["b:c"], ["a", "b:c"]):
+        method = dc.DiscreteLaplace(0.6, known=known)
+        spent = cost_of(released(world, method).privacy)
+        exact = ExactPrivacy(world, method).worst("known", spent.relation.known)
+        assert exact <= spent.epsilon + 1e-9
+        assert (exact > 0) == (known != ["a", "b:c"])  # there two people must trade places
 
 
 def test_relations_of_other_units_do_not_add_up():

@@ -107,11 +107,20 @@ class PrescribedNoise:
 
 
 def exact_laws(method: Any, table: Table) -> list[CellLaw]:
-    """The laws of all cells that a private method publishes of a table."""
+    """The laws of all cells that a private method publishes of a table.
+
+    Raises:
+      ParameterError: Published cells share noise, as sums of inner cells that are not shown do.
+    """
     shown = in_unit(table, method, table.unit)
 
     def values(draws: PrescribedNoise) -> Real:
         made = method(shown, draws=draws)
+        if made.y is None and method.margins == "summed":
+            raise ParameterError(
+                "published cells share the noise of inner cells that are not shown, so their laws "
+                "are not independent. Publish the inner cells too, or use margins='own'."
+            )
         return np.asarray(made.z if made.y is None else made.y, dtype=np.float64)
 
     first = PrescribedNoise(_PROBE)
@@ -256,7 +265,7 @@ class ExactPrivacy:
 
     def worst(self, change: Change, known: Sequence[str] = ()) -> float:
         """The largest loss of any outcome for any pair of neighbours: the exact ε."""
-        return max(float(loss.max()) for loss, _ in self.losses(change, known))
+        return max((float(loss.max()) for loss, _ in self.losses(change, known)), default=0.0)
 
 
 Moved = tuple[tuple[CellLaw, float], ...]
