@@ -177,7 +177,7 @@ def guarantee(privacy: PrivacyStatement, budget: Budget, unit: Unit) -> list[Sen
     """What the numbers mean, under the unit they hold for.
 
     Pure noise and noise with a cap bound every outcome. Gaussian noise bounds sets of outcomes:
-    the probability of the outcomes beyond e^ε is larger than δ.
+    the probability of the outcomes beyond e^ε can be larger than δ.
     """
     unit_name, delta = privacy.unit, privacy.delta
     swapped, swapped_delta = privacy.epsilon_replace, privacy.delta_replace
