@@ -51,6 +51,7 @@ FAST = {
     ],
     "protect": [
         "tests/protect/test_cell_key.py",
+        "tests/protect/test_exact_privacy.py",
         "tests/protect/test_options.py",
         "tests/protect/test_publish.py",
         "tests/protect/test_weights.py",
@@ -77,7 +78,7 @@ FAST = {
         "tests/assess/risk/test_disclosure.py",
         "tests/assess/utility",
     ],
-    "attack": ["tests/attack/test_scoring.py"],
+    "attack": ["tests/attack/test_privacy_game.py", "tests/attack/test_scoring.py"],
     "testing": [
         "tests/testing/test_fitters.py",
         "tests/testing/test_methods.py",

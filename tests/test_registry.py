@@ -116,8 +116,10 @@ def test_an_options_object_becomes_options_in_the_order_that_is_asked_for():
         seen.append((source, book, records, more))
 
     names = list(inspect.signature(command).parameters)
-    assert names == ["source", "ledger", "budget", "budget_delta", "again", "id", "weight", "more"]
+    budget = ["ledger", "budget", "budget_delta", "budget_relation", "again"]
+    assert names == ["source", *budget, "id", "weight", "more"]
     given = dict.fromkeys(names[1:4]) | {"again": True, "id": "pid", "weight": None}
+    given["budget_relation"] = "add-remove"
     command(source="x", **given, more=4)
     assert seen == [("x", LedgerOptions(again=True), RecordOptions(id="pid"), 4)]
 

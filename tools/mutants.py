@@ -211,8 +211,8 @@ MUTANTS = (
     ),
     Mutant(
         "delta of a replaced person",
-        "min(1.0, (1 + math.exp(min(epsilon, 700.0))) * delta)",
-        "min(1.0, 2 * delta)",
+        "self.delta(cap) * self.replaced / self.times",
+        "self.delta(cap)",
         _LAWS,
     ),
     Mutant(
@@ -304,6 +304,24 @@ MUTANTS = (
         "_exact(cost.epsilon) ** 2 / 2",
         "_exact(cost.epsilon) / 2",
         _COSTS,
+    ),
+    Mutant(
+        "concentrated cost of a replacement",
+        "_round_up(4 * _exact(self.rho))",
+        "_round_up(2 * _exact(self.rho))",
+        "tests/protect/test_exact_privacy.py",
+    ),
+    Mutant(
+        "cells that a replacement moves",
+        "return 2 * moved + (self.times - moved)",
+        "return moved",
+        "tests/protect/test_exact_privacy.py",
+    ),
+    Mutant(
+        "steps that a weight can move",
+        "math.floor(bounds.weight / (grid or 1.0) + _FLOATING) + 1",
+        "math.floor(bounds.weight / (grid or 1.0) + _FLOATING)",
+        "tests/protect/test_exact_privacy.py",
     ),
     Mutant(
         "delta that costs have used up",

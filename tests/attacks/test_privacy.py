@@ -108,9 +108,9 @@ def test_female_or_male_is_hidden_up_to_what_is_stated():
     statement = two_sexes([4, 3]).protect(method).statement
     assert statement.privacy.epsilon == pytest.approx(1)
     assert statement.privacy.epsilon_replace == pytest.approx(2)
-    assert "2.718 times as likely with the record as without" in statement.text
+    assert "2.718 times as likely with it as without it" in statement.text
     assert "female or male, ε is 2" in statement.text
-    assert "at most 7.389" in statement.text
+    assert "more than e^ε = 7.389 times" in statement.text
 
 
 def shifted(law, count):

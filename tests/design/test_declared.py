@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet.design import Axis
-from discreet.design.formats.tables import declared_categories
+from discreet.design.formats.tables import frame_categories
 from discreet.errors import UnknownNameError
 from discreet.tables.from_frames import published_to_table
 from discreet.tables.storage import axis_from_json, axis_to_json
@@ -63,10 +63,11 @@ def test_codes_in_a_frame_of_published_cells_are_found_unless_said_otherwise():
     assert declared(published_to_table(frame, "sex", **options, declared=True)) == {"sex": True}
 
 
-def test_categories_of_frames_are_declared_and_kept_in_their_order():
+def test_categories_of_frames_are_kept_in_their_order_and_declared_where_that_is_said():
     kind = pd.CategoricalDtype(["m", "x", "f"])
     frame = pd.DataFrame(SEX).astype({"sex": kind})
-    table = dc.Table.from_counts(frame, "n", "sex")
+    assert declared(dc.Table.from_counts(frame, "n", "sex")) == {"sex": False}
+    table = dc.Table.from_counts(frame, "n", "sex", declared=["sex"])
     assert declared(table) == {"sex": True}
     assert leaves(table, "sex") == ("m", "x", "f")
     assert table.z.tolist() == [4, 0, 3, 7]
@@ -92,5 +93,5 @@ FRAMES = {
 
 
 @pytest.mark.parametrize(("frame", "codes"), FRAMES.values(), ids=FRAMES)
-def test_which_frames_declare_their_categories(frame, codes):
-    assert declared_categories(frame) == ({} if codes is None else {"a": codes})
+def test_which_frames_have_categories(frame, codes):
+    assert frame_categories(frame) == ({} if codes is None else {"a": codes})

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.custody import ledger as ledger_command
 from discreet.errors import BudgetError, DiscreetError, LedgerError, ParameterError
-from discreet.ledger import Cost, Ledger, Sketch
+from discreet.ledger import Cost, Ledger, Relation, Sketch
 from discreet.tables.truth import DataSet
 
 CENSUS = DataSet("census", "2021")
@@ -98,7 +98,7 @@ def test_a_budget_is_kept_with_the_name_and_cannot_be_changed(path):
         again.spend(CENSUS, Cost(0.6), STEP)
     Ledger(path, epsilon=1.0, delta=1e-9).spend(CENSUS, Cost(0.1), STEP)
     for other in (Ledger(path, epsilon=2.0, delta=1e-9), Ledger(path, epsilon=1.0)):
-        with pytest.raises(LedgerError, match="has a budget of ε = 1, δ = 1e-09, but"):
+        with pytest.raises(LedgerError, match="has a budget of ε = 1, δ = 1e-09 for one"):
             other.spend(CENSUS, Cost(0.1), STEP)
     Ledger(path, epsilon=2.0).spend(DataSet("survey"), Cost(2.0), STEP)
 
@@ -383,6 +383,50 @@ def test_other_counts_under_one_edition_are_refused(path):
     assert len(ledger.rows()) == 3
 
 
+def test_costs_of_other_neighbours_are_refused_or_converted_and_never_mixed(path, tmp_path):
+    known = Cost(0.4, relation=Relation("known", known=("1",)))
+    person = Cost(0.1, relation=Relation(unit="person (pid)", max_records=2))
+    ledger = Ledger(path, epsilon=1.0)
+    ledger.spend(CENSUS, Cost(0.3), STEP)
+    for other, why in ((known, "known="), (person, "a person who has many")):
+        with pytest.raises(BudgetError, match=why):
+            ledger.spend(CENSUS, other, STEP)
+    assert ledger.spent("census").entries == 1
+    replaced = Ledger(tmp_path / "replace.db", epsilon=1.0, relation="replace")
+    replaced.spend(CENSUS, Cost(0.4), STEP)
+    assert replaced.summary()[0]["epsilon_at_delta"] == 0.8
+    with pytest.raises(BudgetError, match="ε = 1.2 at"):
+        replaced.spend(CENSUS, Cost(0.2), STEP)
+    cheaper = Cost(0.2, replaced=Cost(0.2, relation=Relation("replace")))
+    replaced.spend(CENSUS, cheaper, STEP)
+    assert replaced.spent("census").under("replace").epsilon == 1.0
+    assert Ledger(replaced.path).budget_of("census") == replaced.budget
+    with pytest.raises(LedgerError, match="for one record added or removed"):
+        Ledger(replaced.path, epsilon=1.0).spend(CENSUS, Cost(0.0), STEP)
+
+
+def test_units_that_do_not_add_up_are_shown_apart(path):
+    ledger = Ledger(path)
+    ledger.spend(CENSUS, Cost(0.3), STEP)
+    ledger.spend(CENSUS, Cost(0.1, relation=Relation(unit="person (pid)")), STEP)
+    assert ledger.summary()[0]["epsilon"] is None
+    assert "ε = 0.1 for one person (pid) added or removed" in ledger.text()
+    assert "they have no sum; no budget." in ledger.text()
+
+
+def test_a_ledger_without_relations_is_completed_and_says_what_it_lacks(path):
+    Ledger(path, epsilon=1.0).spend(CENSUS, Cost(0.3), STEP)
+    with sqlite3.connect(path) as db:
+        for table in ("costs", "budgets"):
+            db.execute(f"ALTER TABLE {table} DROP COLUMN relation")
+    ledger = Ledger(path)
+    assert ledger.spent("census").epsilon == 0.3
+    assert ledger.budget_of("census") == Cost(1.0)
+    assert "1 of them were entered by a version that did not say" in ledger.text()
+    ledger.spend(CENSUS, Cost(0.7), STEP)
+    assert ledger.spent("census").epsilon == 1.0
+
+
 # --- for people -----------------------------------------------------------------------------------
 
 
@@ -422,9 +466,11 @@ def test_rows_are_plain_data_in_the_order_of_time(path):
 def test_the_text_tells_totals_and_every_entry(path):
     ledger = filled(path)
     text = ledger.text()
-    assert "census: 2 private releases cost ε = 0.25, ρ = 0.001 together; ε = 0.49" in text
+    assert "census: 2 private releases cost ε = 0.25, ρ = 0.001 for one record added" in text
+    assert "added or removed together; ε = 0.49" in text
     assert "of a budget of ε = 1, δ = 1e-09." in text
-    assert "survey: 1 private releases cost ε = 2, δ = 1e-07 together; no budget." in text
+    assert "survey: 1 private releases cost ε = 2, δ = 1e-07 for one record added" in text
+    assert "together; no budget." in text
     assert "census, edition 2021: table-wise release 1 (method safe)" in text
     assert "census, edition 2021: edition, keys kept" in text
     assert "census, edition 2021: counts of age*sex" in text
@@ -444,7 +490,11 @@ def test_the_command_shows_the_ledger(path):
     found = json.loads(show("show", str(path), "--json").output)
     assert found["side"] == "confidential"
     assert [each["name"] for each in found["data_sets"]] == ["census", "survey"]
-    assert found["data_sets"][0]["budget"] == {"epsilon": 1.0, "delta": 1e-9}
+    assert found["data_sets"][0]["budget"] == {
+        "epsilon": 1.0,
+        "delta": 1e-9,
+        "relation": "add-remove",
+    }
     assert found["data_sets"][1]["epsilon_at_delta"] is None
     assert found["entries"] == ledger.rows()
 

@@ -243,8 +243,39 @@ CATEGORICAL = {
 
 @pytest.mark.parametrize("frame", CATEGORICAL.values(), ids=CATEGORICAL)
 def test_categories_of_a_frame_are_its_code_list(frame):
-    assert declared(dc.open(frame(["x", "y"]))) == {"a": (("z", "y", "x"), True)}
-    assert declared(dc.open(frame(["x", None]))) == {"a": (("z", "y", "x", "(missing)"), False)}
+    assert declared(dc.open(frame(["x", "y"]))) == {"a": (("z", "y", "x"), False)}
+    said = {"declared": ["a"]}
+    assert declared(dc.open(frame(["x", "y"]), **said)) == {"a": (("z", "y", "x"), True)}
+    missing = dc.open(frame(["x", None]), **said)
+    assert declared(missing) == {"a": (("z", "y", "x", "(missing)"), False)}
+    listed = dc.open(frame(["x", "y"])).with_hierarchies(a=dc.Hierarchy.flat(["x", "y"]))
+    assert declared(listed) == {"a": (("x", "y"), True)}
+
+
+CLINIC = {
+    "pandas": lambda v: pd.DataFrame({"label": v}).astype("category"),
+    "polars enum": lambda v: pl.DataFrame({"label": v}, {"label": pl.Enum(sorted({*v}))}),
+    "polars categorical": lambda v: pl.DataFrame({"label": v}, {"label": pl.Categorical()}),
+    "arrow dictionary": lambda v: pa.table({"label": pa.array(v).dictionary_encode()}),
+    "text": lambda v: pd.DataFrame({"label": v}),
+}
+
+
+@pytest.mark.parametrize("frame", CLINIC.values(), ids=CLINIC)
+def test_no_label_appears_in_a_private_table_because_one_patient_joins(frame):
+    """With categories collected from the records, "HIV" was a row of the table at ε = 0.1."""
+    for patients in (["flu"] * 5, ["flu"] * 5 + ["HIV"]):
+        table = dc.open(frame(patients)).tabulate("label")
+        with pytest.raises(ParameterError, match="found in the records"):
+            table.protect(dc.DiscreteLaplace(0.1))
+
+
+def test_declared_names_categories_and_nothing_else():
+    frame = pd.DataFrame({"label": ["flu"], "sex": pd.Categorical(["f"], ["f", "m"])})
+    with pytest.raises(ParameterError, match="has no categories.*codes="):
+        dc.open(frame, declared=["label"])
+    rows = dc.open(frame, declared=["sex"]).tabulate("sex").protect(dc.DiscreteLaplace(0.1))
+    assert rows.design.axes[0].leaves == ("f", "m")
 
 
 def test_dictionaries_and_polars_categoricals_are_found_codes():

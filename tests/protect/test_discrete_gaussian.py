@@ -67,10 +67,26 @@ def test_rho_and_the_epsilon_it_implies_are_stated():
     privacy = statement.privacy
     assert (privacy.rho, privacy.delta, privacy.sensitivity) == (0.1, 2e-6, 6)
     assert privacy.epsilon == rho_to_epsilon(0.1, 2e-6)
-    assert privacy.epsilon_replace == rho_to_epsilon(0.2, 2e-6)
+    assert privacy.rho_replace == pytest.approx(0.2 * 5 / 6)  # the total stays
+    assert privacy.epsilon_replace == rho_to_epsilon(privacy.rho_replace, 2e-6)
     assert "ρ = 0.1; ε is what this implies at δ = 2e-06" in statement.text
     assert f"ε = {privacy.epsilon:.6g} and δ = 2e-06 for one record added" in statement.text
     assert declared().protect(dc.DiscreteGaussian(0.1)).statement.privacy.delta == 1e-9
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (8.0, 0.01)])
+def test_epsilon_and_delta_are_the_largest_rho_that_proves_them(epsilon, delta):
+    method = dc.DiscreteGaussian(epsilon=epsilon, delta=delta)
+    privacy = declared().protect(method).statement.privacy
+    assert (privacy.rho, privacy.delta) == (method.spent_rho, delta)
+    assert epsilon * (1 - 1e-9) < privacy.epsilon <= epsilon
+    assert rho_to_epsilon(method.spent_rho * (1 + 1e-9), delta) > epsilon
+
+
+def test_a_delta_too_large_for_the_population_is_refused():
+    method = dc.DiscreteGaussian(epsilon=1.0, delta=1e-3, population=1_000)
+    with pytest.raises(ParameterError, match=r"at most 0\.0001"):
+        declared().protect(method)
 
 
 def test_known_margins_cost_twice_rho():
@@ -124,6 +140,11 @@ def test_for_many_margins_it_is_less_noisy_than_laplace_noise_of_the_same_guaran
         ({"rho": 0}, "rho"),
         ({"rho": math.inf}, "rho"),
         ({"rho": 1, "epsilon": 1}, "epsilon"),
+        ({"epsilon": 1}, "go together"),
+        ({"rho": 1, "delta": 1e-6}, "go together"),
+        ({"epsilon": 1, "delta": 2}, "between zero and one"),
+        ({"epsilon": 1, "delta": 1e-6, "accept_delta": 1e-6}, "accept_delta"),
+        ({}, "rho=, or epsilon="),
         ({"rho": 1, "cap": 5}, "cap"),
         ({"rho": 1, "margins": "adjusted"}, "adjusted"),
     ],

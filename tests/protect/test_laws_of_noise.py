@@ -62,8 +62,8 @@ def test_seeded_gaussian_noise_has_its_law():
 
 def test_replacing_a_unit_costs_both_sides_of_delta():
     share = LaplaceShare(CELLS, 2.0, 1)
-    found = laplace_privacy([share], 7, "person")
+    found = laplace_privacy([share], 7, Unit())
     assert found.epsilon == 2
     assert found.epsilon_replace == 4
     assert found.delta > 0
-    assert found.delta_replace == pytest.approx((1 + math.exp(2)) * found.delta)
+    assert found.delta_replace == pytest.approx(2 * found.delta)

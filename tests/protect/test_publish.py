@@ -111,9 +111,14 @@ def test_an_exhausted_budget_refuses_and_other_editions_share_it(ledger):
     assert ledger.spent("party").epsilon == 3.0
 
 
-def test_known_margins_cost_what_a_replacement_costs(ledger):
-    table().protect(dc.DiscreteLaplace(1.0, known=["1"]), ledger=ledger)
-    assert ledger.spent("party").epsilon == 2.0
+def test_known_margins_cost_what_a_replacement_costs(ledger, tmp_path):
+    method = dc.DiscreteLaplace(1.0, known=["1"])
+    with pytest.raises(BudgetError, match="no finite ε for one record added or removed"):
+        table().protect(method, ledger=ledger)
+    assert ledger.spent("party").entries == 0
+    within = dc.Ledger(tmp_path / "known.db", epsilon=3.0, relation="known")
+    table().protect(method, ledger=within)
+    assert within.spent("party").epsilon == 2.0
 
 
 def test_with_a_ledger_other_releases_are_counted_and_without_one_the_statement_says_so(ledger):

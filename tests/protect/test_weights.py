@@ -54,6 +54,38 @@ def test_weighted_counts_are_whole_steps_of_the_grid(kind, grid):
     )
 
 
+STEPPED = {
+    "discrete-laplace": dc.DiscreteLaplace(1.0, grid=12.5, nonnegative=False),
+    "laplace": dc.Laplace(1.0, grid=12.5),
+    "discrete-gaussian": dc.DiscreteGaussian(0.5, grid=12.5, nonnegative=False),
+}
+
+
+@pytest.mark.parametrize("method", STEPPED.values(), ids=STEPPED)
+def test_private_noise_is_drawn_for_the_steps_that_one_weight_can_move(method):
+    """A weight of 30 moves a sum by three steps of 12.5: the noise is that of three records."""
+    bounded = replace(WEIGHTED, data_set=DataSet("w", bounds=Bounds(weight=30.0)))
+    release = bounded.protect(method, unit="weight")
+    counts = replace(WEIGHTED, data_set=DataSet("n", bounds=Bounds(person="p", max_records=3)))
+    plain = replace(method, grid=None)
+    as_counts = counts.protect(plain, unit="count")
+    np.testing.assert_allclose(release.precision * 12.5**2, as_counts.precision)
+    assert release.statement.privacy.sensitivity == as_counts.statement.privacy.sensitivity
+    assert release.statement.privacy.relation["weight"] == 30.0
+    assert "at most 3 steps" in release.statement.text
+    if method.name != "laplace":
+        np.testing.assert_allclose(release.z % 12.5, 0)
+    moves = np.concatenate(
+        [bounded.simulate(method, seed=s, unit="weight").z - bounded.weights for s in range(60)]
+    )
+    spread = np.tile(release.precision**-0.5, 60)
+    assert abs(np.mean((moves / spread) ** 2) - 1) < 0.2
+    with pytest.raises(ParameterError, match="unit='count' with grid="):
+        counts.protect(method, unit="count")
+    with pytest.raises(ParameterError, match="weight_bound=200"):
+        replace(WEIGHTED, data_set=DataSet("u")).protect(method, unit="weight")
+
+
 def test_the_steps_of_the_weighted_count_are_looked_up_by_a_hash_of_their_own():
     method = dc.CellKey(PTABLE, grid=30)
     release = WEIGHTED.protect(method, unit="weight")

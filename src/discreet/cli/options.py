@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
@@ -145,12 +145,24 @@ class LedgerOptions:
         ),
     ] = None
     budget_delta: Annotated[float | None, typer.Option(help="δ of the budget.")] = None
+    budget_relation: Annotated[
+        Literal["add-remove", "replace", "known"],
+        typer.Option(
+            help="What the budget is for: one unit added or removed, replaced, or replaced within "
+            "known margins."
+        ),
+    ] = "add-remove"
     again: Again = False
 
     def open(self) -> Ledger | None:
         """The ledger, with the budget of the data sets that are entered in it."""
         if self.ledger is not None:
-            return Ledger(self.ledger, epsilon=self.budget, delta=self.budget_delta)
+            return Ledger(
+                self.ledger,
+                epsilon=self.budget,
+                delta=self.budget_delta,
+                relation=self.budget_relation,
+            )
         if self.budget is not None or self.budget_delta is not None:
             raise ParameterError("a budget is kept in a ledger: name its file with --ledger.")
         return None

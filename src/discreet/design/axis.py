@@ -59,8 +59,9 @@ class Axis:
     publishes every node of the variable's hierarchies once.
 
     Attributes:
-      declared: Whether the codes were declared beforehand (a code list, a hierarchy, categories of
-        a frame). Otherwise they were found in the records, and one more record may add a code.
+      declared: Whether the codes were declared beforehand: a code list, a hierarchy, or somebody
+        said so. Otherwise they may have been found in the records, the categories of a frame
+        among them, and one more record may add a code.
     """
 
     name: str

@@ -25,8 +25,8 @@ from discreet.records.record_keys import KeysOf, RecordKeys
 from discreet.records.records import UnitRecords
 from discreet.records.secret import Secret
 from discreet.records.sources import (
+    category_lists,
     code_lists_of,
-    declared_categories,
     find_source,
     has_decimals,
     keyed_source,
@@ -328,6 +328,17 @@ class Microdata(UnitRecords):
         )._enter_edition()
 
 
+def _said_declared(declared: Sequence[str], categories: Mapping[str, Any]) -> frozenset[str]:
+    """The variables whose categories are said to be public; others have none to speak of."""
+    named = frozenset([declared] if isinstance(declared, str) else declared)
+    for name in sorted(named - categories.keys()):
+        raise ParameterError(
+            f"declared= is for categories that come with a frame, and {name!r} has no categories: "
+            "its codes are read from the records. Declare them with codes= or hierarchies=."
+        )
+    return named
+
+
 def open(
     source: Any,
     *,
@@ -336,6 +347,7 @@ def open(
     id: str | None = None,
     codes: str | Path | CodeLists | None = None,
     hierarchies: HierarchiesLike | None = None,
+    declared: Sequence[str] = (),
     keys: Any = None,
     table: str | None = None,
     convention: str | KeyConvention = "discreet",
@@ -353,8 +365,9 @@ def open(
     Codes in CSV files are text, so `01` stays `01`; only weights and keys are read as numbers. In a
     column of whole numbers alone, of which some are blank or written as `47` and others as `47.0`,
     both are the code `47`; a note says so. A code list that has `47.0` among its codes prevents it.
-    Codes are declared by `codes`, by `hierarchies`, or by the frame (categories of a pandas
-    categorical or a polars enum); those of other variables are found in the records.
+    Codes are declared by `codes` or by `hierarchies`. Categories of a pandas categorical or a
+    polars enum are a code list too, but they are often collected from the records, so they count
+    as declared only for the variables in `declared`. Other codes are found in the records.
 
     Args:
       source: A Parquet or CSV file, a pattern or a folder of Parquet files, a DuckDB file
@@ -367,6 +380,8 @@ def open(
       codes: A file of code lists, which also says what happens to records outside them
         (`discreet codes` drafts one); see `CodeLists.read`.
       hierarchies: By variable: a `Hierarchy`, several of them, or a file.
+      declared: Variables whose categories in the frame are the public code list, whoever is in the
+        records; private methods and the table builder rely on it.
       keys: Record keys in a side table: a Parquet file, a table beside the records (`"::name"`), a
         frame or an Ibis table.
       table: Table of a database, when `source` does not name it.
@@ -396,7 +411,9 @@ def open(
         found, key, convention = keyed_source(
             found, random_keys, key or keys, key_convention(convention)
         )
-    declared = {v: t for v, t in declared_categories(source).items() if v not in (weight, key, id)}
+    lists_of_frame = category_lists(source)
+    categories = {v: t for v, t in lists_of_frame.items() if v not in (weight, key, id)}
+    said = _said_declared(declared, categories)
     data = Microdata(
         found.records,
         found.backend,
@@ -405,7 +422,8 @@ def open(
         key=key,
         id=id,
         convention=key_convention(convention),
-        hierarchies={**declared, **trees},
+        hierarchies={**categories, **trees},
+        undeclared=frozenset(categories) - said - trees.keys(),
         data_set=DataSet(name_of(source, found.origin) if name is None else name, edition),
         notes=found.notes,
     )

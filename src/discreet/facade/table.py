@@ -71,8 +71,8 @@ class Table(TrueTable):
           structural_zeros: Combinations that cannot occur, as {variable: codes}.
           convention: What the keys mean.
           declared: Variables whose codes in the frame are the public code list, or `True` for all
-            of them. Codes of hierarchies and of categorical columns are declared anyway; others
-            count as found in the records, which differentially private methods refuse.
+            of them. Codes of hierarchies are declared anyway; others, categories of a frame among
+            them, count as found in the records, which differentially private methods refuse.
           name: Name of the data set.
           edition: Its edition.
         """

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting import Cost, Total
+from discreet.accounting import Cost, Relation, Total
 from discreet.arrays import Whole
 from discreet.errors import LedgerError, ParameterError
 from discreet.files import OWNER_ONLY
@@ -25,9 +25,9 @@ from discreet.tables.truth import DataSet
 _OURS = 0x64697363  # "disc"
 _PATIENCE = 60.0  # seconds that a writer waits for others
 _SCHEMA = (
-    "CREATE TABLE budgets (name TEXT PRIMARY KEY, epsilon TEXT, delta TEXT)",
+    "CREATE TABLE budgets (name TEXT PRIMARY KEY, epsilon TEXT, delta TEXT, relation TEXT)",
     "CREATE TABLE costs (time TEXT, name TEXT, edition TEXT, epsilon TEXT, delta TEXT, rho TEXT,"
-    " step TEXT)",
+    " step TEXT, relation TEXT)",
     "CREATE INDEX costs_by_name ON costs (name, epsilon, delta, rho)",
     "CREATE TABLE releases (time TEXT, name TEXT, edition TEXT, number INTEGER, digest TEXT,"
     " step TEXT, PRIMARY KEY (name, edition, number))",
@@ -37,6 +37,8 @@ _SCHEMA = (
     " PRIMARY KEY (name, edition, variables))",
     f"PRAGMA application_id = {_OURS}",
 )
+_LATER_COLUMNS = {"budgets": "relation", "costs": "relation"}
+"""Columns that ledgers of earlier versions lack; their old rows have nothing there."""
 
 
 class LedgerFile:
@@ -65,11 +67,16 @@ class LedgerFile:
                 f"the ledger {self.path} has permissions {stat.S_IMODE(found.st_mode):o}: others "
                 f"can reach it. Change them with `chmod 600 {self.path}`."
             )
-        if not found.st_size:
-            with self.writing() as db:
-                if not _is_ours(db):  # another process may have been faster
-                    for statement in _SCHEMA:
-                        db.execute(statement)
+        with self.reading() as db:
+            is_complete = found.st_size and not _missing_columns(db)
+        if is_complete:
+            return
+        with self.writing() as db:  # another process may have been faster
+            if not _is_ours(db):
+                for statement in _SCHEMA:
+                    db.execute(statement)
+            for table, column in _missing_columns(db):
+                db.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """One consistent view of the ledger."""
@@ -102,8 +109,17 @@ def _is_ours(db: sqlite3.Connection) -> bool:
     return bool(db.execute("PRAGMA application_id").fetchone()[0] == _OURS)
 
 
+def _missing_columns(db: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Columns that this file lacks."""
+    return [
+        (table, column)
+        for table, column in _LATER_COLUMNS.items()
+        if column not in {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
+    ]
+
+
 _KINDS = {
-    "private release": "SELECT time, name, edition, epsilon, delta, rho, step FROM costs",
+    "private release": "SELECT time, name, edition, epsilon, delta, rho, relation, step FROM costs",
     "table-wise release": "SELECT time, name, edition, number, digest, step FROM releases",
     "edition": "SELECT time, name, edition, keys FROM editions",
     "counts": "SELECT time, name, edition, variables, digest FROM counts",
@@ -126,21 +142,54 @@ def all_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
         for values in cursor:
             row: dict[str, Any] = {"entry": kind, **dict(zip(columns, values, strict=True))}
             row |= {name: _number(row[name]) for name in ("epsilon", "delta", "rho") if name in row}
-            if "step" in row:
-                row["step"] = json.loads(row["step"])
+            for name in ("step", "relation"):
+                if row.get(name) is not None:
+                    row[name] = json.loads(row[name])
             found.append(row)
     return sorted(found, key=lambda row: str(row["time"]))
 
 
 def total_of(db: sqlite3.Connection, name: str) -> Total:
-    """The costs of all private releases of a data set."""
-    query = "SELECT epsilon, delta, rho, COUNT(*) FROM costs WHERE name = ? GROUP BY 1, 2, 3"
+    """The costs of all private releases of a data set.
+
+    Entries of earlier versions say no relation; they are read as one record added or removed.
+    """
+    query = (
+        "SELECT epsilon, delta, rho, relation, COUNT(*) FROM costs WHERE name = ? "
+        "GROUP BY 1, 2, 3, 4"
+    )
     return Total(
         tuple(
-            (Cost(_number(epsilon), float(delta), _number(rho)), times)
-            for epsilon, delta, rho, times in db.execute(query, (name,))
+            (_cost(_number(epsilon), float(delta), _number(rho), relation), times)
+            for epsilon, delta, rho, relation, times in db.execute(query, (name,))
         )
     )
+
+
+def unsaid_of(db: sqlite3.Connection, name: str) -> int:
+    """How many costs of a data set were entered by versions that said no relation."""
+    query = "SELECT COUNT(*) FROM costs WHERE name = ? AND relation IS NULL"
+    return int(db.execute(query, (name,)).fetchone()[0])
+
+
+def _cost(epsilon: float | None, delta: float, rho: float | None, stored: str | None) -> Cost:
+    if stored is None:
+        return Cost(epsilon, delta, rho)
+    given = json.loads(stored)
+    replaced = given.pop("replaced", None)
+    other = None
+    if replaced is not None:
+        alike = {**given, "change": "replace"}
+        other = Cost(**replaced, relation=Relation.from_json(alike))
+    return Cost(epsilon, delta, rho, Relation.from_json(given), other)
+
+
+def _stored_relation(cost: Cost) -> str:
+    given = cost.relation.to_json()
+    if cost.replaced is not None:
+        amounts = {name: getattr(cost.replaced, name) for name in ("epsilon", "delta", "rho")}
+        given["replaced"] = {k: v for k, v in amounts.items() if v is not None}
+    return _json(given)
 
 
 def add_cost(
@@ -148,21 +197,27 @@ def add_cost(
 ) -> None:
     """Enter the cost of a private release."""
     amounts = _text(cost.epsilon), _text(cost.delta), _text(cost.rho)
-    row = (*_head(data_set), *amounts, _json(step))
-    db.execute("INSERT INTO costs VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+    row = (*_head(data_set), *amounts, _json(step), _stored_relation(cost))
+    db.execute(
+        "INSERT INTO costs (time, name, edition, epsilon, delta, rho, step, relation) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        row,
+    )
 
 
 def budget_of(db: sqlite3.Connection, name: str) -> Cost | None:
     """The budget that is kept with the name."""
-    query = "SELECT epsilon, delta FROM budgets WHERE name = ?"
+    query = "SELECT epsilon, delta, relation FROM budgets WHERE name = ?"
     found = db.execute(query, (name,)).fetchone()
-    return None if found is None else Cost(float(found[0]), float(found[1]))
+    if found is None:
+        return None
+    return Cost(float(found[0]), float(found[1]), relation=Relation(found[2] or "add-remove"))
 
 
 def add_budget(db: sqlite3.Connection, name: str, budget: Cost) -> None:
     """Keep a budget with a name."""
-    row = name, _text(budget.epsilon), _text(budget.delta)
-    db.execute("INSERT INTO budgets VALUES (?, ?, ?)", row)
+    row = name, _text(budget.epsilon), _text(budget.delta), budget.relation.change
+    db.execute("INSERT INTO budgets (name, epsilon, delta, relation) VALUES (?, ?, ?, ?)", row)
 
 
 def releases_of(db: sqlite3.Connection, data_set: DataSet) -> dict[str, int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from discreet.accounting import Cost, Total
+from discreet.accounting import Change, Cost, Relation, Total
 from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.ledger import entries
 from discreet.ledger.entries import (
@@ -45,6 +45,10 @@ class Ledger:
         set's name. A data set that has a budget keeps it when none is given. Without a budget,
         costs are entered and nothing is refused.
       delta: δ of the budget, at which ε is computed; costs stated in ρ need one above zero.
+      relation: What the budget is for: one unit `"add-remove"` (added or removed), `"replace"`
+        (replaced by another) or `"known"` (replaced by one that leaves all known margins as they
+        are). Costs of other relations are converted where a theorem allows it, and refused where
+        none does: known margins have no finite ε for a unit that is added or removed.
       min_changed: By how many records a new edition must differ from every earlier one. The
         number is found by a sketch that never overstates it.
     """
@@ -55,6 +59,7 @@ class Ledger:
         *,
         epsilon: float | None = None,
         delta: float | None = None,
+        relation: Change = "add-remove",
         min_changed: int = 20,
     ) -> None:
         if epsilon is None and delta is not None:
@@ -63,7 +68,10 @@ class Ledger:
             raise ParameterError(
                 f"min_changed must be a whole number, zero or more, got {min_changed!r}."
             )
-        self.budget = None if epsilon is None else Cost(epsilon, 0.0 if delta is None else delta)
+        neighbours = Relation(relation)
+        self.budget = None
+        if epsilon is not None:
+            self.budget = Cost(epsilon, 0.0 if delta is None else delta, relation=neighbours)
         self.min_changed = min_changed
         self._file = LedgerFile(path)
 
@@ -194,18 +202,8 @@ class Ledger:
             found = []
             for name in entries.names(db):
                 total, budget = entries.total_of(db, name), entries.budget_of(db, name)
-                together = math.inf if budget is None else total.epsilon_at(budget.delta)
-                found.append(
-                    {
-                        "name": name,
-                        "private_releases": total.entries,
-                        "epsilon": total.epsilon,
-                        "delta": total.delta,
-                        "rho": total.rho,
-                        "budget": budget and {"epsilon": budget.epsilon, "delta": budget.delta},
-                        "epsilon_at_delta": None if math.isinf(together) else together,
-                    }
-                )
+                line = {"name": name, "private_releases": total.entries, **_together(total, budget)}
+                found.append({**line, "relation_unsaid": entries.unsaid_of(db, name)})
             return found
 
     def text(self) -> str:
@@ -225,14 +223,22 @@ class Ledger:
             return self.budget
         if self.budget not in (None, kept):
             raise LedgerError(
-                f"data set {name!r} has a budget of {kept}, but this ledger was opened with "
-                f"{self.budget}. A budget stays what it was; open the ledger without one."
+                f"data set {name!r} has a budget of {_budget_text(kept)}, but this ledger was "
+                f"opened with {_budget_text(self.budget)}. A budget stays what it was; open the "
+                "ledger without one."
             )
         return kept
 
 
 def _check_budget(name: str, before: Total, cost: Cost, budget: Cost) -> None:
     after = before.plus(cost)
+    try:
+        after = after.under(budget.relation.change)
+    except LedgerError as error:
+        raise BudgetError(
+            f"the budget of data set {name!r} is {_budget_text(budget)}, and the costs do not add "
+            f"up to one: {error}"
+        ) from None
     if after.is_within(budget):
         return
     if after.rho and not budget.delta:
@@ -248,17 +254,63 @@ def _check_budget(name: str, before: Total, cost: Cost, budget: Cost) -> None:
     )
 
 
+def _budget_text(budget: Cost | None) -> str:
+    return "nothing" if budget is None else f"{budget} for {budget.relation}"
+
+
+def _together(total: Total, budget: Cost | None) -> dict[str, Any]:
+    """Sums as plain data: for each relation apart, and for the strongest that all of them have."""
+    apart = [{**_sums(part), "releases": part.entries} for part in total.by_relation.values()]
+    found: dict[str, Any] = {"by_relation": apart, "budget": None, "epsilon_at_delta": None}
+    try:
+        found |= _sums(total)
+    except LedgerError:  # the units differ: there is no sum
+        found |= {"epsilon": None, "delta": None, "rho": None, "relation": None}
+    if budget is not None:
+        kept = {"epsilon": budget.epsilon, "delta": budget.delta}
+        found["budget"] = {**kept, "relation": budget.relation.change}
+        try:
+            proved = total.under(budget.relation.change).epsilon_at(budget.delta)
+        except LedgerError:
+            proved = math.inf
+        found["epsilon_at_delta"] = None if math.isinf(proved) else proved
+    return found
+
+
+def _sums(total: Total) -> dict[str, Any]:
+    amounts = {"epsilon": total.epsilon, "delta": total.delta, "rho": total.rho}
+    return {**amounts, "relation": total.relation.to_json()}
+
+
 def summary_line(found: Mapping[str, Any]) -> str:
     """What was spent of a data set's budget."""
-    parts = {"ε": found["epsilon"], "δ": found["delta"], "ρ": found["rho"]}
-    spent = ", ".join(f"{sign} = {amount:g}" for sign, amount in parts.items() if amount)
     line = f"{found['name']}: {found['private_releases']} private releases"
-    line += f" cost {spent} together" if spent else ""
+    apart = found["by_relation"]
+    if len(apart) > 1:
+        line += " cost " + "; ".join(map(_spent_text, apart))
+        line += f"; {_spent_text(found)} together" if found["relation"] else "; they have no sum"
+    elif spent := _spent_text(found):
+        line += f" cost {spent} together"
+    if found["relation_unsaid"]:
+        line += (
+            f" ({found['relation_unsaid']} of them were entered by a version that did not say for "
+            "which neighbours, and are read as one record added or removed)"
+        )
     if found["budget"] is None:
         return f"{line}; no budget."
-    budget, together = Cost(**found["budget"]), found["epsilon_at_delta"]
+    kept, together = found["budget"], found["epsilon_at_delta"]
+    budget = Cost(kept["epsilon"], kept["delta"], relation=Relation(kept["relation"]))
     proved = "no finite ε" if together is None else f"ε = {together:g}"
-    return f"{line}; {proved} of a budget of {budget}."
+    of = str(budget) if kept["relation"] == "add-remove" else _budget_text(budget)
+    return f"{line}; {proved} of a budget of {of}."
+
+
+def _spent_text(found: Mapping[str, Any]) -> str:
+    """Amounts that are not zero, and for whom."""
+    parts = {"ε": found["epsilon"], "δ": found["delta"], "ρ": found["rho"]}
+    spent = ", ".join(f"{sign} = {amount:g}" for sign, amount in parts.items() if amount)
+    relation = found["relation"]
+    return f"{spent} for {Relation.from_json(relation)}" if spent and relation else spent
 
 
 def row_line(row: Mapping[str, Any]) -> str:
@@ -267,7 +319,11 @@ def row_line(row: Mapping[str, Any]) -> str:
     step = ", ".join(f"{name} {value}" for name, value in row.get("step", {}).items())
     match row["entry"]:
         case "private release":
-            return f"{line}, {Cost(row['epsilon'], row['delta'], row['rho'])} ({step})"
+            cost = Cost(row["epsilon"], row["delta"], row["rho"])
+            if row["relation"] is None:
+                return f"{line}, {cost} ({step})"
+            given = {k: v for k, v in row["relation"].items() if k != "replaced"}
+            return f"{line}, {cost} for {Relation.from_json(given)} ({step})"
         case "table-wise release":
             return f"{line} {row['number']} ({step})"
         case "edition":

@@ -17,8 +17,17 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.arrays import Real, Whole
-from discreet.design.formula import Margin, margin_name, resolve, single_margins, term_of
+from discreet.accounting import part_of
+from discreet.arrays import Mask, Real, Whole
+from discreet.design.formula import (
+    Block,
+    Margin,
+    coarsening,
+    margin_name,
+    resolve,
+    single_margins,
+    term_of,
+)
 from discreet.errors import ParameterError, positive
 from discreet.noise.pram import laplace_law
 from discreet.protect.cells import NoiseCells
@@ -32,14 +41,21 @@ class Unit:
     """What one unit of protection can change.
 
     Attributes:
-      change: By how much one record changes one cell at most.
+      change: By how many steps one record changes one cell at most.
       records: Records of one unit that are counted at most.
       name: What is added, removed or replaced, in words.
+      weight: Largest weight of a record, where weighted counts are published.
     """
 
     change: int = 1
     records: int = 1
     name: str = "record"
+    weight: float | None = None
+
+    @property
+    def has_one_size(self) -> bool:
+        """Whether every unit counts the same, so that a replacement leaves totals as they are."""
+        return self.records == 1 and self.weight is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +67,37 @@ class Share:
       budget: The part of the budget: ε of Laplace noise, ρ of Gaussian noise.
       times: In how many of the cells one record counts at most.
       unit: What one unit can change.
+      moved: In how many of the cells one record counts at most that hold some records only. The
+        others hold all of them, or are sums of known margins.
+      rest_is_known: Whether those others are known.
     """
 
     cells: Whole
     budget: float
     times: int
     unit: Unit = Unit()
+    moved: int | None = None
+    rest_is_known: bool = False
+
+    @property
+    def replaced(self) -> int:
+        """How many cells a replaced unit changes, each by at most `most`.
+
+        It leaves a cell of each kind and enters another. A total stays where every unit counts the
+        same; otherwise it changes by the difference, so that two large units, or a large one and
+        none, are the worst. Sums of weights are rounded, and may all move at once.
+        """
+        moved = self.times if self.moved is None else self.moved
+        if self.rest_is_known or self.unit.has_one_size:
+            return 2 * moved
+        if self.unit.weight is None:
+            return max(2 * moved, self.times)
+        return 2 * moved + (self.times - moved)
+
+    @property
+    def replaced_budget(self) -> float:
+        """The part of the budget for one unit replaced: both ε and ρ grow with the cells."""
+        return part_of(self.budget, self.replaced, self.times)
 
     @property
     def most(self) -> int:
@@ -93,6 +134,10 @@ class LaplaceShare(Share):
         if self.most > 2 * cap:
             return 1.0
         return min(1.0, self.times * float(self.law(cap)[: self.most].sum()))
+
+    def replaced_delta(self, cap: int | None) -> float:
+        """The same where a unit is replaced and changes other cells."""
+        return min(1.0, self.delta(cap) * self.replaced / self.times)
 
     def variance(self, cap: int | None) -> float:
         """Variance of the noise."""
@@ -165,8 +210,9 @@ class Budget:
                 "cells get the noise. Use margins='own', or leave them out."
             )
         chosen = cells.distinct if cells.are_inner else self._noisy_cells(cells)
-        times = 1 if cells.are_inner else _times(cells, chosen)
-        return [kind(chosen, self.total, times, unit)]
+        if cells.are_inner:
+            return [kind(chosen, self.total, 1, unit)]
+        return [self._share(cells, chosen, self.total, unit, kind)]
 
     def _split_shares(self, cells: NoiseCells, unit: Unit, kind: type[AnyShare]) -> list[AnyShare]:
         chosen, split = self._noisy_cells(cells), self.split or {}
@@ -182,10 +228,27 @@ class Budget:
             )
         parts = [(chosen[owner[chosen] == k], part) for k, part in enumerate(split.values())]
         return [
-            kind(where, part * self.total, _times(cells, where), unit)
+            self._share(cells, where, part * self.total, unit, kind)
             for where, part in parts
             if len(where)
         ]
+
+    def _share(
+        self, cells: NoiseCells, where: Whole, budget: float, unit: Unit, kind: type[AnyShare]
+    ) -> AnyShare:
+        stays = self._staying(cells)[where]
+        moved = _times(cells, where[~stays]) if not stays.all() else 0
+        return kind(where, budget, _times(cells, where), unit, moved, bool(self.known))
+
+    def _staying(self, cells: NoiseCells) -> Mask:
+        """Cells that no replacement moves: they hold all records, or are sums of known margins."""
+        design = cells.table.design
+        known = single_margins(self.known)
+        if not known or design.over_variables is None:
+            return np.asarray(design.column_sizes == design.n_inner)
+        blocks = resolve(design.axes, [term_of(margin) for margin in known])
+        implied = [any(_is_sum_of(b, k) for k in blocks) for b in design.over_variables.blocks]
+        return np.asarray(implied)[design.over_variables.block_of_cell()]
 
     def _noisy_cells(self, cells: NoiseCells) -> Whole:
         """Distinct cells without those that are public knowledge."""
@@ -197,6 +260,18 @@ class Budget:
         if not len(chosen):
             raise ParameterError("known names every published margin; nothing is left to perturb.")
         return chosen
+
+
+def _is_sum_of(block: Block, known: Block) -> bool:
+    """Whether every cell of a block is a sum of cells of another one."""
+    pairs = zip(block.levels, known.levels, strict=True)
+    return all(
+        # an axis that is summed over needs all of its categories
+        (its is None or its.covers_all)
+        if mine is None
+        else its is not None and coarsening(its, mine) is not None
+        for mine, its in pairs
+    )
 
 
 def cells_of_margin(cells: NoiseCells, margin: Margin) -> Whole:

@@ -9,9 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from discreet.accounting import rho_for
 from discreet.arrays import Real, Whole
-from discreet.errors import ParameterError, whole
-from discreet.protect.budget import GaussianShare, LaplaceShare, Unit
+from discreet.errors import ParameterError, positive, whole
+from discreet.protect.budget import Budget, GaussianShare, LaplaceShare, Unit
 from discreet.protect.draws import gaussian_scale_for, scale_for
 from discreet.protect.privacy import (
     check_delta,
@@ -21,7 +22,7 @@ from discreet.protect.privacy import (
     smallest_cap,
 )
 from discreet.protect.private_noise import PrivateNoise
-from discreet.protect.sentences import may_be_negative
+from discreet.protect.sentences import may_be_negative, process
 from discreet.tables.protected import Claims, Draws
 from discreet.tables.statement import PrivacyStatement, Sentence
 from discreet.tables.truth import TrueTable
@@ -38,10 +39,11 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
     where :math:`\Delta` is the largest row sum of `X` over the perturbed cells (in how many of them
     one record counts) times what one unit can contribute.
 
-    Promise: ε-differential privacy for one unit added or removed, 2ε for one replaced, zeros
-    included; with a cap `c` (ε, δ) with :math:`\delta = \Delta\Pr(u = c)`. Structural zeros stay.
-    Setting negative results to zero costs no privacy but biases small counts upwards. The draws
-    come from the operating system through OpenDP and cannot be repeated. Codes must be declared.
+    Promise: ε-differential privacy for one unit added or removed, at most 2ε for one replaced,
+    zeros included; with a cap `c` (ε, δ) with :math:`\delta = \Delta\Pr(u = c)`. Structural zeros
+    stay. Setting negative results to zero costs no privacy but biases small counts upwards. The
+    draws come from the operating system through OpenDP and cannot be repeated. Codes must be
+    declared.
     Cost: about 10 µs per cell.
 
     Args:
@@ -52,6 +54,7 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
       known: Margins that are public knowledge and published without noise.
       known_base: Small counts of known margins are rounded to this number or to zero.
       margins: ``"own"`` or ``"summed"``.
+      grid: Publish weighted counts, in whole steps of this public weight.
       population: Size of the population, a public figure, which bounds δ.
       accept_delta: The largest δ that is accepted instead.
 
@@ -92,11 +95,12 @@ class DiscreteLaplace(PrivateNoise[LaplaceShare]):
 
     def privacy(self, shares: Sequence[LaplaceShare], unit: Unit) -> PrivacyStatement:
         """The guarantee, or an error where the cap leaves none."""
-        found = laplace_privacy(shares, self.cap, unit.name)
+        found = laplace_privacy(shares, self.cap, unit)
         largest = largest_delta(self.population, self.accept_delta)
         # where margins are known, a replacement is what is left to hide
-        times = 1 + math.exp(min(found.epsilon, 700.0)) if self.known else 1.0
-        check_delta(times * found.delta, largest, lambda: smallest_cap(shares, largest / times))
+        swapped = bool(self.known)
+        delta = found.delta_replace if swapped else found.delta
+        check_delta(delta, largest, lambda: smallest_cap(shares, largest, is_replaced=swapped))
         return found
 
     def cell_law(self, table: TrueTable, position: int) -> tuple[Whole, Real] | None:
@@ -134,10 +138,10 @@ class Laplace(PrivateNoise[LaplaceShare]):
     cells times what one unit can contribute; for `k` margins that one record counts in once each,
     :math:`b = k/\varepsilon`.
 
-    Promise: ε-differential privacy for one unit added or removed, 2ε for one replaced, zeros
-    included; mean zero, variance :math:`2b^2`; structural zeros stay. Values are real and may be
-    negative. The noise is drawn by OpenDP from the operating system on a grid of :math:`2^{-20}`,
-    exact in whole numbers. Codes must be declared.
+    Promise: ε-differential privacy for one unit added or removed, at most 2ε for one replaced,
+    zeros included; mean zero, variance :math:`2b^2`; structural zeros stay. Values are real and may
+    be negative. The noise is drawn by OpenDP from the operating system on a grid of
+    :math:`2^{-20}`, exact in whole numbers. Codes must be declared.
     Cost: about 10 µs per cell.
 
     Args:
@@ -145,6 +149,7 @@ class Laplace(PrivateNoise[LaplaceShare]):
       split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
       known: Margins that are public knowledge and published without noise.
       known_base: Small counts of known margins are rounded to this number or to zero.
+      grid: Publish weighted counts, in steps of this public weight.
 
     See Dwork & Roth (2014), Langsrud (2019b).
     """
@@ -173,11 +178,21 @@ class Laplace(PrivateNoise[LaplaceShare]):
 
     def privacy(self, shares: Sequence[LaplaceShare], unit: Unit) -> PrivacyStatement:
         """The guarantee."""
-        return laplace_privacy(shares, None, unit.name)
+        return laplace_privacy(shares, None, unit)
 
     def what_was_done(self) -> list[Sentence]:
         """The sentences of the method itself."""
         return [*super().what_was_done(), may_be_negative()]
+
+    def on_the_grid(self) -> list[Sentence]:
+        """What the grid means: values are rounded to it, the noise is not."""
+        if self.grid is None:
+            return super().on_the_grid()
+        text = (
+            f"Weighted counts were rounded to multiples of {self.grid:g} before they got noise. "
+            "Numbers of sampled records are not published."
+        )
+        return [process("weighted", text)]
 
 
 @dataclass(frozen=True)
@@ -189,18 +204,21 @@ class DiscreteGaussian(PrivateNoise[GaussianShare]):
     the perturbed cells times the square of what one unit can contribute. For many margins its
     noise is smaller than Laplace noise of the same guarantee.
 
-    Promise: ρ-zCDP for one unit added or removed, 2ρ for one replaced, zeros included, and the
-    (ε, δ) that this implies by OpenDP's conversion. Structural zeros stay. The draws come from the
-    operating system through OpenDP and cannot be repeated. Codes must be declared.
+    Promise: ρ-zCDP for one unit added or removed, at most 2ρ for one replaced, zeros included, and
+    the (ε, δ) that this implies by OpenDP's conversion. Structural zeros stay. The draws come from
+    the operating system through OpenDP and cannot be repeated. Codes must be declared.
     Cost: about 20 µs per cell.
 
     Args:
       rho: The budget ρ of the whole release, for one unit added or removed.
+      epsilon: The budget as ε instead, together with `delta`: the largest ρ that proves both.
+      delta: δ that goes with `epsilon`.
       nonnegative: Whether negative results are set to zero.
       split: Shares of the budget by margin, such as ``{"region:age": 0.7, "1": 0.3}``.
       known: Margins that are public knowledge and published without noise.
       known_base: Small counts of known margins are rounded to this number or to zero.
       margins: ``"own"`` or ``"summed"``.
+      grid: Publish weighted counts, in whole steps of this public weight.
       population: Size of the population, a public figure; ε is stated at δ = 1/(10 · population).
       accept_delta: The δ at which ε is stated instead.
 
@@ -214,8 +232,37 @@ class DiscreteGaussian(PrivateNoise[GaussianShare]):
         "Every value got discrete Gaussian noise from the operating system's source of randomness."
     )
 
-    rho: float
+    rho: float | None = None
     nonnegative: bool = True
+    epsilon: float | None = None
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.rho is None) == (self.epsilon is None):
+            raise ParameterError(
+                "the budget is rho=, or epsilon= with delta=; got "
+                f"rho={self.rho!r} and epsilon={self.epsilon!r}."
+            )
+        if (self.epsilon is None) != (self.delta is None):
+            raise ParameterError(
+                f"epsilon= and delta= go together, got epsilon={self.epsilon!r} and "
+                f"delta={self.delta!r}."
+            )
+        if self.delta is not None and self.accept_delta is not None:
+            raise ParameterError("delta= is the δ at which ε holds; leave out accept_delta=.")
+        super().__post_init__()
+
+    @property
+    def budget(self) -> Budget:
+        """How the budget is spent, in ρ."""
+        return Budget(self.spent_rho, self.split, self.known)
+
+    @property
+    def spent_rho(self) -> float:
+        """ρ of the whole release, as given or as ε and δ allow."""
+        if self.epsilon is not None and self.delta is not None:
+            return rho_for(self.epsilon, self.delta)
+        return positive("rho", 0.0 if self.rho is None else self.rho)
 
     def draw(self, share: GaussianShare, draws: Draws) -> Whole:
         """The noise of one share."""
@@ -227,6 +274,12 @@ class DiscreteGaussian(PrivateNoise[GaussianShare]):
         return share.variance()
 
     def privacy(self, shares: Sequence[GaussianShare], unit: Unit) -> PrivacyStatement:
-        """The guarantee."""
-        delta = largest_delta(self.population, self.accept_delta)
-        return gaussian_privacy(shares, delta, unit.name)
+        """The guarantee, at the δ that was chosen."""
+        largest = largest_delta(self.population, self.accept_delta)
+        delta = largest if self.delta is None else self.delta
+        if self.population is not None and delta > largest:
+            raise ParameterError(
+                f"δ = {delta:.3g} is too large for a population of {self.population:,}: at most "
+                f"{largest:.3g}, a tenth of one over its size. Use a smaller delta."
+            )
+        return gaussian_privacy(shares, delta, unit)

@@ -35,7 +35,7 @@ _LETTERS = {"epsilon": "ε", "rho": "ρ"}
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateNoise(Noise, Generic[AnyShare]):
-    """What differentially private methods share.
+    r"""What differentially private methods share.
 
     A method gives the name of its budget (`spends`), the kind of its shares, their noise and
     variance, the guarantee, and the sentence `done`. Where it has a field `nonnegative`, negative
@@ -50,6 +50,8 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         are published and held. The rounding follows from the known margins and the secret alone, so
         the guarantee stays.
       margins: ``"own"`` or ``"summed"``; inner cells alone have sensitivity 1.
+      grid: Publish weighted counts, in whole steps of this public weight: one record of weight `b`
+        changes a value by :math:`\lceil b/g \rceil` steps, so the noise is drawn for that.
       population: Size of the population, a public figure; δ must not exceed 1/(10 · population).
       accept_delta: The largest δ that is accepted instead.
     """
@@ -58,6 +60,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     known: Margin | Sequence[Margin] = ()
     known_base: int | None = None
     margins: Margins = "own"
+    grid: float | None = None
     population: int | None = None
     accept_delta: float | None = None
 
@@ -65,7 +68,6 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     spends: ClassVar[str] = "epsilon"
     share_kind: ClassVar[Any]
     source: ClassVar[str] = "system"
-    units: ClassVar[tuple[str, ...]] = (COUNT, WEIGHT)
 
     def __post_init__(self) -> None:
         positive(self.spends, self.budget.total)
@@ -88,7 +90,12 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     @property
     def publication(self) -> Publication:
         """What is published of the cells."""
-        return Publication(self.margins)
+        return Publication(self.margins, self.grid)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What the method publishes: weighted counts alone where it has a grid."""
+        return (COUNT, WEIGHT) if self.grid is None else (WEIGHT,)
 
     @property
     def claims(self) -> Claims:
@@ -101,7 +108,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         cells, shares, unit = self.spent(table)
         privacy = self.privacy(shares, unit)
         if self.known:
-            privacy = given_known(privacy)
+            privacy = given_known(privacy, self.budget.parameters()["known"])
         noise = noise_of(cells, shares, lambda share: self.draw(share, draws))
         if self.is_cut:  # negative results become zero
             noise = np.maximum(noise, -cells.count)
@@ -110,14 +117,15 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             noise = noise + change_of_known(cells, known, self.known_base, draws)
         precision = None
         if not (cells.are_inner and self.is_cut):  # sums of cells that were cut are biased
-            precision = precision_by_share(cells, shares, [self.variance(s) for s in shares])
+            steps = [self.variance(s) * (self.grid or 1.0) ** 2 for s in shares]
+            precision = precision_by_share(cells, shares, steps)
         statement = self._statement(table, shares, privacy, unit)
         return self.publication.protect(cells, noise, statement, precision)
 
     def spent(self, table: TrueTable) -> tuple[NoiseCells, list[AnyShare], Unit]:
         """The cells that get noise, their shares of the budget, and what one unit can change."""
         require_declared(table)
-        unit = unit_of(table)
+        unit = unit_of(table, self.grid)
         cells = self.publication.cells(table, touches_zeros=True)
         return cells, self.budget.shares(cells, unit, self.share_kind), unit
 
@@ -147,6 +155,10 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         )
         return [*super().what_was_done(), *([clipped] if self.is_cut else [])]
 
+    def on_the_grid(self) -> list[Sentence]:
+        """What margins and grid mean for the reader."""
+        return self.publication.sentences()
+
     def _statement(
         self, table: TrueTable, shares: Sequence[AnyShare], privacy: PrivacyStatement, unit: Unit
     ) -> Statement:
@@ -158,7 +170,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             *guarantee(privacy, self.budget, unit),
             *([] if self.known_base is None else [known_rounded(self.known_base)]),
             *spent(shares, _LETTERS[self.spends]),
-            *self.publication.sentences(),
+            *self.on_the_grid(),
             *claim_sentences(claims, table.unit or COUNT),
         ]
         chosen = {"population": self.population, "known_base": self.known_base}

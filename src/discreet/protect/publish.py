@@ -9,9 +9,10 @@ from typing import Any, TypeVar
 from discreet import __version__, registry
 from discreet.digests import digest
 from discreet.errors import ParameterError
-from discreet.ledger import Cost, Ledger
+from discreet.ledger import Ledger
 from discreet.ledger.ledger import AVERAGED
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
+from discreet.protect.privacy import cost_of
 from discreet.protect.sentences import data_step, follows_truth
 from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
 from discreet.tables.protected import (
@@ -71,8 +72,7 @@ def publish(
     number = _register(book, chosen, table, again)
     protected = run(chosen, table, SecretDraws())
     if book is not None and protected.statement.privacy is not None:
-        privacy = protected.statement.privacy
-        cost = Cost(rho=privacy.rho) if privacy.rho else Cost(privacy.epsilon, privacy.delta)
+        cost = cost_of(protected.statement.privacy)
         book.spend(table.data_set, cost, {"method": chosen.name})
     first = data_step(table, chosen, is_counted=book is not None, number=number)
     statement = replace(protected.statement.with_first_step(first), version=__version__)

@@ -83,7 +83,8 @@ class Reader:
             trees = self.data.hierarchies.get(variable)
             if trees:
                 shown = with_missing(trees) if MISSING in codes else trees
-                axis = Axis.from_hierarchies(variable, shown, declared=shown == trees)
+                said = shown == trees and variable not in self.data.undeclared
+                axis = Axis.from_hierarchies(variable, shown, declared=said)
             else:
                 axis = axis_of_codes(variable, codes)
             self.axes[variable] = axis

@@ -36,6 +36,7 @@ class UnitRecords:
       id: Column that identifies a record.
       convention: What record keys mean.
       hierarchies: Code lists and hierarchies by variable; labels come with them.
+      undeclared: Variables whose list came with a frame as categories, and may have been found.
       outside: What happens to records outside the code list of a variable, where it says so.
       structural_zeros: Combinations that cannot occur, as {variable: codes}.
       record_keys: Record keys in a side table, joined by id.
@@ -55,6 +56,7 @@ class UnitRecords:
     id: str | None = None
     convention: KeyConvention = CONVENTIONS["discreet"]
     hierarchies: Hierarchies = field(default_factory=dict)
+    undeclared: frozenset[str] = frozenset()
     outside: Mapping[str, Outside] = field(default_factory=dict)
     structural_zeros: Rules = ()
     record_keys: RecordKeys | None = None
@@ -203,7 +205,12 @@ class UnitRecords:
         """
         given = as_hierarchies({**(hierarchies or {}), **by_name})
         outside = {name: rule for name, rule in self.outside.items() if name not in given}
-        return replace(self, hierarchies={**self.hierarchies, **given}, outside=outside)
+        return replace(
+            self,
+            hierarchies={**self.hierarchies, **given},
+            undeclared=self.undeclared - given.keys(),
+            outside=outside,
+        )
 
     def with_structural_zeros(self, rules: Iterable[Mapping[str, Any]]) -> Self:
         """Declare combinations that cannot occur: `{"age": ["0-14"], "marital": ["married"]}`."""

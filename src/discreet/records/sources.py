@@ -96,8 +96,8 @@ def _check_plain(form: TextForm) -> None:
         raise ParameterError("encoding= and decimal= go with a CSV file.")
 
 
-def declared_categories(source: Any) -> Hierarchies:
-    """The code lists that a frame declares."""
+def category_lists(source: Any) -> Hierarchies:
+    """The code lists that come with a frame as categories; they declare nothing."""
     is_elsewhere = isinstance(source, (str, Path)) or _is_of_spark(source) or _is_ibis(source)
     return {} if is_elsewhere else frame_hierarchies(source)
 
@@ -182,11 +182,13 @@ def has_decimals(trees: Sequence[Hierarchy]) -> bool:
 def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> UnitRecords:
     """The records of a frame under a name, without weights, keys or ids."""
     found = find_source(frame, None, TextForm([], [], None, "."))
+    categories = category_lists(frame)
     return UnitRecords(
         found.records,
         found.backend,
         found.origin,
-        hierarchies=declared_categories(frame),
+        hierarchies=categories,
+        undeclared=frozenset(categories),
         secret=secret,
         data_set=DataSet(data_set.name, data_set.edition),
         notes=found.notes,

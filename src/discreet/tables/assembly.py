@@ -14,7 +14,7 @@ from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import natural_order
-from discreet.design.formats.tables import declared_categories
+from discreet.design.formats.tables import frame_categories
 from discreet.design.formula import Margins, Term, unknown_name
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.sparse import SparseDesign, complete_design
@@ -44,10 +44,10 @@ def as_hierarchies(given: HierarchiesLike | None) -> Hierarchies:
 
 
 def frame_hierarchies(frame: object) -> Hierarchies:
-    """Code lists that a frame declares: the categories of pandas categoricals and polars enums."""
+    """Code lists that come with a frame: the categories of pandas categoricals and polars enums."""
     return {
         name: (Hierarchy.flat(codes, root=free_total(codes)),)
-        for name, codes in declared_categories(frame).items()
+        for name, codes in frame_categories(frame).items()
     }
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Declared = bool | Sequence[str]
-"""Whether the codes of a frame were declared beforehand: of all variables, or of those named."""
+"""Whether the codes of a frame are said to be the public list: of all variables, or of some."""
 
 
 def cells_to_table(
@@ -77,21 +77,29 @@ def cells_to_table(
     )
     if values.key is not None:
         check_keys(values.key[values.count > 0], rule)
-    trees = {**complete, **as_hierarchies(hierarchies)}
-    coded = _code_rows(cells, margins, trees, values, declared)
+    coded = _code_rows(cells, margins, complete, as_hierarchies(hierarchies), values, declared)
     return build_table(coded, margins, rule, support, structural_zeros)
 
 
 def _code_rows(
-    rows: pa.Table, margins: Margins, trees: Hierarchies, values: CellValues, declared: Declared
+    rows: pa.Table,
+    margins: Margins,
+    categories: Hierarchies,
+    hierarchies: Hierarchies,
+    values: CellValues,
+    declared: Declared,
 ) -> CodedCells:
-    """Rows with the leaf positions of their codes on the axes of the margins' variables."""
+    """Rows with the leaf positions of their codes on the axes of the margins' variables.
+
+    Hierarchies declare their codes; the categories of a frame only where that is said.
+    """
+    trees = {**categories, **hierarchies}
     names = variables_of(parse(margins), rows.column_names, trees)
     said, axes, leaves = _declared_among(names, declared), [], []
     for name in names:
         codes, index = canonical_array(rows.column(name))
         axis = (
-            Axis.from_hierarchies(name, trees[name])
+            Axis.from_hierarchies(name, trees[name], declared=name in hierarchies or name in said)
             if name in trees
             else axis_of_codes(name, codes, declared=name in said)
         )
@@ -207,10 +215,10 @@ def contributions_to_table(
 ) -> TrueTable:
     """A table of magnitudes; see `Table.from_contributions`."""
     rows = to_arrow(frame)
-    trees = {**frame_hierarchies(frame), **as_hierarchies(hierarchies)}
     w = None if weight is None else numbers(rows, weight).astype(np.float64)
     values = CellValues(np.ones(len(rows), dtype=np.int64), weight=w)
-    coded = _code_rows(rows, margins, trees, values, declared)
+    categories, trees = frame_hierarchies(frame), as_hierarchies(hierarchies)
+    coded = _code_rows(rows, margins, categories, trees, values, declared)
     table = build_table(coded, margins, CONVENTIONS["discreet"], support, structural_zeros)
     amounts = _amounts(rows, of, w)
     return replace(table, contributions=_contributions(table.design, coded, rows, of, amounts))

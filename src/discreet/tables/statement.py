@@ -52,6 +52,8 @@ class PrivacyStatement:
       rho: ρ of zero-concentrated differential privacy, where noise is Gaussian.
       sensitivity: By how much one unit changes all perturbed values together.
       unit: What is added, removed or replaced.
+      rho_replace: ρ when one unit is replaced by another.
+      relation: Which data sets are neighbours, as plain data: `change`, `unit` and its bounds.
     """
 
     epsilon: float
@@ -61,6 +63,8 @@ class PrivacyStatement:
     sensitivity: float
     unit: str
     rho: float | None = None
+    rho_replace: float | None = None
+    relation: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ def likelihood_ratio(method: Any) -> str:
 def _guarantee(privacy: PrivacyStatement, replaced: bool) -> tuple[float, float]:
     """ε and δ of the guarantee; of Gaussian noise at a δ that few draws can test."""
     if privacy.rho is not None:
-        rho = 2 * privacy.rho if replaced else privacy.rho
+        rho = privacy.rho_replace if replaced and privacy.rho_replace else privacy.rho
         return rho_to_epsilon(rho, _TESTED_DELTA), _TESTED_DELTA
     if replaced:
         return privacy.epsilon_replace, privacy.delta_replace

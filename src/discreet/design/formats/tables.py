@@ -194,11 +194,12 @@ def _text_columns(rows: Any) -> list[list[str | None]]:
     return columns
 
 
-def declared_categories(frame: object) -> dict[str, list[str]]:
+def frame_categories(frame: object) -> dict[str, list[str]]:
     """The codes of pandas categoricals and polars enums, by column and in their order.
 
+    They are a code list, but no declaration: `astype("category")` collects them from the records.
     Arrow dictionaries and polars categoricals list what was found while they were filled, so they
-    declare nothing; neither do categories that include a blank one, which cannot be a code.
+    have none; neither have categories that include a blank one, which cannot be a code.
     """
     import narwhals as nw
 
@@ -212,7 +213,7 @@ def declared_categories(frame: object) -> dict[str, list[str]]:
 
 
 def _categories(data: Any, name: str, dtype: Any) -> list[Any]:
-    """The declared categories of a column; none when they were found."""
+    """The categories of a column; none where its type lists what was found."""
     import narwhals as nw
 
     if data.implementation.is_pandas_like():

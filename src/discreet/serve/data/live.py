@@ -23,7 +23,7 @@ import numpy as np
 from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import Term, parse
-from discreet.errors import BudgetError, ParameterError
+from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.facade.microdata import open as open_microdata
 from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
@@ -56,7 +56,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FileStamps = dict[str, tuple[int, int, int, int]]
 _PATHS = ("codes", "random_keys")  # entries of a site's file that are paths and nothing else
-_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", "epsilon", "delta")
+_BUDGET = ("epsilon", "delta", "relation")
+_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", *_BUDGET)
 
 
 class LiveSource:
@@ -230,8 +231,8 @@ def open_records(records: RecordsConfig, folder: Path) -> Microdata:
     if records.keys is not None:
         given["keys"] = _resolve(records.keys, folder)
     if records.ledger is not None:
-        path, epsilon, delta = folder / records.ledger, records.epsilon, records.delta
-        given["ledger"] = Ledger(path, epsilon=epsilon, delta=delta)
+        budget = {name: getattr(records, name) for name in _BUDGET}
+        given["ledger"] = Ledger(folder / records.ledger, **budget)
     source = _resolve(records.source, folder)
     data = open_microdata(source, **{k: v for k, v in given.items() if v is not None})
     data = data.with_structural_zeros(records.structural_zeros)
@@ -393,10 +394,14 @@ class PrivateSource:
         name = self._tables.name
         spent = self._ledger.spent(name)
         limit = self._ledger.budget_of(name) or self._ledger.budget  # kept with the first table
-        delta = 0.0 if limit is None else limit.delta
         drawn = sum(_key(term) in self._disk_cache for term in self.universe)
-        limit = None if limit is None else limit.epsilon
-        return BudgetStatus(spent.epsilon_at(delta), limit, delta, drawn, len(self.universe))
+        if limit is None:
+            return BudgetStatus(spent.epsilon_at(0.0), None, 0.0, drawn, len(self.universe))
+        try:
+            proved = spent.under(limit.relation.change).epsilon_at(limit.delta)
+        except LedgerError:  # something was entered that has no finite cost under the budget
+            proved = math.inf
+        return BudgetStatus(proved, limit.epsilon, limit.delta, drawn, len(self.universe))
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, taken from a table of the universe."""

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.recipe import Recipe
@@ -42,7 +42,7 @@ class RecordsConfig:
     """Where the records of a data set are, as `discreet.open` takes it; confidential.
 
     Paths are relative to the site's file. `epsilon` and `delta` are the budget that the ledger
-    keeps for private tables.
+    keeps for private tables, for the changes of one unit that `relation` says.
     """
 
     source: str
@@ -58,6 +58,7 @@ class RecordsConfig:
     ledger: str | None = None
     epsilon: float | None = None
     delta: float | None = None
+    relation: Literal["add-remove", "replace", "known"] = "add-remove"
     editions: str | None = None
     random_keys: str | None = None
     convention: str | None = None

@@ -124,6 +124,8 @@ def statement_notes(
     elif not statement.says("moves-at-most"):
         off.append(LanguageText(said.no_reach, texts.code))
     how = said.once if mode == "release-once" else said.on_the_fly
+    if mode != "release-once" and statement.privacy is not None:
+        how = said.drawn  # every planned table has noise of its own
     others = [s for s in kept if s.kind not in (*_OFF, *_SUMS, "same-everywhere")]
     done = [*_plain(others, None, texts), LanguageText(how, texts.code)]
     found = [

@@ -152,7 +152,7 @@ def _design(about: Metadata, rows: pa.Table, folder: Path) -> ProductDesign:
             more = [code for code in variable.missing if code in below and code not in tree]
             tree = replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
         trees, name, total = None if tree is None else [tree], variable.name, variable.total
-        axes.append(published_axis(rows, name, trees, declared=True, total=total))
+        axes.append(published_axis(rows, name, trees, declared=False, total=total))
     # A table of τ-ARGUS shows every crossing of some of its variables, the total among them.
     names, sizes = [axis.name for axis in axes], range(len(axes), -1, -1)
     margins: list[Term] = [term for n in sizes for term in itertools.combinations(names, n)]
