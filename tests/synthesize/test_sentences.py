@@ -17,7 +17,7 @@ HYBRID = "income + tax ~ local(age) + shared(region)"
 REQUESTS = {
     "ipso": (MODEL, "ipso", {}),
     "weights": (f"{MODEL} + weights(w)", "ipso", {}),
-    "residuals": (MODEL, "residual-correlation", {"correlations": [0.3, 0.2]}),
+    "residuals": (MODEL, "residual-correlation", {"correlations": [0.4, 0.2]}),
     "residuals, less": (MODEL, "residual-correlation", {"correlations": 0.5, "alpha": 0.5}),
     "residuals, most": (
         MODEL,
@@ -29,7 +29,7 @@ REQUESTS = {
     "principal components": (
         f"{MODEL} + weights(w)",
         "score-correlation",
-        {"correlations": 0.7, "how": "svd", "rotation": "varimax"},
+        {"correlations": 0.8, "how": "svd", "rotation": "varimax"},
     ),
     "corrected": (MODEL, "from-residuals", {"share": 0.5}),
     "romm": (MODEL, "romm", {"lambda": 0.2}),

@@ -1,4 +1,4 @@
-"""Rows that no method changes, or only mirrors: they are refused.
+"""Rows that no method changes, only mirrors, or gives away by what it keeps: they are refused.
 
 Every method preserves fits and second moments. A row of leverage 1 is its own fit, so it comes out
 as it went in. A set of n rows on which r parameters depend alone (a level of a factor, a cluster)
@@ -10,6 +10,12 @@ The rank that is lost without a set S of rows is the number of singular values o
 :math:`Q_S` that are one, where Q is an orthonormal basis of the model's columns; the squares add up
 to the sum of leverages. So sets whose leverages add up to less than one, or to less than their size
 minus one, are safe, and only the others are looked at.
+
+Where squares and products of k columns are kept too, f directions are left to the others of a
+cluster when one of them knows itself. They can turn as long as f is two or more. Values are whole
+numbers of some unit, though, and among the turned ones only those on the lattice are possible:
+their number grows with the power k(f − k − 1)/2 of the sum of squares, and is a handful whatever
+the unit is unless f is at least k + 2. So a cluster needs k + 3 residual degrees of freedom.
 """
 
 from __future__ import annotations
@@ -28,12 +34,23 @@ from discreet.synthesis.decompose import DEPENDENT_RESIDUALS, RegressionFit, fit
 from discreet.synthesis.formula import GROUPS, PIECES, SHARED, ModelFormula
 from discreet.synthesis.hybrid_kernels import products_within
 from discreet.synthesis.hybrid_levels import HybridBases, hybrid_model
-from discreet.synthesis.model import Column, Factor, ModelMatrices, Rows, build
-from discreet.synthesis.request import Merge
+from discreet.synthesis.large import (
+    LEVERAGE,
+    KeptSquares,
+    breaking,
+    cut_columns,
+    cut_values,
+    sensitive_sums,
+    weighs_too_much,
+)
+from discreet.synthesis.model import Column, Factor, ModelMatrices, Rows, build, cells_of
+from discreet.synthesis.request import Merge, SynthesisRequest
 
 # Residual degrees of freedom that a set of rows needs: with a single one, residuals can only change
 # their sign.
 LEAST_FREEDOM = 2
+# Members of a cluster who pool what they know of themselves.
+INSIDERS = 1
 
 
 # Leverages and squared singular values from here on are one; rounding moves them by less.
@@ -62,25 +79,92 @@ class Unsafe:
     crossing: tuple[str, ...] = ()  # the factors whose cell it is, if it is one
 
 
-def safe_model(formula: ModelFormula, rows: Rows, merge: Merge | None) -> ModelMatrices:
-    """The matrices of a model in which all records have residuals to draw; others are refused."""
-    model = merged_model(formula, rows, merge)
+def least_freedom(request: SynthesisRequest) -> int:
+    """Residual degrees of freedom that rows need whose squares and products are kept together."""
+    if not request.keeps_squares:
+        return LEAST_FREEDOM
+    return len(request.formula.confidential) + 2 + INSIDERS
+
+
+def safe_model(request: SynthesisRequest, rows: Rows) -> ModelMatrices:
+    """The matrices of a model in which all records have residuals to draw; others are refused.
+
+    No record weighs more in its fit than it may. With `large="top-code"` numbers of the right side
+    are cut back until that is so.
+    """
+    formula = request.formula
+    model = merged_model(formula, rows, request.merge)
     found = _fit_all_columns(model)
-    refuse(unsafe_sets(model, found.basis), len(rows.Y), found.rank)
+    while request.large == "top-code" and (large := weighs_too_much(found.basis)).any():
+        columns = cut_columns(dict(model.columns), large)
+        if columns is None:
+            break
+        model = build(formula, rows.Y, columns, rows.weights)
+        found = _fit_all_columns(model)
+    least = LEAST_FREEDOM if request.clusters is not None else least_freedom(request)
+    refuse(unsafe_sets(model, found.basis))
+    _refuse_model(len(rows.Y), found.rank, least)
+    _refuse_large(np.flatnonzero(weighs_too_much(found.basis)))
     refuse_fixed_columns(formula.confidential, rows.Y, model.to_original_scale(found.residuals))
     return model
+
+
+def safe_values(request: SynthesisRequest, model: ModelMatrices, rows: Rows) -> ModelMatrices:
+    """The model with values of which all that is preserved keeps the rules; others are refused."""
+
+    def kept(model: ModelMatrices) -> KeptSquares:
+        if not request.keeps_squares:
+            return None
+        return _fit_all_columns(model) if rows.clusters is None else "clusters"
+
+    if request.large == "top-code":
+        model = cut_values(model, rows, kept, request.rules)
+    if found := breaking(model, rows, kept(model), request.rules):
+        raise UnsafeRowsError(
+            f"what is preserved of these records breaks a rule of suppression: {', '.join(found)}. "
+            "A large unit could be estimated from it too closely. Leave out terms, use coarser "
+            "codes or larger clusters, or have large values cut with large='top-code'. The error's "
+            "`rows` are the positions of the largest records in these figures.",
+            np.unique(np.concatenate(list(found.values()))),
+        )
+    return model
+
+
+def _refuse_large(rows: Whole) -> None:
+    if len(rows):
+        raise UnsafeRowsError(
+            "there are records of leverage above 1/3: they weigh so much in their own fit, which "
+            "is preserved, that their values could be read from it. Leave out terms or use coarser "
+            "codes, use larger clusters, have small cells and clusters merged with merge='pool', "
+            "or large numbers cut in the model with large='top-code'. The error's `rows` are the "
+            "positions of these records.",
+            rows,
+        )
 
 
 def merged_model(formula: ModelFormula, rows: Rows, merge: Merge | None) -> ModelMatrices:
     """The matrices of a model, in which levels of small cells are merged if that is asked for."""
     model = build(formula, rows.Y, rows.columns, rows.weights)
     while merge:
-        found = unsafe_sets(model, _fit_all_columns(model).basis)
+        basis = _fit_all_columns(model).basis
+        found = unsafe_sets(model, basis) or _heavy_cells(model, basis)
         columns = merged_columns(model.columns, found)
         if columns is None:
             break
         model = build(formula, rows.Y, columns, rows.weights)
     return model
+
+
+def _heavy_cells(model: ModelMatrices, basis: Real) -> list[Unsafe]:
+    """Cells whose members weigh too much in their fits on average."""
+    leverage = np.einsum("ij,ij->i", basis, basis)
+    found = []
+    for crossing in model.crossings:
+        cells = cells_of(crossing, model.columns)
+        mean = np.bincount(cells, leverage) / np.bincount(cells)
+        heavy = np.flatnonzero(mean > LEVERAGE + (1 - ONE))
+        found += [Unsafe("", np.flatnonzero(cells == cell), crossing) for cell in heavy]
+    return found
 
 
 def hybrid_arguments(scaled: ModelMatrices, rows: Rows) -> dict[str, Any]:
@@ -102,12 +186,13 @@ def _crossed_with(word: str, scaled: ModelMatrices) -> Real:
     return np.hstack([constant, scaled.others.get(word, constant[:, :0])])
 
 
-def safe_clusters(model: ModelMatrices, rows: Rows, merge: Merge | None) -> Rows:
+def safe_clusters(request: SynthesisRequest, model: ModelMatrices, rows: Rows) -> Rows:
     """Rows whose clusters, and pieces of clusters, leave residuals to draw.
 
-    Small pieces are merged within clusters and small clusters within groups, or they are refused.
+    Small pieces are merged within clusters, and small clusters within groups, as are those that a
+    large unit dominates; or they are refused.
     """
-    clusters, scaled = rows.clusters, model.without_weights
+    clusters, scaled, merge = rows.clusters, model.without_weights, request.merge
     if clusters is None:
         return rows
     if rows.pieces is not None:
@@ -116,10 +201,16 @@ def safe_clusters(model: ModelMatrices, rows: Rows, merge: Merge | None) -> Rows
         rows = replace(rows, pieces=_safe_labels("pieces", cells, clusters, find, merge))
 
     def unsafe(labels: Whole) -> UnsafeClusters:
-        return unsafe_clusters(**hybrid_arguments(scaled, replace(rows, clusters=labels)))
+        given = hybrid_arguments(scaled, replace(rows, clusters=labels))
+        return unsafe_clusters(**given, least=least_freedom(request), bound=LEVERAGE)
 
-    rows = replace(rows, clusters=_safe_labels("clusters", clusters, rows.groups, unsafe, merge))
+    def dominated(labels: Whole) -> Whole:
+        return sensitive_sums(model, labels, request.rules, squares=request.keeps_squares)
+
+    labels = _safe_labels("clusters", clusters, rows.groups, unsafe, merge, dominated)
+    rows = replace(rows, clusters=labels)
     _refuse_cells_within(scaled, rows)
+    _refuse_large(np.flatnonzero(unsafe(labels).rows))
     return rows
 
 
@@ -129,13 +220,21 @@ def _safe_labels(
     within: Whole | None,
     unsafe: Callable[[Whole], UnsafeClusters],
     merge: Merge | None,
+    dominated: Callable[[Whole], Whole] | None = None,
 ) -> Whole:
     if merge:
         within = np.zeros(len(labels), dtype=np.int64) if within is None else within
-        labels = merged_labels(labels, within, lambda each: unsafe(each).names)
+
+        def to_merge(each: Whole) -> Whole:
+            found = unsafe(each)
+            more = np.zeros(0, np.int64) if dominated is None else dominated(each)
+            return np.concatenate([found.names, np.unique(each[found.rows]), more])
+
+        labels = merged_labels(labels, within, to_merge)
     found = unsafe(labels)
-    where = role if len(found.names) else "records of leverage 1"
-    refuse([Unsafe(where, np.flatnonzero(found.rows))] if found else [], len(labels), 0)
+    if len(found.names):
+        small = np.flatnonzero(np.isin(labels, found.names))
+        refuse([Unsafe(role, small)], found.least)
     return labels
 
 
@@ -153,7 +252,7 @@ def _refuse_cells_within(scaled: ModelMatrices, rows: Rows) -> None:
             Q = own.levels(own.blocks).local[-1].Q
             basis = np.empty(Q.shape[::-1])
             basis[own.blocks.order] = Q.T
-            refuse(unsafe_cells_within(scaled, labels, basis), n, 0)
+            refuse(unsafe_cells_within(scaled, labels, basis))
 
 
 def _fit_all_columns(model: ModelMatrices) -> RegressionFit:
@@ -168,15 +267,24 @@ class UnsafeClusters:
 
     names: Array  # labels of the clusters with too few residual degrees of freedom, `degrees` each
     degrees: Whole
-    rows: Mask  # for each row whether it lies in such a cluster or has leverage one
+    rows: Mask  # for each row whether it lies in such a cluster or weighs too much in its fit
+    least: int = LEAST_FREEDOM  # how many they need
 
     def __bool__(self) -> bool:
         """Whether there is anything unsafe."""
         return bool(self.rows.any())
 
 
-def unsafe_clusters(X_local: Any, X_shared: Any, clusters: Any, **crossed: Any) -> UnsafeClusters:
-    """Clusters with fewer than two residual degrees of freedom, and rows of leverage one.
+def unsafe_clusters(
+    X_local: Any,
+    X_shared: Any,
+    clusters: Any,
+    *,
+    least: int = LEAST_FREEDOM,
+    bound: float = ONE,
+    **crossed: Any,
+) -> UnsafeClusters:
+    """Clusters with too few residual degrees of freedom, and rows of a leverage above a bound.
 
     The arguments are those of `hybrid`, with groups and pieces and what is crossed with them. It
     does not look at the confidential variables.
@@ -195,11 +303,11 @@ def unsafe_clusters(X_local: Any, X_shared: Any, clusters: Any, **crossed: Any) 
     if found.within is not None and _is_known_between(found):
         degrees = np.minimum(degrees, found.local_degrees - found.within.ranks)
         leverage = np.maximum(leverage, replace(found, above=[found.within]).leverage)
-    unsafe = degrees < LEAST_FREEDOM
+    unsafe = degrees < least
     rows = np.empty(n, dtype=np.bool_)
     in_unsafe = np.repeat(unsafe, np.diff(own.blocks.clusters))
-    rows[own.blocks.order] = in_unsafe | (leverage >= ONE)
-    return UnsafeClusters(own.blocks.names[unsafe], degrees[unsafe], rows)
+    rows[own.blocks.order] = in_unsafe | (leverage > min(ONE, bound + (1 - ONE)))
+    return UnsafeClusters(own.blocks.names[unsafe], degrees[unsafe], rows, least)
 
 
 def _is_known_between(found: HybridBases) -> bool:
@@ -227,21 +335,26 @@ def unsafe_sets(model: ModelMatrices, basis: Real) -> list[Unsafe]:
     return found
 
 
-def refuse(found: list[Unsafe], n: int, rank: int) -> None:
-    """Refuse sets of rows with too few degrees of freedom, and a model of n rows with too few."""
-    if n - rank < LEAST_FREEDOM:
+def _refuse_model(n: int, rank: int, least: int) -> None:
+    """Refuse a model of n rows that leaves too few degrees of freedom."""
+    if n - rank < least:
         raise UnsafeRowsError(
-            "the model leaves fewer than two residual degrees of freedom, so that the records "
-            "would come out as they went in, or mirrored. Leave out terms, or use coarser codes.",
+            f"the model leaves fewer than {least} residual degrees of freedom, so that the records "
+            "would come out as they went in, or mirrored, or few candidates would be left for "
+            "them. Leave out terms, or use coarser codes.",
             np.arange(n),
         )
+
+
+def refuse(found: list[Unsafe], least: int = LEAST_FREEDOM) -> None:
+    """Refuse sets of rows with too few degrees of freedom."""
     if not found:
         return
     rows = np.unique(np.concatenate([each.rows for each in found]))
     places = " and ".join(dict.fromkeys(each.where for each in found))
     raise UnsafeRowsError(
-        f"there are {places} with fewer than two residual degrees of freedom: their values would "
-        "come out as they went in, or mirrored, or one of two persons could work out the other. "
+        f"there are {places} with fewer than {least} residual degrees of freedom: their values "
+        "would come out as they went in, or mirrored, or one of them could work out the others. "
         "Use coarser codes, leave out terms, or have small cells and clusters merged with "
         "merge='pool'. The error's `rows` are the positions of these records.",
         rows,
@@ -262,25 +375,6 @@ def refuse_fixed_columns(names: tuple[str, ...], Y: Real, residuals: Real) -> No
         )
 
 
-def refuse_one_direction(n: int, details: Mapping[str, Any]) -> None:
-    r"""Refuse declared correlations where new residuals have a single direction to lie in.
-
-    The synthetic residual is then :math:`d T ± \sqrt{1 - d^2}\, T^*` in a plane, and whoever knows
-    d has two candidates for the original. The details are what the method found out.
-    """
-    if "correlations" not in details:
-        return
-    declared = int(np.isfinite(details["correlations"]).sum())
-    room = n - details["rank_X"] - min(declared, details["rank_residuals"])
-    if room < LEAST_FREEDOM:
-        raise UnsafeRowsError(
-            "beside the model and the declared correlations a single direction is left for new "
-            "residuals, so that the records would come out as one of two candidates. Use fewer "
-            "terms, or another method.",
-            np.arange(n),
-        )
-
-
 def unsafe_cells_within(model: ModelMatrices, labels: Whole, basis: Real) -> list[Unsafe]:
     """The same for cells within clusters; `basis` spans what is preserved within each cluster."""
     leverage = np.einsum("ij,ij->i", basis, basis)
@@ -291,15 +385,6 @@ def unsafe_cells_within(model: ModelMatrices, labels: Whole, basis: Real) -> lis
         where = f"cells of {' × '.join(crossing)} within clusters, groups or pieces"
         found += [Unsafe(where, s, crossing) for s in _unsafe(cells, basis, leverage)]
     return found
-
-
-def cells_of(crossing: tuple[str, ...], columns: Mapping[str, Column]) -> Whole:
-    """The number of each row's cell in a crossing of factors."""
-    codes = np.zeros(len(_values(columns[crossing[0]])), dtype=np.int64)
-    for name in crossing:
-        part = np.unique(_values(columns[name]), return_inverse=True)[1]
-        codes = np.unique(codes * (part.max() + 1) + part, return_inverse=True)[1]
-    return codes
 
 
 def _unsafe(codes: Whole, basis: Real, leverage: Real) -> Iterator[Whole]:
@@ -341,10 +426,6 @@ def _binary_columns(model: ModelMatrices) -> Iterator[tuple[str, ...]]:
             others = column[column != column[0]]
             if len(others) and (others == others[0]).all():
                 yield (name,)
-
-
-def _values(column: Column) -> Real | Whole:
-    return column.codes if isinstance(column, Factor) else column
 
 
 def merged_columns(columns: Mapping[str, Column], found: list[Unsafe]) -> dict[str, Column] | None:
