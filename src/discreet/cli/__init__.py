@@ -10,7 +10,7 @@ from discreet.errors import DiscreetError
 BAD_INPUT, INTERRUPTED = 2, 130
 _FLAGS = (
     "again clusters codes convention decimal edition editions encoding gain groups id keep key "
-    "keys ledger max_records merge method missing name person pieces random_keys secret seed "
+    "keys large ledger max_records merge method missing name person pieces random_keys secret seed "
     "support unit weight weight_bound"
 )
 _ARGUMENT = re.compile(

@@ -153,8 +153,8 @@ def about_large_units(request: SynthesisRequest) -> Sentence:
 def second_release(request: SynthesisRequest) -> Sentence:
     """What a second release costs that no ledger would refuse."""
     near = (
-        " Of methods that stay near the original, such as this one, 64 releases left a fifth of "
-        "the error of one when it was measured."
+        " Of methods that stay near the original, such as this one, 64 releases left a fifth to "
+        "a quarter of the error of one when it was measured."
     )
     return limit(
         "second-release",
