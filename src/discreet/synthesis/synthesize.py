@@ -18,6 +18,7 @@ from discreet.protect.sentences import data_step
 from discreet.records.secret import Secret
 from discreet.synthesis.decompose import Synthesis
 from discreet.synthesis.formula import ModelFormula
+from discreet.synthesis.hybrid_safety import hybrid_arguments, safe_clusters
 from discreet.synthesis.large import RULES, Large, read_rules
 from discreet.synthesis.microaggregation import mdav, outlying, split_off
 from discreet.synthesis.mixed import check_cells, check_codes, mixed_records
@@ -37,8 +38,6 @@ from discreet.synthesis.request import (
 from discreet.synthesis.result import SourceRecords, Synthetic, SyntheticTrial, read_records
 from discreet.synthesis.safety import (
     UnsafeRowsError,
-    hybrid_arguments,
-    safe_clusters,
     safe_model,
     safe_values,
 )
