@@ -66,6 +66,19 @@ def test_sentences_about_values_are_true(kind):
 
 
 @pytest.mark.parametrize("kind", REQUESTS)
+def test_what_was_done_to_copies_and_large_units_is_true(kind):
+    made = published(kind)
+    said = {s.kind: s for s in made.statement.sentences if s.about == "process" and s.holds}
+    assert set(said) == {"synthetic-columns", "large-units"}
+    evidence = evidence_of(made)
+    assert all(sentence.holds(evidence) for sentence in said.values())
+    copied = replace(evidence, synthetic=evidence.Y)
+    assert said["synthetic-columns"].holds(copied) == (kind == "kept component")
+    heavy = replace(evidence, X=np.column_stack([X, np.eye(120)[:, 0]]))
+    assert not said["large-units"].holds(heavy)
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
 def test_sentences_about_other_values_are_false(kind):
     made = published(kind)
     evidence = evidence_of(made)

@@ -78,9 +78,9 @@ MISSING_CATEGORY = process(
 )
 MERGED_CELLS = process(
     "merged-cells",
-    "Cells and clusters with fewer than two residual degrees of freedom, if there were any, are "
-    "merged with others in the model; what is said of cells and clusters holds for the merged "
-    "ones.",
+    "Cells and clusters with too few residual degrees of freedom, or in which a record weighs too "
+    "much, if there were any, are merged with others in the model; what is said of cells and "
+    "clusters holds for the merged ones.",
 )
 DISCLOSED = limit(
     "disclosed",

@@ -106,8 +106,8 @@ def synthesize(
       other: Data that method `"from-residuals"` corrects: a matrix, or a frame with the
         confidential columns.
       missing: `"refuse"` missing values, or make them a `"category"` on the right side.
-      merge: `"pool"` merges cells and clusters with fewer than two residual degrees of freedom;
-        by default they are refused.
+      merge: `"pool"` merges cells and clusters with too few residual degrees of freedom, or in
+        which a record weighs too much; by default they are refused.
       large: What happens to large units: `"refuse"` records that weigh more than a third in their
         own fit, and whatever breaks a rule among the sums, squares and covariances that are
         preserved; or `"top-code"`: cut such values back to the next smaller ones first.
@@ -123,7 +123,7 @@ def synthesize(
       **parameters: Parameters of the method, such as `correlations=0.9` or `lambda_=0.5`.
 
     Raises:
-      UnsafeRowsError: Records would come out as they went in, or mirrored.
+      UnsafeRowsError: Records would come out as they went in, mirrored, or near enough to be told.
     """
     check_seed(simulate, seed)
     request = request_of(
