@@ -59,6 +59,7 @@ def test_every_rule_for_magnitudes_and_the_threshold_are_taken():
         "threshold(3)": [True, False, False],
         "few-contributors(3)": [True, False, False],
         "dominance(1, 80)": [False, True, False],
+        "dominance(4, 60)": [True, True, False],
         "p%(10)": [True, True, False],
         "p/q(10, 50)": [True, True, False],
     }.items():

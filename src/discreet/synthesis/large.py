@@ -35,6 +35,7 @@ from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.rules.counts import PrimaryRule, Threshold, rule_named
+from discreet.rules.magnitudes import Dominance
 from discreet.synthesis.decompose import RegressionFit
 from discreet.synthesis.formula import GROUPS, LOCAL, PIECES
 from discreet.synthesis.model import (
@@ -55,7 +56,6 @@ LEVERAGE = 1 / 3
 KeptSquares = RegressionFit | Literal["clusters"] | None
 """Squares and products that are kept: those of a regression over all rows, of clusters, or none."""
 _ROUNDING = 1e-9  # a leverage of three equal records is a third up to rounding
-_LARGEST = 3  # contributions that are kept of each figure; rules may look at so many
 _ROUNDS = 200  # of cutting: each brings a record to the next one, and giants are few
 
 
@@ -208,7 +208,8 @@ def sensitive_cells(figure: Figure, rules: Sequence[PrimaryRule]) -> Mask:
     sets, values = figure.sets, figure.values
     if not rules:
         return np.zeros(len(sets.names), dtype=bool)
-    largest = sets.largest(values, _LARGEST)
+    looked_at = [rule.n for rule in rules if isinstance(rule, Dominance)]
+    largest = sets.largest(values, max([2, *looked_at]))
     if figure.is_length:
         squares = sets.sums(values**2) if figure.squares is None else figure.squares
         without = np.sqrt(np.maximum(squares - largest[:, 1] ** 2, largest[:, 0] ** 2))
