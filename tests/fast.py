@@ -64,6 +64,7 @@ FAST = {
     "synthesize": [
         "tests/synthesize/test_agreement_with_r.py",
         "tests/synthesize/test_formula.py",
+        "tests/synthesize/test_large.py",
         "tests/synthesize/test_synthesize.py",
     ],
     "release": [

@@ -82,7 +82,10 @@ NEW_HOMES: dict[str, tuple[str, ...]] = {
     "discreet.synthesize.clusters": ("discreet.synthesis.microaggregation",),
     "discreet.synthesize.hybrid": ("discreet.synthesis.hybrid",),
     "discreet.synthesize.ipso": ("discreet.synthesis.methods",),
-    "discreet.synthesize.safety": ("discreet.synthesis.safety",),
+    "discreet.synthesize.safety": (
+        "discreet.synthesis.safety",
+        "discreet.synthesis.hybrid_safety",
+    ),
     "discreet.synthesize.streamed": ("discreet.synthesis.streamed",),
 }
 PACKAGES = {old.rpartition(".")[0] for old in NEW_HOMES} & NEW_HOMES.keys()

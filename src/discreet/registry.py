@@ -120,6 +120,8 @@ RECORD_MEASURES: dict[str, str] = {
     "replicated-uniques": "discreet.assessment.microdata.risk:ReplicatedUniques",
     "copied-records": "discreet.assessment.microdata.risk:CopiedRecords",
     "nearest-record-distance": "discreet.assessment.microdata.risk:NearestRecordDistance",
+    "large-units": "discreet.attack.leverage:LargeUnits",
+    "cluster-insiders": "discreet.attack.insiders:InsiderDisclosure",
 }
 ENGINES: dict[str, str] = {
     "ibis": "discreet.records.ibis_engine:IbisEngine",

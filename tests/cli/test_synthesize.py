@@ -64,12 +64,15 @@ def test_mixed_records_are_made_with_a_method_for_counts(folder):
 
 
 def test_hybrid_options_and_parameters_reach_the_method(folder, capsys):
-    arguments = ["people.parquet", "--model", "income ~ local(age) + shared(sex)"]
+    arguments = ["people.parquet", "--model", "income ~ local(1) + shared(sex)"]
     arguments += ["--method", "hybrid", "--clusters", "8", "-s", "variant=c", "--json"]
+    arguments += ["--large", "top-code", "--rule", "p%(5)", "--rule", "few-contributors(4)"]
     assert run(*arguments, "--out", "synthetic.csv", "--keep", "sex") == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary["synthetic_columns"] == ["income"]
     assert "at least 8 similar records" in summary["statement"]
+    assert "large values were cut" in summary["statement"]
+    assert "(p%, few-contributors(4))" in summary["statement"]
     assert list(pd.read_csv("synthetic.csv").columns) == ["income", "sex"]
 
 

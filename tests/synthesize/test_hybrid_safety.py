@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from discreet.synthesis.hybrid import hybrid
-from discreet.synthesis.safety import unsafe_clusters
+from discreet.synthesis.hybrid_safety import unsafe_clusters
 
 
 def example(sizes, seed=0):

@@ -81,7 +81,7 @@ METHODS = {
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_refuses_small_cells(method, size):
     formula = "income ~ shared(region)" if method == "hybrid" else "income ~ region"
-    with pytest.raises(UnsafeRowsError, match="two residual degrees of freedom") as error:
+    with pytest.raises(UnsafeRowsError, match="fewer than 2 residual degrees of freedom") as error:
         dc.synthesize(lonely(size=size), formula, method, **METHODS[method])
     assert error.value.rows.tolist() == list(range(size))
     assert error.value.public() == PUBLIC_TEXT
@@ -101,7 +101,7 @@ def test_a_record_that_alone_has_an_effect_in_its_cluster_is_refused():
     men = np.flatnonzero(frame["sex"] == "m")
     frame.loc[[women[0], *men[:8]], "boat"] = 1.0
     model = "income ~ local(1) + shared(boat)"
-    with pytest.raises(UnsafeRowsError, match="leverage 1") as error:
+    with pytest.raises(UnsafeRowsError, match="cells of boat within") as error:
         dc.synthesize(frame, model, "hybrid", clusters="sex")
     assert error.value.rows.tolist() == [women[0]]
     frame.loc[women[:5], "boat"] = 1.0
@@ -180,7 +180,6 @@ def test_a_column_without_residuals_is_refused(column):
 @pytest.mark.parametrize(
     ("method", "parameters"),
     [
-        ("romm", {"lambda_": 0.0}),
         ("score-correlation", {"correlations": "keep"}),
         ("residual-correlation", {"correlations": 1.0}),
         ("from-residuals", {"share": 1.0}),

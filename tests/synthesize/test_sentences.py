@@ -17,7 +17,7 @@ HYBRID = "income + tax ~ local(age) + shared(region)"
 REQUESTS = {
     "ipso": (MODEL, "ipso", {}),
     "weights": (f"{MODEL} + weights(w)", "ipso", {}),
-    "residuals": (MODEL, "residual-correlation", {"correlations": [0.3, 0.2]}),
+    "residuals": (MODEL, "residual-correlation", {"correlations": [0.4, 0.2]}),
     "residuals, less": (MODEL, "residual-correlation", {"correlations": 0.5, "alpha": 0.5}),
     "residuals, most": (
         MODEL,
@@ -29,7 +29,7 @@ REQUESTS = {
     "principal components": (
         f"{MODEL} + weights(w)",
         "score-correlation",
-        {"correlations": 0.7, "how": "svd", "rotation": "varimax"},
+        {"correlations": 0.8, "how": "svd", "rotation": "varimax"},
     ),
     "corrected": (MODEL, "from-residuals", {"share": 0.5}),
     "romm": (MODEL, "romm", {"lambda": 0.2}),
@@ -63,6 +63,19 @@ def test_sentences_about_values_are_true(kind):
     for sentence in checked(made):
         assert sentence.holds is not None, f"{sentence.kind} is not checked"
         assert sentence.holds(evidence), sentence.text
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_what_was_done_to_copies_and_large_units_is_true(kind):
+    made = published(kind)
+    said = {s.kind: s for s in made.statement.sentences if s.about == "process" and s.holds}
+    assert set(said) == {"synthetic-columns", "large-units"}
+    evidence = evidence_of(made)
+    assert all(sentence.holds(evidence) for sentence in said.values())
+    copied = replace(evidence, synthetic=evidence.Y)
+    assert said["synthetic-columns"].holds(copied) == (kind == "kept component")
+    heavy = replace(evidence, X=np.column_stack([X, np.eye(120)[:, 0]]))
+    assert not said["large-units"].holds(heavy)
 
 
 @pytest.mark.parametrize("kind", REQUESTS)

@@ -157,7 +157,7 @@ def test_variables_without_residuals_stay_as_they_are(tmp_path):
         ({"covariates": ["gap"]}, DataError, "'gap' holds missing or infinite values"),
         ({"covariates": ["blank"]}, DataError, "'blank' holds missing values"),
         ({"covariates": ["rare"]}, ConfidentialError, "levels of 'rare' with fewer than 3 rows"),
-        ({"covariates": ["lone"]}, ConfidentialError, "records of leverage 1"),
+        ({"covariates": ["lone"]}, ConfidentialError, "records of leverage above 1/3"),
     ],
 )
 def test_what_cannot_be_done_is_refused(tmp_path, change, error, text):

@@ -23,7 +23,7 @@ METHODS = {
     "residual-correlation": {"correlations": [0.6, 0.5], "alpha": "largest"},
     "score-correlation": {"correlations": [0.9, "redraw"]},
     "from-residuals": {"share": 0.5},
-    "romm": {"lambda_": 0.3},
+    "romm": {"lambda_": 0.2},
 }
 
 
@@ -62,7 +62,7 @@ def test_hybrid_records_keep_sums_within_clusters():
 
 @pytest.mark.parametrize("gain", [None, 0.2])
 def test_clusters_of_similar_records_lie_near_the_original(gain):
-    made = dc.synthesize(PEOPLE, "income + tax ~ 1", "hybrid", clusters=4, gain=gain)
+    made = dc.synthesize(PEOPLE, "income + tax ~ 1", "hybrid", clusters=8, gain=gain)
     r = np.corrcoef(made.frame["income"], PEOPLE["income"])[0, 1]
     assert r > 0.95
     np.testing.assert_allclose(made.frame["income"].sum(), PEOPLE["income"].sum())
@@ -70,10 +70,10 @@ def test_clusters_of_similar_records_lie_near_the_original(gain):
 
 def test_terms_are_preserved_in_groups_and_pieces():
     frame = PEOPLE.assign(half=PEOPLE["region"].isin(["north", "east"]).astype(str))
-    model = "income ~ local(1) + groups(age) + pieces(children)"
+    model = "income ~ local(1) + groups(children) + pieces(age)"
     labels = {"clusters": "region", "groups": "half", "pieces": "sex"}
     made = dc.synthesize(frame, model, "hybrid", **labels)
-    for names, column in ((["half"], "age"), (["region", "sex"], "children")):
+    for names, column in ((["half"], "children"), (["region", "sex"], "age")):
         sums = [
             f.assign(p=f["income"] * f[column]).groupby(names)["p"].sum()
             for f in (frame, made.frame)
@@ -156,7 +156,7 @@ def test_the_order_of_records_makes_no_difference(method):
         {"edition": "2"},
         {"secret": dc.Secret(b"another secret, which is long enough too")},
         {"formula": "income + tax ~ age + region + sex"},
-        {"method": "romm", "lambda_": 1e9},
+        {"method": "romm", "lambda_": 5.0},
     ],
 )
 def test_whatever_is_asked_for_draws_anew(changes):
@@ -196,7 +196,7 @@ def test_a_refused_release_is_not_entered(tmp_path):
 
 def test_a_wish_that_is_not_feasible_is_not_entered(tmp_path):
     ledger = dc.Ledger(tmp_path / "ledger.db")
-    request = {"correlations": [0.99, 0.1], "secret": SECRET, "name": "people", "ledger": ledger}
+    request = {"correlations": [0.99, 0.2], "secret": SECRET, "name": "people", "ledger": ledger}
     with pytest.raises(dc.DiscreetError, match="nearest feasible"):
         dc.synthesize(PEOPLE, MODEL, "residual-correlation", **request)
     made = dc.synthesize(PEOPLE, MODEL, "residual-correlation", alpha="largest", **request)

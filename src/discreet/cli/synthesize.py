@@ -55,6 +55,13 @@ Missing = Annotated[str, typer.Option(help="Missing values: refuse, or category.
 Merge = Annotated[
     str | None, typer.Option(help="pool merges cells and clusters that are too small.")
 ]
+Large = Annotated[
+    str, typer.Option(help="Large units: refuse, or top-code to cut their values back first.")
+]
+Rule = Annotated[
+    list[str] | None,
+    typer.Option(help='A rule for all that is preserved, e.g. "p%(10)" (may be repeated).'),
+]
 Keep = Annotated[
     list[str] | None,
     typer.Option(help="Another column that is published (may be repeated); all if absent."),
@@ -86,6 +93,8 @@ def synthesize(
     pieces: Pieces = None,
     missing: Missing = "refuse",
     merge: Merge = None,
+    large: Large = "refuse",
+    rule: Rule = None,
     keep: Keep = None,
     report: Report = None,
     control: Control = None,
@@ -104,7 +113,7 @@ def synthesize(
     Example: discreet synthesize people.parquet --model "income ~ age + region" --method ipso
     --secret keys.secret --out synthetic.parquet
 
-    Example: discreet synthesize people.parquet --model "income + tax ~ local(age) + shared(region)"
+    Example: discreet synthesize people.parquet --model "income + tax ~ local(1) + shared(region)"
     --method hybrid --clusters 8 --secret keys.secret --out synthetic.parquet
     """
     from discreet.synthesis.synthesize import synthesize as make  # start-up time
@@ -113,7 +122,8 @@ def synthesize(
     data = replace(records, secret=secret).open(source)
     options: dict[str, Any] = {"gain": gain, "missing": missing, "merge": merge, "keep": keep}
     options |= {"clusters": _size_or_column(clusters), "outliers": outliers}
-    options |= {"groups": groups, "pieces": pieces}
+    options |= {"groups": groups, "pieces": pieces, "large": large}
+    options |= {"rules": rule} if rule else {}
     with progress_bar():
         made: Any = make(
             data,

@@ -20,12 +20,18 @@ from discreet.records.tabulate import tabulate
 from discreet.release.fitting import fit_cells, round_cells
 from discreet.release.tabulate import to_microdata
 from discreet.synthesis.decompose import Synthesis, fit, loadings, random_scores, with_scores
-from discreet.synthesis.model import Column, Factor, ModelMatrices, Rows, build
+from discreet.synthesis.model import Column, Factor, ModelMatrices, Rows, build, cells_of
 from discreet.synthesis.orthonormal import as_matrix
 from discreet.synthesis.request import SynthesisDraw, SynthesisRequest
 from discreet.synthesis.result import Synthetic, SyntheticTrial
-from discreet.synthesis.safety import LEAST_FREEDOM, Unsafe, cells_of, refuse
-from discreet.synthesis.sentences import EXACT, StatementFacts, randomness
+from discreet.synthesis.safety import Unsafe, least_freedom, refuse
+from discreet.synthesis.sentences import (
+    EXACT,
+    StatementFacts,
+    about_large_units,
+    randomness,
+    second_release,
+)
 from discreet.tables.protected import COUNT, Protected, PublicTable
 from discreet.tables.statement import Sentence, step_of
 
@@ -123,7 +129,7 @@ def mixed_records(
     values = dict(zip(names, result.Y.T, strict=True))
     frame = records.frame_of({**labels, **values})
     repeats = records.secret is not None and request.parameters["counts"].source != "system"
-    facts = StatementFacts(request, request.public, (), repeats)
+    facts = StatementFacts(request, request.public, (), repeats, records.ledger is not None)
     step = step_of(f"synthesize:{request.method}", request.public, _sentences(facts))
     # A guarantee for counts alone is none: the amounts were not part of it.
     statement = replace(counts.statement.then(step, changes_values=False), privacy=None)
@@ -149,10 +155,10 @@ def check_cells(model: ModelMatrices, request: SynthesisRequest) -> None:
     """Refuse cells with covariances of their own that are too small."""
     if request.parameters["within"] == "cells":
         cells = cells_of(tuple(model.columns), model.columns)
-        small = np.bincount(cells)[cells] <= LEAST_FREEDOM
+        small = np.bincount(cells)[cells] - 1 < least_freedom(request)
         where = f"cells of {' × '.join(model.columns)}"
         found = [Unsafe(where, np.flatnonzero(small))] if small.any() else []
-        refuse(found, len(model.Y), 0)
+        refuse(found, least_freedom(request))
 
 
 def _protect_counts(data: Any, draw: SynthesisDraw, codes: tuple[str, ...]) -> Protected:
@@ -231,7 +237,9 @@ def _sentences(said: StatementFacts) -> list[Sentence]:
     )
     kept = CELLS_KEPT if said.parameters["within"] == "cells" else MODEL_KEPT
     merged = [] if request.merge is None else [MERGED]
-    return [new, kept, *merged, DISCLOSED, BEYOND, randomness(said)]
+    large = about_large_units(request)
+    second = [] if said.is_counted else [second_release(request)]
+    return [new, kept, *merged, large, DISCLOSED, BEYOND, *second, randomness(said)]
 
 
 MERGED = process(

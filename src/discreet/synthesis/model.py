@@ -258,6 +258,26 @@ def build(
     return ModelMatrices(formula, Y, X, others, weights, columns, crossings, names)
 
 
+def crossings_of(model: ModelMatrices, word: str) -> Crossings:
+    """The factors that are crossed in the terms which a word marks."""
+    part = model.formula.parts.get(word)
+    return () if part is None else _matrix(part, model.columns, len(model.Y))[2]
+
+
+def cells_of(crossing: tuple[str, ...], columns: Mapping[str, Column]) -> Whole:
+    """The number of each row's cell in a crossing of factors."""
+    codes = np.zeros(len(values_of(columns[crossing[0]])), dtype=np.int64)
+    for name in crossing:
+        part = np.unique(values_of(columns[name]), return_inverse=True)[1]
+        codes = np.unique(codes * (part.max() + 1) + part, return_inverse=True)[1]
+    return codes
+
+
+def values_of(column: Column) -> Real | Whole:
+    """The numbers of a column, or the codes of a factor."""
+    return column.codes if isinstance(column, Factor) else column
+
+
 def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Real, Names, Crossings]:
     """Columns of a sum of terms, the constant first; their names, and the factors that cross."""
     from formulaic import Formula

@@ -15,6 +15,7 @@ from discreet.digests import digest
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.protect.publish import built
 from discreet.randomness import stream, system_generator
+from discreet.rules.counts import PrimaryRule, public_name_and_reason
 from discreet.synthesis.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
 from discreet.synthesis.model import Missing
 from discreet.synthesis.result import SourceRecords
@@ -47,6 +48,8 @@ class SynthesisRequest:
     other: Any = field(default=None, repr=False)
     missing: Missing = "refuse"
     merge: Merge | None = None
+    large: str = "refuse"
+    rules: tuple[PrimaryRule, ...] = ()
     keep: Sequence[str] | None = None
 
     @property
@@ -56,9 +59,15 @@ class SynthesisRequest:
         return int(self.clusters) if is_size else None
 
     @property
+    def keeps_squares(self) -> bool:
+        """Whether squares and products are preserved, and not only fits."""
+        return self.parameters.get("residuals") != "zero"
+
+    @property
     def public(self) -> dict[str, Any]:
         """The request as a statement and a ledger show it; labels are said to be given, no more."""
-        chosen = {"missing": self.missing, "merge": self.merge}
+        chosen: dict[str, Any] = {"missing": self.missing, "merge": self.merge, "large": self.large}
+        chosen["rules"] = [public_name_and_reason(rule)[0] for rule in self.rules]
         if self.method == MIXED:
             counts = self.parameters["counts"].name
             return {"model": self.formula.text, **self.parameters, "counts": counts, **chosen}
@@ -80,6 +89,8 @@ def request_of(
         raise ParameterError(f"missing must be 'refuse' or 'category', got {request.missing!r}.")
     if request.merge not in (None, "pool"):
         raise ParameterError(f"merge must be 'pool' or None, got {request.merge!r}.")
+    if request.large not in ("refuse", "top-code"):
+        raise ParameterError(f"large must be 'refuse' or 'top-code', got {request.large!r}.")
     if method == HYBRID:
         _check_hybrid(request)
     else:
@@ -156,6 +167,40 @@ def _check_hybrid(request: SynthesisRequest) -> None:
         raise ParameterError("gain= goes with clusters of a size: clusters=5.")
 
 
+SHARES = (0.0, 0.2, 0.4, 0.5, 0.6, 0.8, 0.9, 0.95, 0.99, 1.0)
+LISTED: dict[str, tuple[float, ...]] = {
+    "correlations": SHARES,
+    "share": SHARES,
+    "alpha": SHARES,
+    "lambda_": (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0),
+    "gain": (0.0, 0.2, 0.5, 1.0, 1.5, 2.0),
+    "outliers": (0.9, 0.95, 0.99, 0.999, 0.9999),
+}
+"""Values that continuous parameters of a release may have. Every value is a draw of its own, since
+one draw under two values is solved for the original; so there must be few."""
+
+
+def check_listed(request: SynthesisRequest) -> None:
+    """Refuse values of continuous parameters that are not on the public list."""
+    given = {**request.parameters, "gain": request.gain, "outliers": request.outliers}
+    for name, allowed in LISTED.items():
+        values = given.get(name)
+        for value in values if isinstance(values, (list, tuple)) else [values]:
+            if value is None or isinstance(value, str) or value in allowed:
+                continue
+            shown = ", ".join(f"{each:g}" for each in allowed)
+            raise ParameterError(
+                f"{name.rstrip('_')} of a release is one of {shown}; got {value!r}. Each value is "
+                "a draw of its own, and many draws can be averaged. Experiments take any value: "
+                "simulate=True."
+            )
+    if "rotation" in given and not isinstance(given["rotation"], (str, type(None))):
+        raise ParameterError(
+            "the rotation of a release is 'varimax' or none: matrices that hardly differ would "
+            "have draws of their own, which can be averaged. Experiments take any: simulate=True."
+        )
+
+
 def check_seed(simulate: bool, seed: int | None) -> None:
     """A seed makes experiments and nothing else."""
     if seed is not None and not simulate:
@@ -213,4 +258,5 @@ class SynthesisDraw:
         request, named = self.request, self.records.data_set
         counts = [request.parameters["counts"]] if "counts" in request.parameters else []
         identity = (named.name, named.edition, "synthesize")
-        return digest(identity, request.method, request.public, *counts, self.contents)
+        model = request.formula.text, {**request.parameters, "counts": None}
+        return digest(identity, request.method, *model, *counts, self.contents)

@@ -27,8 +27,9 @@ from discreet.records.backend import fetch
 from discreet.records.connection import attempt
 from discreet.records.records import UnitRecords
 from discreet.synthesis.decompose import DEPENDENT_X, check_room, fit, loadings
+from discreet.synthesis.large import weighs_too_much
 from discreet.synthesis.orthonormal import cross, householder, product, triangle
-from discreet.synthesis.safety import LEAST_FREEDOM, ONE
+from discreet.synthesis.safety import LEAST_FREEDOM
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,6 +71,8 @@ def streamed_ipso(
     in the same order each time, as from files; if they do not, nothing is written.
 
     Promise: that of `ipso`, with the constant and the covariates as X, up to the reported error.
+    Records of leverage above 1/3 are refused; sums and squares are held against no rule of
+    suppression, as `discreet.synthesize` does.
     Cost: the engine reads means, spreads and levels, and the records are streamed twice; memory
     for blocks of rows alone.
 
@@ -208,10 +211,10 @@ def _second_pass(records: RecordStream, draws: RowDraws, plan: TwoPassPlan, path
         for start, batch in records.batches():
             A, Z = records.design(batch), draws.rows(start, start + len(batch))
             Q = product(A[:, plan.kept], solve_triangular(plan.root, np.eye(len(plan.root))))
-            if (np.einsum("ij,ij->i", Q, Q) >= ONE).any():
+            if weighs_too_much(Q).any():
                 raise ConfidentialError(
-                    "there are records of leverage 1: their values would come out as they went in. "
-                    "Use coarser codes, or leave out terms."
+                    "there are records of leverage above 1/3: their values could be read from "
+                    "their fits. Use coarser codes, or leave out terms."
                 )
             values, made = product(A, plan.F) + product(Z, plan.C), batch
             for column, term in zip(values.T, records.Y, strict=True):

@@ -18,6 +18,8 @@ from discreet.protect.sentences import data_step
 from discreet.records.secret import Secret
 from discreet.synthesis.decompose import Synthesis
 from discreet.synthesis.formula import ModelFormula
+from discreet.synthesis.hybrid_safety import hybrid_arguments, safe_clusters
+from discreet.synthesis.large import RULES, Large, read_rules
 from discreet.synthesis.microaggregation import mdav, outlying, split_off
 from discreet.synthesis.mixed import check_cells, check_codes, mixed_records
 from discreet.synthesis.model import Factor, Missing, ModelMatrices, Rows, numbers_of, read_columns
@@ -29,18 +31,22 @@ from discreet.synthesis.request import (
     Merge,
     SynthesisDraw,
     SynthesisRequest,
+    check_listed,
     check_seed,
     request_of,
 )
 from discreet.synthesis.result import SourceRecords, Synthetic, SyntheticTrial, read_records
 from discreet.synthesis.safety import (
     UnsafeRowsError,
-    hybrid_arguments,
-    refuse_one_direction,
-    safe_clusters,
     safe_model,
+    safe_values,
 )
-from discreet.synthesis.sentences import StatementFacts, sentences_of
+from discreet.synthesis.sentences import (
+    StatementFacts,
+    keeps_components,
+    sentences_of,
+    unchanged,
+)
 from discreet.tables.statement import Statement, step_of
 
 Labels = str | Sequence[Any] | np.ndarray
@@ -59,6 +65,8 @@ def synthesize(
     other: Any = None,
     missing: Missing = "refuse",
     merge: Merge | None = None,
+    large: Large = "refuse",
+    rules: Any = RULES,
     keep: Sequence[str] | None = None,
     secret: Secret | str | Path | None = None,
     name: str | None = None,
@@ -98,8 +106,12 @@ def synthesize(
       other: Data that method `"from-residuals"` corrects: a matrix, or a frame with the
         confidential columns.
       missing: `"refuse"` missing values, or make them a `"category"` on the right side.
-      merge: `"pool"` merges cells and clusters with fewer than two residual degrees of freedom;
-        by default they are refused.
+      merge: `"pool"` merges cells and clusters with too few residual degrees of freedom, or in
+        which a record weighs too much; by default they are refused.
+      large: What happens to large units: `"refuse"` records that weigh more than a third in their
+        own fit, and whatever breaks a rule among the sums, squares and covariances that are
+        preserved; or `"top-code"`: cut such values back to the next smaller ones first.
+      rules: The rules of suppression for all that is preserved, as for `Suppress`.
       keep: Which of the other columns are published; by default all of them.
       secret: The custodian's secret or its file, for a plain frame.
       name: Name of the data set, for a plain frame.
@@ -111,7 +123,7 @@ def synthesize(
       **parameters: Parameters of the method, such as `correlations=0.9` or `lambda_=0.5`.
 
     Raises:
-      UnsafeRowsError: Records would come out as they went in, or mirrored.
+      UnsafeRowsError: Records would come out as they went in, mirrored, or near enough to be told.
     """
     check_seed(simulate, seed)
     request = request_of(
@@ -126,8 +138,12 @@ def synthesize(
         other=other,
         missing=missing,
         merge=merge,
+        large=large,
+        rules=read_rules(rules),
         keep=keep,
     )
+    if not simulate:
+        check_listed(request)
     records = read_records(data, secret=secret, name=name, edition=edition, ledger=ledger)
     rows = _read_rows(records, request)
     if method == MIXED:
@@ -136,13 +152,15 @@ def synthesize(
     # same values, and draws for two orders cannot be averaged.
     order = rows.canonical_order()
     rows = rows.in_order(order)
-    draw = SynthesisDraw(records, request, rows.contents(), again, seed)
+    original = rows
     try:
         model, rows = _prepare(request, rows)
     except UnsafeRowsError as error:
         raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
+    # As they are treated: an option that changes no row and no cluster draws nothing anew.
+    draw = SynthesisDraw(records, request, rows.contents(), again, seed)
     if method == MIXED:
-        return mixed_records(data, draw, model, rows)
+        return mixed_records(data, draw, model, original)
     return _draw_records(draw, model, rows, order)
 
 
@@ -161,7 +179,8 @@ def _draw_records(
         # As it was used: "largest" follows from what is preserved, so the number is public.
         parameters["alpha"] = result.details["alpha"]
     others = tuple(c for c in open_frame(frame).columns if c not in names)
-    facts = StatementFacts(request, parameters, others, records.secret is not None)
+    counted = records.ledger is not None
+    facts = StatementFacts(request, parameters, others, records.secret is not None, counted)
     public = {name.rstrip("_"): value for name, value in parameters.items()}
     step = step_of(f"synthesize:{request.method}", public, sentences_of(facts))
     statement = Statement((step,), version=__version__)
@@ -169,14 +188,14 @@ def _draw_records(
     if draw.seed is not None:
         return SyntheticTrial(frame, statement, *about, details=result.details)
     # Entered before anybody gets it: a program that dies here has counted too much, not too little.
-    number, counted = draw.register(), records.ledger is not None
+    number = draw.register()
     first = data_step(records, request, is_counted=counted, number=number)
     return Synthetic(frame, statement.with_first_step(first), *about)
 
 
 def _prepare(request: SynthesisRequest, rows: Rows) -> tuple[ModelMatrices, Rows]:
     """The model's matrices, and the rows with their clusters; unsafe records are refused."""
-    model = safe_model(request.formula, rows, request.merge)
+    model = safe_model(request, rows)
     if request.method == MIXED:
         check_cells(model, request)
     if request.size is not None:
@@ -185,7 +204,9 @@ def _prepare(request: SynthesisRequest, rows: Rows) -> tuple[ModelMatrices, Rows
         clusters, apart = split_off(rows.clusters, outlying(rows.Y, quantile=request.outliers))
         groups = apart if rows.groups is None else 2 * rows.groups + apart
         rows = replace(rows, clusters=clusters, groups=groups)
-    return model, safe_clusters(model, rows, request.merge)
+    rows = safe_clusters(request, model, rows)
+    model = safe_values(request, model, rows)
+    return model, replace(rows, Y=model.Y, columns=model.columns)
 
 
 def _run(
@@ -200,13 +221,12 @@ def _run(
         if rows.other is not None:
             parameters["other"] = replace(model, Y=rows.other).without_weights.Y
         result = run(plain.Y, plain.X, rng=rng, **parameters)
-    refuse_one_direction(len(rows.Y), result.details)
     values = model.to_original_scale(result.Y)
-    # A billionth of a column's spread is rounding of the decompositions, not protection.
-    if (np.abs(values - rows.Y) <= 1e-9 * rows.Y.std(axis=0)).all():
+    same = unchanged(rows.Y, values, rows.clusters)
+    if same.all() or (same.any() and not keeps_components(request.parameters)):
         raise ConfidentialError(
-            f"with these parameters method {request.method!r} returns the records as they are. "
-            "Choose parameters that draw at least part of the residuals anew."
+            f"with these parameters method {request.method!r} returns values as they are. Choose "
+            "parameters that draw at least part of the residuals anew."
         )
     return Synthesis(values, result.details)
 
