@@ -136,7 +136,7 @@ def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
     entries = _BYTES_PER_ENTRY * tables
     if _on_occurring_cells(recipe).support != "occurring":
         return inner * (_BYTES_PER_CELL + entries)
-    records = int(recipe.of([()]).tabulate(data).z[0])
+    records = int(recipe.of([()]).tabulate(replace(data, ledger=None)).z[0])
     lifted = inner if inner <= LARGEST_DENSE else 0
     return min(records, inner) * (_BYTES_PER_FILLED + entries) + lifted * _BYTES_PER_PLACE
 
@@ -183,11 +183,16 @@ def datasets_to_build(
     return [d for d in chosen if not stale or is_stale(d)]
 
 
-def open_records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
-    """The records of a data set, opened."""
-    if dataset.records is None:
+def open_records_of(
+    config: SiteConfig, dataset: DatasetConfig, ledger: Path | None = None
+) -> Microdata:
+    """The records of a data set, opened; a ledger that is given takes the place of its own."""
+    records = dataset.records
+    if records is None:
         raise ParameterError(f"data set {dataset.name!r} names no records.")
-    return open_records(dataset.records, config.folder)
+    if ledger is not None:
+        records = replace(records, ledger=str(ledger.absolute()))
+    return open_records(records, config.folder)
 
 
 def _to_json(value: Any) -> str:
