@@ -49,8 +49,10 @@ def test_changes_against_a_slow_count():
     for _ in range(30):
         before, after = rng.poisson(3, (2, 40))
         true = max(np.maximum(after - before, 0).sum(), np.maximum(before - after, 0).sum())
-        found = cells(*codes, counts=after).sketch(KEY).changed_since(
-            cells(*codes, counts=before).sketch(KEY)
+        found = (
+            cells(*codes, counts=after)
+            .sketch(KEY)
+            .changed_since(cells(*codes, counts=before).sketch(KEY))
         )
         assert 0.9 * true <= found <= true
 

@@ -106,7 +106,7 @@ def recognised(vector, people, salt=""):
     """
     hits = 0
     for values in people:
-        text = hashlib.md5((salt + "\x1f".join(map(str, values))).encode()).hexdigest()
+        text = hashlib.sha256((salt + "\x1f".join(map(str, values))).encode()).hexdigest()
         sign = 1 if text[3] in "01234567" else -1
         hits += np.sign(vector[int(text[:3], 16)]) == sign
     return hits / len(people)

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
 
-_NOT_DECIDING = ("ledger", "epsilon", "delta")  # a larger budget draws no table again
+# a larger budget draws no table again, nor does what the ledger compares
+_NOT_DECIDING = ("ledger", "epsilon", "delta", "time", "moves")
 _BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
 _BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
 _BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
