@@ -232,7 +232,7 @@ def secret(
         copy_secret(path, kept)
         answer({"file": str(kept), "side": "confidential"}, json, f"{kept}: a copy (owner only)")
         return
-    book = Ledger(_required(ledger, "--ledger", action), create=False)
+    book = Ledger(_required(ledger, "--ledger"), create=False)
     why = _required(reason, "--reason")
     copy_secret(path, kept)
     with put_new_secret(path) as new:  # entered before anybody can use it

@@ -181,7 +181,9 @@ class Ledger:
         """
         data_set = table.data_set
         tables = tables_of(table.design, table.z, table.passage, data_set.edition)
-        mark = None if table.secret is None else table.secret.mark
+        mark = None if table.sketches is None else table.sketches.secret_mark
+        if table.secret is not None:
+            mark = table.secret.mark
         self.register_edition(data_set, tables, mark, table.sketches)
 
     def check_secret(self, data_set: DataSet, secret_mark: str | None) -> None:

@@ -150,6 +150,11 @@ class RecordSketches:
     mark: str
     by_variables: Mapping[Labels, Sketch]
 
+    @property
+    def secret_mark(self) -> str | None:
+        """The mark of the secret alone, where there is one."""
+        return self.mark.split("/", 1)[0] or None
+
     def to_json(self) -> dict[str, Any]:
         """The sketches as plain data."""
         stored = [
