@@ -113,7 +113,7 @@ def recognised(vector, people, salt=""):
 
 
 def test_a_stored_table_recognises_nobody(tmp_path, record_property):
-    """Members are recognised no more often than others; hashes without a key told 88 from 7 %."""
+    """Members are recognised no more often than others; hashes without a key tell 86 from 16 %."""
     half = PEOPLE.slice(0, N // 2)
     data = dc.open(half, id="id", secret=SECRET, name="c", ledger=tmp_path / "ledger.db")
     path = data.tabulate("age*sex").save(tmp_path / "table.parquet")

@@ -408,7 +408,7 @@ def check_kept_keys(
         if is_kept and new.mark and other.mark and new.mark not in (other.mark, latest):
             raise LedgerError(
                 f"the record keys of {edition_text(data_set)} are said to be kept, but its secret "
-                f"is not that of edition {name!r}. Use that secret or its copy. If others have "
-                "seen it or it is lost, exchange it by `discreet secret rotate`, or use "
-                "keys='redrawn'."
+                f"is not that of edition {name!r}. Use that secret or its copy. If it is lost, "
+                "draw keys anew for each edition, editions='redrawn'; if others have seen it, "
+                "exchange it by `discreet secret rotate`."
             )
