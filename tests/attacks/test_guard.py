@@ -1,5 +1,7 @@
 """Editions one person apart, with everything that has hidden them from a ledger."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -8,6 +10,7 @@ import discreet as dc
 from discreet.errors import LedgerError
 from discreet.ledger import Ledger
 from discreet.records.secret import Secret
+from discreet.tables.truth import DataSet
 from tests.attacks.victims import SECRET
 
 N = 2_000
@@ -75,6 +78,7 @@ CASES = {  # what changes beside one person, how records are opened, and those o
     "a year older": (older, AGES, {}),
     "a year older, other ids": (lambda frame: other_ids(older(frame)), AGES, {}),
     "a year older, in groups": (older, {**AGES, "after": grouped}, {}),
+    "said to be older": (unchanged, AGES, {}),
 }
 
 
@@ -108,6 +112,30 @@ def test_counts_without_records_are_compared_too(tmp_path):
     with pytest.raises(LedgerError, match="by about 1 records"):
         ledger.enter(table(older(PEOPLE.slice(1)), "2025"))
     ledger.enter(table(older(PEOPLE.slice(150)), "2025"))
+
+
+def test_magnitudes_and_tables_of_a_matrix_are_compared_by_their_counts(tmp_path):
+    ledger = Ledger(tmp_path / "ledger.db")
+    X = np.array([[1, 1, 0], [1, 0, 1], [1, 0, 1]])
+
+    def tables(people, edition):
+        who = {"region": people % 7, "firm": people, "sales": people + 1.5}
+        yield dc.Table.from_contributions(
+            pa.table(who), "region", value="sales", contributor="firm", name="a", edition=edition
+        )
+        made = dc.Table.from_inner(dc.Design.from_matrix(X), np.bincount(people % 3, minlength=3))
+        yield replace(made, data_set=DataSet("b", edition))
+
+    for before, near, far in zip(
+        tables(np.arange(300), "1"),
+        tables(np.arange(1, 300), "2"),
+        tables(np.arange(200), "2"),
+        strict=True,
+    ):
+        ledger.enter(before)
+        with pytest.raises(LedgerError, match="by about 1 records"):
+            ledger.enter(near)
+        ledger.enter(far)
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,11 @@ def test_variables_that_move_are_moved_back():
     after = tables("region*age", ages, "2026", ("32", "33", "(missing)"))[0]
     assert before.design == after.design
     assert before.sketch(KEY) == after.sketch(KEY)
+    still = tables("region*age", ages, "2026", ("30", "31", "(missing)"))[1]
+    assert still.sketch(KEY) == tables("region*age", ages, "2024", ("30", "31", "(missing)"))[
+        1
+    ].sketch(KEY)
+    assert still.design not in (before.design, tables("region*age")[0].design)
     groups = tables("region*age", ages, "2026", ("0-30", "31+"))[0]
     assert (groups.name, [label for label, *_ in groups.parts]) == ("age*region", ["region"])
     with pytest.raises(ParameterError, match="must have a number in it"):

@@ -42,10 +42,10 @@ def enter_tables(
         _check_same(given, own, data_set)
     own_decisions = (d for d in decided if d.edition == data_set.edition)
     free = {d.about for d in own_decisions if d.decision == ACCEPTED}
-    for table in tables:
-        is_free = not table.labels or entries.labels_text(table.labels) in free
-        if min_changed and not is_free and not _is_covered(table.labels, own):
-            mine = [s for s in new if s.labels == table.labels]
+    for labels in dict.fromkeys(table.labels for table in tables):
+        is_free = not labels or entries.labels_text(labels) in free
+        if min_changed and not is_free and not _is_covered(labels, own):
+            mine = [s for s in new if s.labels == labels]
             keys = [s for s in new if not s.labels]
             for edition, stored in earlier.items():
                 _compare(data_set, edition, mine, keys, stored, min_changed)
@@ -128,7 +128,7 @@ def _compare(
     min_changed: int,
 ) -> None:
     """Hold a table that is too near to that of another edition, or cannot be compared with it."""
-    labels = mine[0].labels
+    labels, designs = mine[0].labels, {one.design for one in mine}
     theirs = [known for known in stored if known.labels == labels]
     if not theirs:
         # A table that the other edition never had: enough people who came or went will do.
@@ -136,12 +136,12 @@ def _compare(
         if changed is None or changed < min_changed:
             raise _not_comparable(data_set, labels, edition, "has no such table in the ledger")
         return
-    if mine[0].design not in {known.design for known in theirs}:
+    if not designs <= {known.design for known in theirs}:
         raise _not_comparable(data_set, labels, edition, "had other code lists or other `moves`")
-    of_cells = _changes(mine[:1], theirs)
+    of_cells = _changes([one for one in mine if one.mark is None], theirs)
     if of_cells is None:
         raise _not_comparable(data_set, labels, edition, "has cells that look unrelated to these")
-    of_records = _changes(mine[1:], theirs)
+    of_records = _changes([one for one in mine if one.mark is not None], theirs)
     changed = of_cells if of_records is None else min(of_cells, of_records)
     if changed < min_changed:
         raise LedgerError(

@@ -223,23 +223,43 @@ def tables_of(
 ) -> tuple[SketchedTable, ...]:
     """The tables of a design: its blocks that no other refines, each with its counts.
 
-    A block whose variables, time left out, lie in another's is part of that table.
+    A block whose variables, time left out, lie in another's is part of that table. A table with a
+    variable that moves comes twice, moved back and as it stands: one that was said to move and did
+    not is then found out.
     """
     structured = design.over_variables
     if structured is None:  # cells of a matrix are known by their places
-        some = np.flatnonzero(counts)
+        some = _disjoint(design)
+        some = some[counts[some] > 0]
         axis = Axis.flat("cell", [str(i) for i in range(len(counts))])
         return (_table([axis], [axis.finest], [some], counts[some], passage, edition),)
-    found: dict[Labels, SketchedTable] = {}
+    found: dict[Labels, list[SketchedTable]] = {}
     for k in (k for k, source in structured.plan if source is None):
         values = counts[structured.slice_of(k)]
         some = np.flatnonzero(values)
-        block, cells = structured.blocks[k], structured.block_cells(k)[some]
-        groups = np.unravel_index(cells, block.shape) if structured.axes else ()
-        made = _table(structured.axes, block.levels, groups, values[some], passage, edition)
-        found.setdefault(made.labels, made)
+        block = structured.blocks[k]
+        places = structured.block_cells(k)[some]
+        groups = np.unravel_index(places, block.shape) if structured.axes else ()
+        cells = structured.axes, block.levels, groups, values[some], passage, edition
+        made = [_table(*cells)]
+        if not passage.moves.keys().isdisjoint(made[0].variables):
+            made.append(_table(*cells, is_still=True))
+        found.setdefault(made[0].labels, made)
     largest = [s for s in found if not any(set(s) < set(other) for other in found)]
-    return tuple(found[labels] for labels in largest)
+    return tuple(table for labels in largest for table in found[labels])
+
+
+def _disjoint(design: Design) -> Whole:
+    """Published cells of a matrix that share no inner cell, small ones first."""
+    columns = design.matrix().tocsc()
+    taken = np.zeros(design.n_inner, dtype=bool)
+    chosen = []
+    for cell in np.argsort(np.diff(columns.indptr), kind="stable"):
+        members = columns.indices[columns.indptr[cell] : columns.indptr[cell + 1]]
+        if not taken[members].any():
+            taken[members] = True
+            chosen.append(cell)
+    return np.sort(np.array(chosen, dtype=np.int64))
 
 
 def table_of_columns(content: pa.Table, names: Sequence[str]) -> SketchedTable:
@@ -268,6 +288,7 @@ def _table(
     counts: Whole,
     passage: Passage,
     edition: str,
+    is_still: bool = False,
 ) -> SketchedTable:
     named, parts = [], []
     said: list[tuple[str, object]] = []
@@ -280,10 +301,14 @@ def _table(
         if shift is None:
             said.append((label, sorted(codes) if axis.declared else None))
         else:
-            said.append((label, passage.moves[axis.name]))
-            if not all(code == MISSING or _WHOLE.fullmatch(code) for code in codes):
+            said.append((label, (passage.moves[axis.name], is_still)))
+            shift = 0 if is_still else shift
+            if not is_still and not all(
+                code == MISSING or _WHOLE.fullmatch(code) for code in codes
+            ):
                 continue
-            codes = tuple(c if c == MISSING else str(int(c) - shift) for c in codes)
+            if shift:
+                codes = tuple(c if c == MISSING else str(int(c) - shift) for c in codes)
         parts.append((label, codes, np.asarray(group, dtype=np.int64)))
     labels, variables = (tuple(sorted(pair[i] for pair in named)) for i in (0, 1))
     design = digest(sorted(said, key=lambda part: part[0])).hex()
