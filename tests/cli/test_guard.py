@@ -1,11 +1,12 @@
 """Editions one person apart, tried through the command line with all that hid them before."""
 
-import csv
 import json
 import sqlite3
 import stat
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from discreet.cli import main
@@ -21,18 +22,22 @@ def people(n=N, year=2024, first=0):
     return rows[N - n :]
 
 
-def write(rows, path="people.csv"):
-    with open(path, "w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerows([COLUMNS, *rows])
+def write(rows):
+    columns = zip(*rows, strict=True)
+    pq.write_table(pa.table(dict(zip(COLUMNS, map(list, columns), strict=True))), "people.parquet")
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(people())
-    run("keys", "people.csv", "--id", "pid", "--secret", "keys.secret", "--out", "keys.parquet")
+    make_secret(tmp_path, "0123456789abcdef3c5a7e9182d4f6b0" * 2)
     return tmp_path
+
+
+def make_secret(folder, digits):
+    (folder / "keys.secret").write_text(digits + "\n")
+    (folder / "keys.secret").chmod(0o600)
 
 
 def run(*arguments):
@@ -45,7 +50,7 @@ def publish(edition, *more, by="region*sex*age", at_protect=False):
     """Both commands; the ledger is named when records are counted, or when they are protected."""
     ledger = ("--ledger", "book.db")
     who = ("--id", "pid", "--secret", "keys.secret", "--name", "census", "--edition", edition)
-    counted = ("tabulate", "people.csv", "--by", by, *who, "--out", "t.parquet")
+    counted = ("tabulate", "people.parquet", "--by", by, *who, "--out", "t.parquet")
     done = run(*counted, *more, *(() if at_protect else ledger))
     if done:
         return done
@@ -86,7 +91,7 @@ def test_what_is_not_declared_cannot_be_compared_and_is_never_all_changed(capsys
     assert publish("2025", "--time", "year", by=by) == 2  # another way of comparing
     assert "has no such table in the ledger" in capsys.readouterr().err
     write(people())
-    assert run("tabulate", "people.csv", "--by", by, "--id", "pid", "--secret", "keys.secret",
+    assert run("tabulate", "people.parquet", "--by", by, "--id", "pid", "--secret", "keys.secret",
                "--name", "census", "--edition", "2024", "--time", "year", "--ledger", "book.db",
                "--out", "again.parquet") == 0  # fmt: skip
     assert run("ledger", "enter", "book.db", "--table", "again.parquet") == 0
@@ -122,7 +127,7 @@ SITE = """
 [datasets.people]
 title = "People"
 [datasets.people.records]
-source = "people.csv"
+source = "people.parquet"
 id = "pid"
 name = "people"
 edition = "EDITION"
@@ -158,7 +163,7 @@ def test_build_and_run_refuse_an_edition_one_person_apart(command, folder, capsy
         describe(edition, folder)
         if command == "build":
             return run("build", "site.toml", "--ledger", "book.db")
-        return run("run", "recipe.toml", "people.csv", "--codes", "codes.toml", "--id", "pid",
+        return run("run", "recipe.toml", "people.parquet", "--codes", "codes.toml", "--id", "pid",
                    "--secret", "keys.secret", "--name", "people", "--edition", edition,
                    "--ledger", "book.db", "--out", "r.csv")  # fmt: skip
 
@@ -176,8 +181,9 @@ def test_a_secret_is_copied_and_exchanged(folder, capsys):
     assert (folder / "copy.secret").read_text() == (folder / "keys.secret").read_text()
     assert stat.S_IMODE((folder / "copy.secret").stat().st_mode) == 0o600
     assert run("secret", "backup", "keys.secret", "--out", "copy.secret") == 2
-    (folder / "keys.secret").unlink()  # lost, and another one made in its place
-    run("keys", "people.csv", "--id", "pid", "--secret", "keys.secret", "--out", "k.parquet")
+    make_secret(
+        folder, "fedcba9876543210a1b3c5d7e9f02468" * 2
+    )  # lost, and another one made in its place
     write(people(N - 60))
     capsys.readouterr()
     assert publish("2025") == 2
