@@ -1,5 +1,6 @@
 """Editions one person apart, tried through the command line with all that hid them before."""
 
+import hashlib
 import json
 import sqlite3
 import stat
@@ -31,12 +32,12 @@ def write(rows):
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write(people())
-    make_secret(tmp_path, "0123456789abcdef3c5a7e9182d4f6b0" * 2)
+    make_secret(tmp_path, "one secret")
     return tmp_path
 
 
-def make_secret(folder, digits):
-    (folder / "keys.secret").write_text(digits + "\n")
+def make_secret(folder, word):
+    (folder / "keys.secret").write_text(hashlib.sha256(word.encode()).hexdigest() + "\n")
     (folder / "keys.secret").chmod(0o600)
 
 
