@@ -13,10 +13,13 @@ import pytest
 import discreet as dc
 from discreet.errors import LedgerError
 from discreet.ledger import Ledger
-from tests.attacks.builders import NAMES, People, Visitor, live, once
+from discreet.serve.data.live import LiveSource
+from tests.attacks.builders import LIVE, NAMES, SIZES, People, Visitor, live, once
+from tests.attacks.victims import SECRET
 
 TABLES = ["rows=region&columns=age&layers=sex", "rows=region&columns=age", "rows=sex&columns=age"]
 TRIALS = 60
+TREES = {v: dc.Hierarchy.flat([f"{v}{i}" for i in range(n)]) for v, n in SIZES.items()}
 
 
 def evidence(before, after, person):
@@ -82,10 +85,15 @@ def test_the_ledger_refuses_an_edition_with_one_person_less(tmp_path):
     codes = {name: [f"{name}{c}" for c in people.codes[k]] for k, name in enumerate(NAMES)}
     frame = pa.table({"pid": people.ids, **codes})
 
-    def opened(part, edition):
-        return dc.open(part, id="pid", name="census", edition=edition, ledger=ledger)
+    def start(part, edition, ids="pid"):
+        data = dc.open(part, id=ids, name="census", edition=edition, ledger=ledger, secret=SECRET)
+        return LiveSource(LIVE, data.with_hierarchies(TREES))
 
-    opened(frame, "1")
+    before = start(frame, "1")
+    before.cube(NAMES[:2], "count")  # lies in what was entered when the source started
+    with pytest.raises(LedgerError, match=r"age\*region\*sex.*min_changed"):
+        start(frame.slice(1), "2")
+    again = frame.slice(1).set_column(0, "pid", pa.array(people.ids[1:][::-1] + 10**6))
     with pytest.raises(LedgerError, match="min_changed"):
-        opened(frame.slice(1), "2")
-    opened(frame.slice(100), "2")
+        start(again, "2")
+    start(frame.slice(100), "2").cube(NAMES[:1], "count")

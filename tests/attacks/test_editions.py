@@ -80,9 +80,9 @@ def test_an_edition_with_one_person_less_is_refused(tmp_path, editions):
 
     opened(frame, "1").tabulate("region*sex").protect(METHOD)
     with pytest.raises(LedgerError, match="min_changed"):
-        opened(frame.slice(1), "2")
+        opened(frame.slice(1), "2").tabulate("region*sex").protect(METHOD)
     with pytest.raises(LedgerError, match="another set of records"):
-        opened(frame.slice(1), "1")
+        opened(frame.slice(1), "1").tabulate("region*sex").protect(METHOD)
     opened(frame.slice(200), "2").tabulate("region*sex").protect(METHOD)
 
 

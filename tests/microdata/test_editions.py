@@ -206,40 +206,44 @@ def opened(frame, ledger, **options):
     return dc.open(frame, **{"id": "pid", "name": "census", "ledger": ledger, **options})
 
 
+def published(frame, ledger, by="sex*home", **options):
+    """A table of the records, entered as its publication enters it."""
+    table = opened(frame, ledger, **options).tabulate(by)
+    ledger.enter(table)
+    return table
+
+
 def test_an_edition_is_entered_and_recognised(ledger, secret):
-    data = opened(FRAME, ledger, secret=secret)
-    assert data.tabulate("sex").ledger is ledger
-    opened(FRAME.take(np.arange(N)[::-1]), ledger, secret=secret).recode(sex={"f": "m"})
-    opened(FRAME, str(ledger.path))
-    data.named("census").with_keys(secret).with_secret(secret)
-    assert [row["entry"] for row in ledger.rows()] == ["edition"]
+    assert published(FRAME, ledger, secret=secret).ledger is ledger
+    published(FRAME.take(np.arange(N)[::-1]), ledger, secret=secret)
+    opened(FRAME, str(ledger.path)).named("census").with_keys(secret).with_secret(secret)
+    assert [row["entry"] for row in ledger.rows()] == ["edition", "table"]
 
 
-def test_other_records_under_the_same_edition_are_refused(ledger):
-    opened(FRAME, ledger)
+def test_other_records_under_the_same_edition_are_refused(ledger, secret):
+    published(FRAME, ledger, secret=secret)
+    one_less = FRAME.slice(1)
+    for by in ("sex*home", "sex"):  # by the table, and by the keys of the records
+        with pytest.raises(DiscreetError, match="another set of records"):
+            published(one_less, ledger, by, secret=secret)
     with pytest.raises(DiscreetError, match="another set of records"):
-        opened(FRAME.slice(1), ledger)
+        published(one_less, ledger)
+    moved = pa.array(["m", *FRAME.column("sex").to_pylist()[1:]])
     with pytest.raises(DiscreetError, match="another set of records"):
-        opened(FRAME.set_column(1, "sex", pa.array(["f"] * N)), ledger)
+        published(FRAME.set_column(1, "sex", moved), ledger, secret=secret)
 
 
 def test_an_edition_too_near_to_another_is_refused(ledger):
-    opened(FRAME, ledger)
+    published(FRAME, ledger)
     with pytest.raises(DiscreetError, match="min_changed=20"):
-        opened(FRAME.slice(1), ledger, edition="2")
-    opened(FRAME.slice(60), ledger, edition="2")
+        published(FRAME.slice(1), ledger, edition="2")
+    published(FRAME.slice(60), ledger, edition="2")
 
 
 def test_another_secret_for_the_same_edition_is_refused(ledger, secret):
+    published(FRAME, ledger, secret=secret)
     data = opened(FRAME, ledger, secret=secret)
     with pytest.raises(DiscreetError, match="another secret"):
         data.with_keys(dc.Secret(b"y" * 32))
     with pytest.raises(DiscreetError, match="another way of making record keys"):
         data.with_keys(secret, editions="redrawn")
-
-
-def test_ids_are_named_before_the_ledger_is_attached(ledger, secret):
-    data = dc.open(FRAME, name="census").with_ledger(ledger)
-    for attempt in (lambda: data.with_keys(secret, id="pid"), lambda: data.with_roles(id="pid")):
-        with pytest.raises(ParameterError, match="Name the id first"):
-            attempt()

@@ -157,7 +157,9 @@ def test_other_counts_under_the_same_edition_are_refused(ledger):
     with pytest.raises(LedgerError) as why:
         other.protect(NOISE, ledger=ledger)
     assert str(why.value) != why.value.public()
-    renamed = replace(other, data_set=DataSet("party", "2"))
+    counts = replace(made.inner, count=made.y + 5)
+    grown = replace(dc.Table.from_inner(made.design, counts), secret=SECRET)
+    renamed = replace(grown, data_set=DataSet("party", "2"))
     assert renamed.protect(NOISE, ledger=ledger).statement.steps[0].parameters["edition"] == "2"
 
 

@@ -102,6 +102,17 @@ class RecordOptions:
         str | None, typer.Option(help="Record keys over editions: kept (the default) or redrawn.")
     ] = None
 
+    time: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of time, which a ledger leaves out; may be repeated."),
+    ] = None
+    moves: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=STEP that moves with every edition, e.g. age=1; may be repeated."
+        ),
+    ] = None
+
     def open(self, source: str, *, hierarchies: list[str] | None = None, **more: Any) -> Microdata:
         """The microdata a command works on.
 
@@ -114,6 +125,7 @@ class RecordOptions:
         """
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}
+        given["moves"] = plain_values(self.moves) or None
         if self.secret is not None:
             given["secret"] = Secret.from_file(_require_secret(self.secret))
         chosen = {option: value for option, value in given.items() if value is not None}

@@ -11,6 +11,7 @@ from discreet import registry
 from discreet.cli.options import (
     Hierarchies,
     Json,
+    LedgerFile,
     LedgerOptions,
     Out,
     Parameters,
@@ -47,6 +48,7 @@ def tabulate(
     out: Annotated[Path, typer.Option("--out", "-o", help="The table, a confidential .parquet.")],
     hierarchy: Hierarchies = None,
     records: RecordOptions,
+    ledger: LedgerFile = None,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
     value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,
     contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None,
@@ -64,11 +66,15 @@ def tabulate(
     Example: discreet tabulate people.csv --by "region*age + region*sex" --codes codes.toml
     --id person_id --secret keys.secret --name census --edition 2024 --out table.parquet
 
+    Example: discreet tabulate people.csv --by "region*age" --codes codes.toml --id person_id
+    --secret keys.secret --name census --edition 2025 --moves age=1 --ledger discreet.db
+    --out table.parquet
+
     Example: discreet tabulate firms.csv --by "activity*region" --value turnover
     --contributor enterprise --out table.parquet
     """
     check_table_name(out)
-    data = records.open(source, hierarchies=hierarchy)
+    data = records.open(source, hierarchies=hierarchy, ledger=ledger)
     with progress_bar():
         table = data.tabulate(
             by,
@@ -88,6 +94,7 @@ def tabulate(
         "keys": table.published.key is not None,
         "weights": table.published.weight is not None,
         "value": value,
+        "ledger": table.ledger_path,
     }
     text = f"{out}: {table.design.n_published:,} published cells (confidential, owner only)"
     answer(summary, json, text)

@@ -38,6 +38,7 @@ from discreet.tables.assembly import HierarchiesLike, as_hierarchies
 from discreet.tables.keys import KeyConvention
 from discreet.tables.keys import convention as key_convention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
+from discreet.tables.sketches import Passage
 from discreet.tables.truth import DataSet, Keys
 
 Editions = Literal["kept", "redrawn"]
@@ -191,7 +192,7 @@ class Microdata(UnitRecords):
         """
         if self.id is not None and not self.has_keys:
             return self.with_keys(secret, convention=self.convention, editions=editions)
-        return replace(self, secret=secret)._enter_edition()
+        return replace(self, secret=secret)._check_secret()
 
     def write_keys(self, path: str | Path) -> Path:
         """Write ids and record keys to a Parquet file that only its owner can read."""
@@ -315,7 +316,6 @@ class Microdata(UnitRecords):
         policy: Keys = "given",
         secret: Secret | None = None,
     ) -> Self:
-        self._check_id(keys.id)
         return replace(
             self,
             id=keys.id,
@@ -325,7 +325,7 @@ class Microdata(UnitRecords):
             secret=self.secret if secret is None else secret,
             data_set=replace(self.data_set, keys=policy),
             key_check=KeyCheck(),
-        )._enter_edition()
+        )._check_secret()
 
 
 def _said_declared(declared: Sequence[str], categories: Mapping[str, Any]) -> frozenset[str]:
@@ -359,6 +359,8 @@ def open(
     random_keys: str | Path | None = None,
     encoding: str | None = None,
     decimal: str = ".",
+    time: str | Sequence[str] = (),
+    moves: Mapping[str, int] | None = None,
 ) -> Microdata:
     """Records with roles.
 
@@ -393,12 +395,17 @@ def open(
         the ids; beside keys that are there, or without ids, it serves noise alone.
       editions: Whether keys made by the secret are `"kept"` over editions or `"redrawn"`, as for
         `Microdata.with_keys`.
-      ledger: The custodian's `Ledger`, or its file; the edition is entered there.
+      ledger: The custodian's `Ledger`, or its file; tables are entered there before they are
+        published, and compared with those of other editions.
       random_keys: A Parquet file of keys that are drawn once: ids and keys, or without `id` a copy
         of the records with a key each. When it exists, its keys are used.
       encoding: Encoding of a CSV file, UTF-8 by default; `"cp1252"` for files of older Windows
         programs.
       decimal: Decimal sign of weights and keys in a CSV file.
+      time: Columns that say which time a record is of. A ledger leaves them out of account when it
+        compares editions.
+      moves: By column how far it moves from one edition to the next: `{"age": 1}`. A ledger moves
+        it back, by the number in the edition's name.
     """
     lists = None if codes is None else code_lists_of(codes, hierarchies or {})
     trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
@@ -414,6 +421,7 @@ def open(
     lists_of_frame = category_lists(source)
     categories = {v: t for v, t in lists_of_frame.items() if v not in (weight, key, id)}
     said = _said_declared(declared, categories)
+    passage = Passage((time,) if isinstance(time, str) else tuple(time), moves or {})
     data = Microdata(
         found.records,
         found.backend,
@@ -426,6 +434,7 @@ def open(
         undeclared=frozenset(categories) - said - trees.keys(),
         data_set=DataSet(name_of(source, found.origin) if name is None else name, edition),
         notes=found.notes,
+        passage=passage if lists is None else lists.passage.joined(passage),
     )
     if lists is not None:
         data = replace(data, table=lists.inside(data.table), outside=lists.outside)

@@ -22,6 +22,7 @@ from discreet.tables.from_frames import (
 from discreet.tables.keys import KeyConvention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
 from discreet.tables.protected import Method, PublicTable
+from discreet.tables.sketches import Passage
 from discreet.tables.storage import save_table
 from discreet.tables.truth import DataSet, TrueTable
 
@@ -54,6 +55,8 @@ class Table(TrueTable):
         declared: bool | Sequence[str] = False,
         name: str = "unnamed",
         edition: str = "1",
+        time: str | Sequence[str] = (),
+        moves: Mapping[str, int] | None = None,
     ) -> Self:
         """A table from a frame of inner cells: a row per combination, with its count.
 
@@ -75,6 +78,8 @@ class Table(TrueTable):
             them, count as found in the records, which differentially private methods refuse.
           name: Name of the data set.
           edition: Its edition.
+          time: Variables of time, which a ledger leaves out when it compares editions.
+          moves: By variable how far it moves in an edition, as for `discreet.open`.
         """
         table = cells_to_table(
             frame,
@@ -88,7 +93,8 @@ class Table(TrueTable):
             convention=convention,
             declared=declared,
         )
-        return cls.wrap(replace(table, data_set=DataSet(name, edition)))
+        passage = Passage((time,) if isinstance(time, str) else tuple(time), moves or {})
+        return cls.wrap(replace(table, data_set=DataSet(name, edition), passage=passage))
 
     @classmethod
     def from_frame(

@@ -68,7 +68,7 @@ def publish(
             "Use proposals= for the effort of a release; seconds= works in `table.simulate` only."
         )
     table = in_unit(table, chosen, unit)
-    book = open_ledger(ledger if ledger is not None else table.ledger)
+    book = open_ledger(table.ledger, create=False) if ledger is None else open_ledger(ledger)
     number = _register(book, chosen, table, again)
     protected = run(chosen, table, SecretDraws())
     if book is not None and protected.statement.privacy is not None:
@@ -159,9 +159,9 @@ def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
     return replace(table, unit=unit)
 
 
-def open_ledger(given: Any) -> Ledger | None:
-    """A ledger, or the one in a file."""
-    return given if given is None or isinstance(given, Ledger) else Ledger(given)
+def open_ledger(given: Any, *, create: bool = True) -> Ledger | None:
+    """A ledger, or the one in a file; a stored table's own must be where it was."""
+    return given if given is None or isinstance(given, Ledger) else Ledger(given, create=create)
 
 
 def _register(book: Ledger | None, method: Method, table: TrueTable, again: bool) -> int | None:
@@ -173,9 +173,8 @@ def _register(book: Ledger | None, method: Method, table: TrueTable, again: bool
             "a ledger counts by the name of the data set, and these records have none. Open them "
             "with name='census-2026' (`Table.from_counts(..., name=...)`)."
         )
-    if book is not table.ledger:  # records that were opened with a ledger are registered already
-        mark = None if table.secret is None else table.secret.mark
-        book.register_edition(table.data_set, None, mark)
+    if method.source != "system":  # ε says what two private editions tell of one person
+        book.enter(table)
     ordered, arranged = in_canonical_order(method, table)
     if table.inner is not None:
         codes = [(axis.name, axis.leaves) for axis in ordered.design.axes]

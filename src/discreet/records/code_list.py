@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from discreet.errors import CodeError, DataError, ParameterError, UnknownNameErr
 from discreet.frames import fresh_name
 from discreet.records.recode import Recoded, Trees, is_missing, value_of_code
 from discreet.tables.assembly import Hierarchies, free_total
+from discreet.tables.sketches import Passage
 
 REFUSE, DROP = "refuse", "drop"
 WORDS = (REFUSE, DROP)
-_KEYS = ("codes", "hierarchy", "other", "missing")
+_KEYS = ("codes", "hierarchy", "other", "missing", "time", "moves")
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class CodeLists:
 
     hierarchies: Hierarchies  # code lists and hierarchies by variable
     outside: Mapping[str, Outside]  # what happens to records that they do not cover, by variable
+    passage: Passage = field(default_factory=Passage)  # variables of time, and those that move
 
     @classmethod
     def read(cls, path: str | Path) -> CodeLists:
@@ -89,7 +91,9 @@ class CodeLists:
 
         A table holds `codes` (a list, or a table of codes and labels) or `hierarchy` (a file beside
         this one that `Hierarchy.read` can read, or several), and perhaps `other` and `missing`:
-        `"refuse"` (the default), `"drop"`, or a code of the list.
+        `"refuse"` (the default), `"drop"`, or a code of the list. `time = true` says that the
+        variable is the time of a record, and `moves = 1` that it moves by so much from one edition
+        to the next; a ledger takes both into account when it compares editions.
 
         Raises:
           DataError: A file is absent, or is not TOML.
@@ -105,7 +109,7 @@ class CodeLists:
             given = {key: entry[key] for key in ("other", "missing") if key in entry}
             targets = {key: _target(f"{where}: {key}", v, tree) for key, v in given.items()}
             rules[name] = Outside(**targets)
-        return cls(trees, rules)
+        return cls(trees, rules, _passage(file, content))
 
     @staticmethod
     def files(path: str | Path) -> list[Path]:
@@ -144,6 +148,16 @@ def _content(file: Path) -> dict[str, dict[str, Any]]:
             if key not in _KEYS:
                 raise UnknownNameError(f"key of {_where(file, name)}", key, _KEYS)
     return content
+
+
+def _passage(file: Path, content: Mapping[str, Mapping[str, Any]]) -> Passage:
+    """Variables of time, and those that move."""
+    for name, entry in content.items():
+        if not isinstance(entry.get("time", False), bool):
+            raise CodeError(f"{_where(file, name)}: time must be true or false.")
+    time = tuple(name for name, entry in content.items() if entry.get("time"))
+    moves = {name: entry["moves"] for name, entry in content.items() if "moves" in entry}
+    return Passage(time, moves)
 
 
 def _where(file: Path, variable: str) -> str:

@@ -7,7 +7,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +18,7 @@ from discreet.arrays import Unsigned64, Whole
 from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
 from discreet.errors import KeysError
-from discreet.files import OWNER_ONLY
+from discreet.files import OWNER_ONLY, written_whole
 from discreet.tables.keys import KeyConvention, convention
 
 FEWEST_BYTES = 32
@@ -164,6 +165,23 @@ class Secret:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise KeysError("a secret cannot be pickled or copied; read it again where it is needed.")
+
+
+def copy_secret(path: str | Path, copy: str | Path) -> None:
+    """Copy a secret's file to one that only its owner can read, and that is not there yet."""
+    content = _read_private(Path(path))
+    if Path(copy).exists():
+        raise KeysError(f"{copy} exists; a copy never takes the place of another secret.")
+    with written_whole(copy, OWNER_ONLY) as temporary:
+        temporary.write_bytes(content + b"\n")
+
+
+@contextmanager
+def put_new_secret(path: str | Path) -> Iterator[Secret]:
+    """A new secret, which takes the place of the one in a file when the block ends well."""
+    with written_whole(path, OWNER_ONLY) as temporary:
+        temporary.write_text(secrets.token_hex(FEWEST_BYTES) + "\n")
+        yield Secret.from_file(temporary)
 
 
 def definition(cell: Cell) -> bytes:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
 
-_NOT_DECIDING = ("ledger", "epsilon", "delta", "relation")  # a larger budget draws no table again
+# a larger budget draws no table again, nor does what the ledger compares
+_NOT_DECIDING = ("ledger", "epsilon", "delta", "relation", "time", "moves")
 _BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
 _BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
 _BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
@@ -136,7 +137,7 @@ def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
     entries = _BYTES_PER_ENTRY * tables
     if _on_occurring_cells(recipe).support != "occurring":
         return inner * (_BYTES_PER_CELL + entries)
-    records = int(recipe.of([()]).tabulate(data).z[0])
+    records = int(recipe.of([()]).tabulate(replace(data, ledger=None)).z[0])
     lifted = inner if inner <= LARGEST_DENSE else 0
     return min(records, inner) * (_BYTES_PER_FILLED + entries) + lifted * _BYTES_PER_PLACE
 
@@ -183,11 +184,16 @@ def datasets_to_build(
     return [d for d in chosen if not stale or is_stale(d)]
 
 
-def open_records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
-    """The records of a data set, opened."""
-    if dataset.records is None:
+def open_records_of(
+    config: SiteConfig, dataset: DatasetConfig, ledger: Path | None = None
+) -> Microdata:
+    """The records of a data set, opened; a ledger that is given takes the place of its own."""
+    records = dataset.records
+    if records is None:
         raise ParameterError(f"data set {dataset.name!r} names no records.")
-    return open_records(dataset.records, config.folder)
+    if ledger is not None:
+        records = replace(records, ledger=str(ledger.absolute()))
+    return open_records(records, config.folder)
 
 
 def _to_json(value: Any) -> str:

@@ -14,6 +14,7 @@ from discreet.errors import DataError, DesignError, KeysError, ParameterError
 from discreet.tables import show
 from discreet.tables.keys import CONVENTIONS, KeyConvention, convention
 from discreet.tables.magnitude import Contributions, contribution_columns
+from discreet.tables.sketches import Passage, RecordSketches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -129,8 +130,10 @@ class TrueTable(show.Frames):
       unit: What is to be published, `"count"` or `"weight"`; undecided when absent.
       secret: The custodian's secret, behind a face that gives no more than keyed hashes; never
         stored.
-      ledger: Where the custodian enters what is released; never stored.
+      ledger: Where the custodian enters what is released; a stored table keeps its address.
       contributions: Sums of a value and the largest contributions to each cell, for magnitudes.
+      passage: What passes by itself from one edition to the next.
+      sketches: Sketches of the records by their keys, for a ledger that compares editions.
     """
 
     design: Design
@@ -142,6 +145,8 @@ class TrueTable(show.Frames):
     secret: SecretLike | None = field(default=None, repr=False)
     ledger: Any = field(default=None, repr=False)
     contributions: Contributions | None = None
+    passage: Passage = field(default_factory=Passage)
+    sketches: RecordSketches | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_length(self.published, self.design.n_published, "published")
@@ -161,6 +166,11 @@ class TrueTable(show.Frames):
         values = inner if isinstance(inner, CellValues) else CellValues(np.asarray(inner))
         rule = convention(convention_)
         return cls(design, values.apply_linear(design.aggregate, rule), values, rule)
+
+    @property
+    def ledger_path(self) -> str | None:
+        """Where the ledger is, for a table that leaves this program."""
+        return None if self.ledger is None else str(getattr(self.ledger, "path", self.ledger))
 
     @property
     def z(self) -> Whole:
@@ -249,7 +259,7 @@ class TrueTable(show.Frames):
         return show.inner_frame_of(self.design, columns, some)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "secret": None, "ledger": None}
+        return {**self.__dict__, "secret": None, "ledger": self.ledger_path}
 
     def __repr__(self) -> str:
         return show.text(self.design, *self._view())

@@ -93,6 +93,7 @@ class LiveSource:
         require_keyed(recipe)
         self._disk_cache, self._tables = disk_cache, RecipeTables(recipe, data, connections, files)
         self.variables, self.edition = self._tables.variables(titles), self._tables.edition
+        self._tables.enter(self.variables)
         # Missing keys are an error now, not for the first visitor.
         smallest = self._tables.release((self.variables[0].smallest.name,))
         self.statement, self.units = smallest.statement, (smallest.unit,)
@@ -139,19 +140,34 @@ class RecipeTables:
         Raises:
           Refusal: The records are not those that were opened.
         """
+        recipe = self.recipe.of(crossing(details))
         # Before, since other records must not be read; and after, since they may have been
         # exchanged while the engine read them.
         with self._pool.connection() as data:
             self._files.check()
-            release = self.recipe.of(crossing(details)).run(data)
+            table = recipe.tabulate(_without_ledger(data))
+            release = recipe.run(table, ledger=self.ledger)
         self._files.check()
         return release
+
+    def enter(self, variables: Sequence[OfferedVariable]) -> None:
+        """Enter the crossing of all that is on offer, in which every table on the fly lies.
+
+        Raises:
+          LedgerError: It differs too little from that of another edition.
+        """
+        if self.ledger is None:
+            return
+        finest = tuple(max(v.details, key=lambda d: d.cells).name for v in variables)
+        recipe = replace(self.recipe.of([finest]), support="occurring")
+        with self._pool.connection() as data:
+            self.ledger.enter(recipe.tabulate(data))
 
     def statement(self, details: Sequence[str]) -> Statement:
         """What will be said of the crossing, from a trial on no records: it costs no budget."""
         recipe = self.recipe.of(crossing(details))
         with self._pool.connection() as data:
-            table = recipe.tabulate(data)
+            table = recipe.tabulate(_without_ledger(data))
         method = method_of(recipe)
         empty = replace(
             table,
@@ -190,8 +206,13 @@ def names_of(recipe: Recipe) -> list[str]:
 
 def axis_named(recipe: Recipe, name: str, data: Microdata) -> Axis:
     """A variable, from a table that is thrown away; it costs no budget."""
-    design = recipe.of([(name,)]).tabulate(data).design
+    design = recipe.of([(name,)]).tabulate(_without_ledger(data)).design
     return design.require_variables("variables to offer").axes[0]
+
+
+def _without_ledger(data: Any) -> Any:
+    """The records for a table that is not entered by itself, which saves a sketch of them."""
+    return data if getattr(data, "ledger", None) is None else replace(data, ledger=None)
 
 
 def require_keyed(recipe: Recipe) -> None:

@@ -64,6 +64,8 @@ class RecordsConfig:
     convention: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    time: tuple[str, ...] = ()
+    moves: Mapping[str, int] = field(default_factory=dict)
     recode: Mapping[str, Any] = field(default_factory=dict)
     structural_zeros: tuple[Mapping[str, Any], ...] = ()
 
