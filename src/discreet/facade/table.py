@@ -54,6 +54,7 @@ class Table(TrueTable):
         declared: bool | Sequence[str] = False,
         name: str = "unnamed",
         edition: str = "1",
+        editions: str = "given",
     ) -> Self:
         """A table from a frame of inner cells: a row per combination, with its count.
 
@@ -75,6 +76,8 @@ class Table(TrueTable):
             count as found in the records, which differentially private methods refuse.
           name: Name of the data set.
           edition: Its edition.
+          editions: Whether the keys are `"kept"` over editions or `"fresh"` in each, where that is
+            known.
         """
         table = cells_to_table(
             frame,
@@ -88,7 +91,7 @@ class Table(TrueTable):
             convention=convention,
             declared=declared,
         )
-        return cls.wrap(replace(table, data_set=DataSet(name, edition)))
+        return cls.wrap(replace(table, data_set=DataSet(name, edition, editions)))
 
     @classmethod
     def from_frame(
@@ -168,6 +171,7 @@ class Table(TrueTable):
         unit: str | None = None,
         ledger: Any = None,
         again: bool = False,
+        previous: PublicTable | Sequence[PublicTable] | None = None,
         **parameters: Any,
     ) -> Release:
         """Protect the table for publication.
@@ -181,9 +185,13 @@ class Table(TrueTable):
             absent.
           again: Whether a table-wise release may differ from the one that was registered before
             for this edition. Several of them can be averaged.
+          previous: The release of the edition before, or several; phased editions repeat its
+            values until they are due. A ledger remembers them itself.
           **parameters: Parameters of a method that is given by name.
         """
-        made = publish(self, method, parameters, unit=unit, ledger=ledger, again=again)
+        made = publish(
+            self, method, parameters, unit=unit, ledger=ledger, again=again, previous=previous
+        )
         return Release.wrap(made)
 
     def simulate(

@@ -20,6 +20,7 @@ from discreet.accounting import Cost, Total
 from discreet.arrays import Whole
 from discreet.errors import LedgerError, ParameterError
 from discreet.files import OWNER_ONLY
+from discreet.tables.editions import EditionMode
 from discreet.tables.truth import DataSet
 
 _OURS = 0x64697363  # "disc"
@@ -187,7 +188,11 @@ def editions_of(db: sqlite3.Connection, name: str) -> dict[str, Edition]:
     """What is known of each edition of a data set."""
     query = "SELECT edition, keys, mark, sketch FROM editions WHERE name = ?"
     return {
-        edition: Edition(keys, mark, None if sketch is None else Sketch.from_bytes(sketch))
+        edition: Edition(
+            keys and str(EditionMode.parse(keys)),
+            mark,
+            None if sketch is None else Sketch.from_bytes(sketch),
+        )
         for edition, keys, mark, sketch in db.execute(query, (name,))
     }
 
@@ -302,7 +307,7 @@ class Sketch:
 class Edition:
     """What is known of an edition; `None` where nothing is."""
 
-    keys: str | None = None  # whether record keys are kept in the next edition or redrawn
+    keys: str | None = None  # the mode of editions, which decides about record keys
     mark: str | None = None  # the mark of the secret behind them
     sketch: Sketch | None = None  # sketch of the records
 
@@ -332,7 +337,7 @@ def check_kept_keys(new: Edition, others: Mapping[str, Edition], data_set: DataS
         if is_kept and new.mark and other.mark and new.mark != other.mark:
             raise LedgerError(
                 f"the record keys of {edition_text(data_set)} are said to be kept, but its secret "
-                f"is not that of edition {name!r}. Use that secret, or keys='redrawn'."
+                f"is not that of edition {name!r}. Use that secret, or editions='fresh'."
             )
 
 

@@ -11,6 +11,7 @@ from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Cost, Ledger
 from discreet.ledger.ledger import AVERAGED
+from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
 from discreet.protect.sentences import data_step, follows_truth
 from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
@@ -46,6 +47,7 @@ def publish(
     unit: str | None,
     ledger: Any,
     again: bool,
+    previous: Any = None,
 ) -> PublicTable:
     """A release of the table; see `Table.protect`.
 
@@ -69,14 +71,23 @@ def publish(
     table = in_unit(table, chosen, unit)
     book = open_ledger(ledger if ledger is not None else table.ledger)
     number = _register(book, chosen, table, again)
-    protected = run(chosen, table, SecretDraws())
-    if book is not None and protected.statement.privacy is not None:
-        privacy = protected.statement.privacy
-        cost = Cost(rho=privacy.rho) if privacy.rho else Cost(privacy.epsilon, privacy.delta)
-        book.spend(table.data_set, cost, {"method": chosen.name})
-    first = data_step(table, chosen, is_counted=book is not None, number=number)
+    found = editions.find_earlier(
+        editions.plan_edition(table, chosen), table, chosen, previous, book
+    )
+    protected = found.whole
+    if protected is None:
+        protected = editions.repeat(found, run(chosen, table, SecretDraws()), table)
+        if book is not None and protected.statement.privacy is not None:
+            privacy = protected.statement.privacy
+            cost = Cost(rho=privacy.rho) if privacy.rho else Cost(privacy.epsilon, privacy.delta)
+            book.spend(table.data_set, cost, {"method": chosen.name})
+    plan, place = editions.said(found), found.place
+    counted = book is not None
+    first = data_step(table, chosen, is_counted=counted, number=number, plan=plan, place=place)
     statement = replace(protected.statement.with_first_step(first), version=__version__)
-    return PublicTable.wrap(replace(protected, statement=statement))
+    made = PublicTable.wrap(replace(protected, statement=statement))
+    editions.enter(found, made, table, chosen, book)
+    return made
 
 
 def run(method: Method, table: TrueTable, draws: Draws) -> Protected:

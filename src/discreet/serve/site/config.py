@@ -59,6 +59,8 @@ class RecordsConfig:
     epsilon: float | None = None
     delta: float | None = None
     editions: str | None = None
+    churn: float | None = None
+    planned: int | None = None
     random_keys: str | None = None
     convention: str | None = None
     encoding: str | None = None
