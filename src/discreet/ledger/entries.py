@@ -207,6 +207,14 @@ def put_edition(db: sqlite3.Connection, data_set: DataSet, edition: Edition) -> 
     )
 
 
+def is_released(db: sqlite3.Connection, data_set: DataSet) -> bool:
+    """Whether something of this edition was entered beside the edition itself."""
+    where = "WHERE name = ? AND edition = ?"
+    queries = [f"SELECT 1 FROM {table} {where}" for table in ("counts", "releases", "costs")]
+    named = (data_set.name, data_set.edition)
+    return any(db.execute(query, named).fetchone() for query in queries)
+
+
 def counts_of(db: sqlite3.Connection, data_set: DataSet, variables: str) -> str | None:
     """Digest of the counts that were entered for these variables."""
     query = "SELECT digest FROM counts WHERE name = ? AND edition = ? AND variables = ?"

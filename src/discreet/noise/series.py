@@ -110,7 +110,11 @@ class _Moves:
 
 def _window(series: CellSeries) -> Whole:
     """Counts that a value can stand for, relative to it."""
-    reach = series.matrix.max_move + (_SLACK if series.mode.kind == "phased" else 0)
+    reach = series.matrix.max_move
+    if series.mode.kind == "phased":  # three deviations of what can change before a value is due
+        age = min(series.mode.every or 1, len(series.values) - 1)
+        spread = 2 * series.churn * float(series.expected.max(initial=0.0)) * age
+        reach += min(_SLACK, math.ceil(3 * math.sqrt(spread)) + 1)
     return np.arange(-reach, reach + 1)
 
 
@@ -217,8 +221,12 @@ def _scaled(chance: Array) -> Real:
     return np.asarray(chance / np.maximum(chance.sum(axis=1, keepdims=True), _TINY))
 
 
-_MEANS = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # records of the cells that a person is in
-_POOL, _PEOPLE, _WINDOW = 1_200, 4_000, 8
+_FINEST = (0, 1, 2, 3)  # cells of the finest table hold 1 to 8 records, in powers of two
+_LEVELS = 12  # powers of two of the records of a cell, up to 2,048
+_POOL, _PEOPLE, _WINDOW = 120, 4_000, 8  # cells of each size, people, editions of the window
+_MOST_LEAVERS = 3.5  # cells that more people leave at a time say little of one of them
+Tables = int | tuple[int, ...]
+"""How many tables a person stands in; or the number of cells of each, from which sizes follow."""
 
 
 class _SameLaw:
@@ -236,14 +244,16 @@ class _SameLaw:
 
 
 def leaver_claims(
-    mode: EditionMode, matrix: TransitionMatrix, tables: int, churn: float, editions: int
+    mode: EditionMode, matrix: TransitionMatrix, tables: Tables, churn: float, editions: int
 ) -> tuple[float, float]:
     r"""Share of claims about leavers that are right: as many as left, and the surest tenth of them.
 
     The intruder sees all editions of a person's cells, one in each of the tables, and asks whether
     somebody of the profile left within a window of eight editions; one person in each profile is
-    expected. With likelihood ratio :math:`\Lambda`, those who stayed pass a threshold with chance
-    :math:`E_1[\Lambda^{-1}; \Lambda > s]`, so that leavers alone need be drawn.
+    expected. Cells of the finest table hold 1 to 8 records, those of a table with a tenth of its
+    cells ten times as many. With likelihood ratio :math:`\Lambda`, those who stayed pass a
+    threshold with chance :math:`E_1[\Lambda^{-1}; \Lambda > s]`, so that leavers alone need be
+    drawn.
 
     Cost: about 0.1 s at two editions and 2 s at forty, once for all equal parameters.
     """
@@ -254,23 +264,34 @@ def leaver_claims(
 
 @lru_cache(maxsize=256)
 def _leaver_claims(
-    mode: EditionMode, law: _SameLaw, tables: int, churn: float, editions: int
+    mode: EditionMode, law: _SameLaw, tables: Tables, churn: float, editions: int
 ) -> tuple[float, float]:
     rng = stream(1, "editions.claims")
     window = min(_WINDOW, editions - 1)
     first = max(1, editions // 2 - window // 2)
     steps = list(range(first, min(first + window, editions)))
-    series = _drawn(mode, law.matrix, churn, editions, steps[len(steps) // 2], rng)
-    left = series.leave_likelihoods(steps)
-    k = np.arange(LEAVERS)
-    rate = churn * series.expected[:, None]
-    others = np.exp(k * np.log(rate) - rate - np.array([math.lgamma(i + 1) for i in k]))
-    more = (left[:, :, 1:] * others[:, :-1]).sum(axis=2)
-    ratio = np.log(more) - np.log((left * others).sum(axis=2))  # (steps, cells)
-    pick = rng.integers(_POOL, size=(_PEOPLE, tables))
+    cells = np.array((1,) * tables if isinstance(tables, int) else tables, dtype=np.float64)
+    above = np.rint(np.log2(cells.max() / cells)).astype(np.int64)
+    level = np.minimum(rng.choice(_FINEST, _PEOPLE)[:, None] + above, _LEVELS - 1)
+    levels = np.repeat(np.arange(_LEVELS), _POOL)
+    told = (churn * 2.0**levels < _MOST_LEAVERS) & np.isin(levels, level)
+    ratio = np.zeros((len(steps), len(levels)))
+    gone, mean = steps[len(steps) // 2], 2.0 ** levels[told]
+    series = _drawn(mode, law.matrix, churn, editions, gone, mean, rng)
+    ratio[:, told] = _log_ratios(series, steps)
+    pick = level * _POOL + rng.integers(_POOL, size=level.shape)
     total = np.logaddexp.reduce(ratio[:, pick].sum(axis=2), axis=0) - math.log(len(steps))
     prior = min(churn * len(steps), 0.5)
     return _precision(total, prior, prior), _precision(total, prior, prior / 10)
+
+
+def _log_ratios(series: CellSeries, steps: Sequence[int]) -> Real:
+    """Log of P(series | one left, and perhaps others) over P(series | perhaps others)."""
+    left, k = series.leave_likelihoods(steps), np.arange(LEAVERS)
+    rate = series.churn * series.expected[:, None]
+    others = np.exp(k * np.log(rate) - rate - np.array([math.lgamma(i + 1) for i in k]))
+    more = (left[:, :, 1:] * others[:, :-1]).sum(axis=2)
+    return np.asarray(np.log(more) - np.log((left * others).sum(axis=2)))
 
 
 def _precision(ratios: Real, prior: float, claimed: float) -> float:
@@ -288,14 +309,15 @@ def _drawn(
     churn: float,
     editions: int,
     gone: int,
+    mean: Real,
     rng: np.random.Generator,
 ) -> CellSeries:
     """Series of cells that one known person leaves before edition `gone`."""
-    mean = rng.choice(_MEANS, _POOL)
-    since = np.maximum(gone - rng.geometric(churn, _POOL), 0)  # when that person joined
-    count, values = rng.poisson(mean), np.zeros((editions, _POOL), dtype=np.int64)
+    n = len(mean)
+    since = np.maximum(gone - rng.geometric(churn, n), 0)  # when that person joined
+    count, values = rng.poisson(mean), np.zeros((editions, n), dtype=np.int64)
     every = mode.every or 1
-    phase = rng.integers(every, size=_POOL)
+    phase = rng.integers(every, size=n)
     due = np.array([(t + phase) % every == 0 for t in range(editions)])
     due[0] = True
     for t in range(editions):
@@ -303,9 +325,9 @@ def _drawn(
         count = count - left + joined
         total = count + ((since <= t) & (t < gone))
         moved = (left + joined > 0) | (t == since) | (t == gone)
-        drawn = total + matrix.noise(total, rng.integers(2**32, size=_POOL), 2**32)
-        renewed = rng.random(_POOL) < 1 - (1 - (mode.share or 0.0)) ** total
-        again = {"phased": due[t], "fresh": np.ones(_POOL, bool)}.get(mode.kind, moved | renewed)
+        drawn = total + matrix.noise(total, rng.integers(2**32, size=n), 2**32)
+        renewed = rng.random(n) < 1 - (1 - (mode.share or 0.0)) ** total
+        again = {"phased": due[t], "fresh": np.ones(n, bool)}.get(mode.kind, moved | renewed)
         values[t] = np.where(again, drawn, values[t - 1]) if t else drawn
     chance = due.astype(np.float64) if mode.kind == "phased" else None
     return CellSeries(values, mean, matrix, mode, churn, chance)

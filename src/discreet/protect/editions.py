@@ -20,7 +20,7 @@ from discreet.errors import KeysError, LedgerError, ParameterError
 from discreet.ledger import Ledger
 from discreet.ledger.published import EarlierValues, PublishedValues
 from discreet.noise.matrix import TransitionMatrix
-from discreet.noise.series import leaver_claims, unchanged_recovered
+from discreet.noise.series import Tables, leaver_claims, unchanged_recovered
 from discreet.protect.cells import definitions
 from discreet.tables.editions import EditionMode
 from discreet.tables.protected import Protected, PublicTable
@@ -34,7 +34,7 @@ ASSUMED_EDITIONS = 2  # where no number is declared: there will be a second one
 USUAL_VARIANCE = 3.0  # of the noise, for methods that have no law
 OLDEST = 12  # a value is repeated in at most so many editions: a year of months
 _CELL = 30.0  # records of the cell whose age is bounded by the rule
-_COARSE = 10  # tables with so many times fewer cells have cells too large to tell of one person
+_SEEN = 40  # editions that the bound on claims about leavers looks at
 _TRIED = (2, 3, 4, 6, 8, 12, 16, 24, 40, 60, 120)
 
 
@@ -45,7 +45,7 @@ class EditionPlan:
     Attributes:
       mode: The mode, with its number.
       why: The reason in a few words.
-      tables: Tables in which a person stands in a cell of a few records.
+      tables: Cells of each table that a person stands in.
       churn: Share of the records that change between editions, declared or assumed.
       editions: Number of editions that the figures are about.
       law: The law of the noise, where the method has one.
@@ -54,7 +54,7 @@ class EditionPlan:
 
     mode: EditionMode
     why: str
-    tables: int
+    tables: Tables
     churn: float
     editions: int
     law: TransitionMatrix | None
@@ -113,7 +113,7 @@ def plan_edition(table: TrueTable, method: Any) -> EditionPlan:
     data, law = table.data_set, getattr(getattr(method, "method", method), "law", None)
     law = law if isinstance(law, TransitionMatrix) else None
     churn, planned = data.churn or ASSUMED_CHURN, data.planned or ASSUMED_EDITIONS
-    tables, mode = fine_tables(table.design), data.mode
+    tables, mode = tables_of(table.design), data.mode
     if method.source != "keys" and mode.kind != "phased":
         mode, why = EditionMode("fresh"), "this method draws for a table as a whole"
     elif mode.kind == "given":
@@ -130,13 +130,13 @@ def plan_edition(table: TrueTable, method: Any) -> EditionPlan:
     return EditionPlan(mode, why, tables, churn, max(planned, 2), law)
 
 
-def choose_every(law: TransitionMatrix | None, tables: int, churn: float, planned: int) -> int:
+def choose_every(law: TransitionMatrix | None, tables: Tables, churn: float, planned: int) -> int:
     """After how many editions values are drawn afresh: the rule of `plan_edition`."""
     variance = USUAL_VARIANCE if law is None else large_variance(law)
     every = min(OLDEST, max(1, int(1 + variance / 3 / (_CELL * churn))))
     while law is not None and every < OLDEST:
         mode = EditionMode("phased", every=every)
-        if planned <= editions_allowed(mode, law, tables, churn):
+        if is_allowed(mode, law, tables, churn, planned):
             break
         every += 1
     return every
@@ -149,7 +149,7 @@ def large_variance(law: TransitionMatrix) -> float:
 
 
 def editions_allowed(
-    mode: EditionMode | str, matrix: TransitionMatrix, tables: int, churn: float
+    mode: EditionMode | str, matrix: TransitionMatrix, tables: Tables, churn: float
 ) -> int:
     """The number of editions up to which claims stay less than 95 % right.
 
@@ -159,18 +159,26 @@ def editions_allowed(
     Args:
       mode: The mode of editions, or its text.
       matrix: The law of the noise.
-      tables: Tables in which a person stands in a cell of a few records.
+      tables: How many tables a person stands in, or the number of cells of each (`tables_of`).
       churn: Share of the records that change between two editions.
     """
-    chosen = _counted(EditionMode.parse(str(mode)))
-    allowed = 1
+    allowed, chosen = 1, EditionMode.parse(str(mode))
     for editions in _TRIED:
-        seen = min(editions, 40)  # beyond, a person's cells have changed too often to add anything
-        _, surest = leaver_claims(chosen, matrix, tables, churn, seen)
-        if max(surest, unchanged_recovered(chosen, matrix, editions)) >= RIGHT:
+        if not is_allowed(chosen, matrix, tables, churn, editions):
             break
         allowed = editions
     return allowed
+
+
+def is_allowed(
+    mode: EditionMode, matrix: TransitionMatrix, tables: Tables, churn: float, editions: int
+) -> bool:
+    """Whether so many editions leave claims less than 95 % right; see `editions_allowed`."""
+    chosen = _counted(mode)
+    if unchanged_recovered(chosen, matrix, editions) >= RIGHT:
+        return False
+    # all editions beyond the fortieth lie far from the window in which somebody left
+    return leaver_claims(chosen, matrix, tables, churn, min(editions, _SEEN))[1] < RIGHT
 
 
 def _counted(mode: EditionMode) -> EditionMode:
@@ -180,26 +188,28 @@ def _counted(mode: EditionMode) -> EditionMode:
     return EditionMode("fresh") if mode.kind == "phased" and mode.every in (None, 1) else mode
 
 
-def fine_tables(design: Design) -> int:
-    """Tables of a design whose cells are not ten times larger than those of the finest one."""
-    blocks = getattr(design, "blocks", None)
-    if not blocks:
-        return 1
-    sizes = [int(np.prod(block.shape)) if block.shape else 1 for block in blocks]
-    return max(1, sum(size * _COARSE > max(sizes) for size in sizes if size > 1))
+def tables_of(design: Design) -> tuple[int, ...]:
+    """Cells of each table that a person stands in: every published margin but the grand total."""
+    blocks = getattr(design, "blocks", ())
+    below = [block for block in blocks if any(level is not None for level in block.levels)]
+    return tuple(sorted((int(np.prod(b.shape)) for b in below), reverse=True)) or (1,)
 
 
-def check_number(plan: EditionPlan, table: TrueTable, place: int) -> None:
+def check_number(plan: EditionPlan, table: TrueTable, book: Ledger | None) -> None:
     """Refuse an edition beyond the number at which claims are 95 % right."""
-    if plan.law is None or place == 0:
+    if plan.law is None or book is None:
         return
-    allowed = editions_allowed(plan.mode, plan.law, plan.tables, plan.churn)
-    if place + 1 <= allowed:
+    place = PublishedValues(book.path).place(table.data_set.name, table.data_set.edition)
+    if place == 0:
+        return
+    if is_allowed(plan.mode, plan.law, plan.tables, plan.churn, place + 1):
         return
     data = table.data_set
+    allowed = editions_allowed(plan.mode, plan.law, plan.tables, plan.churn)
+    tables = plan.tables if isinstance(plan.tables, int) else len(plan.tables)
     raise LedgerError(
         f"edition {data.edition!r} is number {place + 1} of data set {data.name!r}, and in mode "
-        f"{plan.mode} with {plan.tables} tables and {plan.churn:.1%} of the records changing each "
+        f"{plan.mode} with {tables} tables and {plan.churn:.1%} of the records changing each "
         f"time (declare it with churn=) the surest claims about people or cells are {RIGHT:.0%} "
         f"right beyond {allowed} edition{'s' if allowed > 1 else ''}. Open the records with a "
         "secret and editions='phased:8' or another mode with fewer draws, publish fewer tables or "
@@ -232,8 +242,6 @@ def find_earlier(
         _check_previous(release, table, method)
     if given and book is None:
         place = 1 + max(_place_in(release) for release in given)
-    if stored is not None:
-        check_number(plan, table, place)
     if plan.mode.kind != "phased":
         return Repetition(plan, place)
     every = plan.mode.every or 1

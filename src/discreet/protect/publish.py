@@ -70,10 +70,10 @@ def publish(
         )
     table = in_unit(table, chosen, unit)
     book = open_ledger(ledger if ledger is not None else table.ledger)
+    plan = editions.plan_edition(table, chosen)
+    editions.check_number(plan, table, book)
     number = _register(book, chosen, table, again)
-    found = editions.find_earlier(
-        editions.plan_edition(table, chosen), table, chosen, previous, book
-    )
+    found = editions.find_earlier(plan, table, chosen, previous, book)
     protected = found.whole
     if protected is None:
         protected = editions.repeat(found, run(chosen, table, SecretDraws()), table)
@@ -81,9 +81,10 @@ def publish(
             privacy = protected.statement.privacy
             cost = Cost(rho=privacy.rho) if privacy.rho else Cost(privacy.epsilon, privacy.delta)
             book.spend(table.data_set, cost, {"method": chosen.name})
-    plan, place = editions.said(found), found.place
-    counted = book is not None
-    first = data_step(table, chosen, is_counted=counted, number=number, plan=plan, place=place)
+    said, counted = editions.said(found), book is not None
+    first = data_step(
+        table, chosen, is_counted=counted, number=number, plan=said, place=found.place
+    )
     statement = replace(protected.statement.with_first_step(first), version=__version__)
     made = PublicTable.wrap(replace(protected, statement=statement))
     editions.enter(found, made, table, chosen, book)
