@@ -144,12 +144,9 @@ class _World:
         sizes = [len(np.unique(column)) for column in members.T]
         self.people = float(np.median([mean[np.unique(column)].sum() for column in members.T]))
         self.chance = self._independent(members, mean)
-        self.expected = np.bincount(
-            members.ravel(),
-            np.repeat(self.chance, members.shape[1]) * self.people,
-            minlength=self.design.n_published + 1,
-        )[:-1]
-        self.expected = np.maximum(self.expected, 1e-6)
+        weight = np.repeat(self.chance, members.shape[1]) * self.people
+        mean_counts = np.bincount(members.ravel(), weight, minlength=self.design.n_published + 1)
+        self.expected: Real = np.maximum(mean_counts[:-1].astype(np.float64), 1e-6)
         hidden = np.any([r.hidden for r in releases], axis=0)
         told = (churn * self.expected < _MOST_LEAVERS) & ~hidden
         # a cell with the same inner cells as another one tells nothing new
@@ -165,7 +162,7 @@ class _World:
         leaves = self.design.leaf_positions(np.arange(self.design.n_inner))
         chance = np.ones(self.design.n_inner)
         for axis, leaf in zip(self.design.axes, leaves, strict=True):
-            sums = np.zeros(len(axis))
+            sums: Any = np.zeros(len(axis))
             for column in members.T:
                 cell, first = np.unique(column, return_index=True)
                 if len(cell) >= len(axis) and np.array_equal(

@@ -163,7 +163,7 @@ class _Filter:
             how = np.where(joined == 0, how, shown) if k == 0 else shown
             prior = np.exp(k * np.log(rate) - rate - gammaln(k + 1))
             found[:, k] = (weight * chance * how).sum(axis=(1, 2)) / np.maximum(prior, _TINY)
-        return found / np.maximum(found.max(axis=1, keepdims=True), _TINY) + 1e-12
+        return np.asarray(found / np.maximum(found.max(axis=1, keepdims=True), _TINY) + 1e-12)
 
     def _step(self, t: int) -> Real:
         """P(count and value of edition t | count and value of the one before)."""
@@ -180,7 +180,7 @@ class _Filter:
 
     def _shown(self, t: int) -> Real:
         """P(value of edition t | its count), where somebody moved or values are phased."""
-        drawn = self.emit[t][:, None, :]
+        drawn: Real = self.emit[t][:, None, :]
         if self.series.mode.kind != "phased" or self.series.due is None:
             return drawn
         due = self.series.due[t][:, None, None]
@@ -200,7 +200,8 @@ class _Filter:
         return same
 
     def _is_possible(self, t: int) -> Mask:
-        return (self.counts[t - 1] >= 0)[:, :, None] & (self.counts[t] >= 0)[:, None, :]
+        both = (self.counts[t - 1] >= 0)[:, :, None] & (self.counts[t] >= 0)[:, None, :]
+        return np.asarray(both, dtype=bool)
 
     def _places(self, t: int) -> tuple[Whole, Whole]:
         before, after = self.counts[t - 1], self.counts[t]
@@ -276,7 +277,7 @@ def _leaver_claims(
     levels = np.repeat(np.arange(_LEVELS), _POOL)
     told = (churn * 2.0**levels < _MOST_LEAVERS) & np.isin(levels, level)
     ratio = np.zeros((len(steps), len(levels)))
-    gone, mean = steps[len(steps) // 2], 2.0 ** levels[told]
+    gone, mean = steps[len(steps) // 2], np.exp2(levels[told]).astype(np.float64)
     series = _drawn(mode, law.matrix, churn, editions, gone, mean, rng)
     ratio[:, told] = _log_ratios(series, steps)
     pick = level * _POOL + rng.integers(_POOL, size=level.shape)

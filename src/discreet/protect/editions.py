@@ -331,7 +331,8 @@ def _values_of(given: Sequence[PublicTable], table: TrueTable) -> EarlierValues:
     ]
     places = [np.full(len(release.z), _place_in(release)) for release in given]
     values = [np.asarray(release.z, dtype=np.float64) for release in given]
-    return EarlierValues.latest(*map(np.concatenate, (marks, values, status, places)))
+    found = np.concatenate(marks), np.concatenate(values)
+    return EarlierValues.latest(*found, np.concatenate(status), np.concatenate(places))
 
 
 def _what(method: Any, table: TrueTable) -> str:

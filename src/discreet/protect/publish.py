@@ -74,7 +74,7 @@ def publish(
     editions.check_number(plan, table, book)
     number = _register(book, chosen, table, again)
     found = editions.find_earlier(plan, table, chosen, previous, book)
-    protected = found.whole
+    protected: Protected | None = found.whole
     if protected is None:
         protected = editions.repeat(found, run(chosen, table, SecretDraws()), table)
         if book is not None and protected.statement.privacy is not None:
