@@ -363,6 +363,7 @@ def test_keys_that_are_kept_come_from_one_secret_and_one_edition_has_one_way(pat
     ledger = Ledger(path)
     ledger.register_edition(kept, None, "mark")
     ledger.register_edition(CENSUS, None, None)
+    ledger.register_counts(kept, "sex", "digest")
     with pytest.raises(LedgerError, match="another way of making record keys"):
         ledger.register_edition(redrawn, None, "mark")
     with pytest.raises(LedgerError, match="said to be kept.*edition '2021'"):

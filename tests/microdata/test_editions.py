@@ -235,8 +235,10 @@ def test_another_secret_for_the_same_edition_is_refused(ledger, secret):
     data = opened(FRAME, ledger, secret=secret)
     with pytest.raises(DiscreetError, match="another secret"):
         data.with_keys(dc.Secret(b"y" * 32))
+    data = data.with_keys(secret, editions="fresh")  # nobody has a table of it yet
+    data.tabulate("sex").protect("cell-key", D=5, V=3, js=2)
     with pytest.raises(DiscreetError, match="another way of making record keys"):
-        data.with_keys(secret, editions="redrawn")
+        data.with_keys(secret, editions="kept")
 
 
 def test_ids_are_named_before_the_ledger_is_attached(ledger, secret):

@@ -209,8 +209,14 @@ def put_edition(db: sqlite3.Connection, data_set: DataSet, edition: Edition) -> 
 
 def is_released(db: sqlite3.Connection, data_set: DataSet) -> bool:
     """Whether something of this edition was entered beside the edition itself."""
-    where = "WHERE name = ? AND edition = ?"
-    queries = [f"SELECT 1 FROM {table} {where}" for table in ("counts", "releases", "costs")]
+    found = "SELECT 1 FROM sqlite_master WHERE name = 'published'"  # made with the first release
+    tables = [
+        "counts",
+        "releases",
+        "costs",
+        *(["published"] if db.execute(found).fetchone() else []),
+    ]
+    queries = [f"SELECT 1 FROM {table} WHERE name = ? AND edition = ?" for table in tables]
     named = (data_set.name, data_set.edition)
     return any(db.execute(query, named).fetchone() for query in queries)
 

@@ -91,6 +91,13 @@ class PublishedValues:
         parts = map(np.concatenate, (marks, values, status, places))
         return EarlierValues.latest(*parts)
 
+    def note(self, name: str, edition: str, place: int) -> None:
+        """Note that something of this edition was published, so that its mode stays what it is."""
+        row = (name, edition, place, "released", "", b"", b"", b"")
+        with self._file.writing() as db:
+            db.execute(_TABLE)
+            db.execute("INSERT OR IGNORE INTO published VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
     def enter(
         self,
         where: tuple[str, str, int],

@@ -283,8 +283,12 @@ def is_due(marks: Whole, since: Whole, place: int, every: int) -> Mask:
 
 
 def enter(found: Repetition, made: PublicTable, table: TrueTable, method: Any, book: Any) -> None:
-    """Keep the values in the ledger's file for the editions to come."""
-    if book is None or found.plan.mode.kind != "phased" or not _is_by_cell(method):
+    """Keep the values in the ledger's file for the editions to come, or that there were some."""
+    if book is None:
+        return
+    if found.plan.mode.kind != "phased" or not _is_by_cell(method):
+        named = table.data_set
+        PublishedValues(book.path).note(named.name, named.edition, found.place)
         return
     status = np.zeros(len(made.z), np.int8) if made.status is None else made.status
     marks = _marks(table, made.design)

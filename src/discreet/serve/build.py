@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from discreet.serve.site.config import DatasetConfig, SiteConfig
     from discreet.tables.statement import Statement
 
-_NOT_DECIDING = ("ledger", "epsilon", "delta")  # a larger budget draws no table again
+# neither a larger budget nor a declared churn draws a table again
+_NOT_DECIDING = ("ledger", "epsilon", "delta", "churn", "planned")
 _BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
 _BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
 _BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
