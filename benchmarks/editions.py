@@ -1,8 +1,8 @@
 """What editions of cell-key tables give away: mode by churn by method, with three figures.
 
-Run `python -m benchmarks.editions` (some 20 minutes on one core) or with `--quick` for smaller
-sizes; both write `docs/editions.json`, from which `--docs` makes the table and the picture of
-`docs/editions.md`. People, tables and the size of every run stand in the file.
+Run `python -m benchmarks.editions`, or parts of it (`--churn 0.01`, `--rest`). They write
+`docs/editions.json`, from which the tables and the picture of `docs/editions.md` are made
+(`--docs`). People, tables and the size of every run stand in the file.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,8 @@ PAGE, PICTURE = DATA.with_suffix(".md"), DATA.with_suffix(".svg")
 SIZES = {"region": 40, "age": 15, "sex": 2, "marital": 4, "work": 5}
 SHARES = {"marital": (0.4, 0.4, 0.13, 0.07)}
 MODES = ("kept", "renewed:0.05", "fresh", "phased:4")
-CHURN = (0.002, 0.01, 0.05, 0.2)
+EDITIONS = {0.002: 12, 0.01: 12, 0.05: 6, 0.2: 4}
+CHURN = tuple(EDITIONS)
 METHODS = {"V=3": {"D": 5, "V": 3, "js": 2}, "V=5": {"D": 8, "V": 5, "js": 2}}
 WINDOW = 8
 SECRET = dc.Secret(b"a secret of the benchmark, which protects nobody at all")
@@ -210,24 +212,27 @@ def table_wise(churn: float, n: int = 2_000, trials: int = 1) -> dict[str, float
     return found
 
 
-def measure(quick: bool) -> dict[str, object]:
-    """Everything, as plain data."""
-    n, editions = (6_000, 6) if quick else (20_000, 12)
+def rows_of(churn: float, n: int) -> list[dict[str, object]]:
+    """Who left, for one share of changes: every mode and method."""
     rows = []
-    for churn, mode, name in itertools.product(CHURN, MODES, METHODS):
+    for mode, name in itertools.product(MODES, METHODS):
         if name != "V=3" and mode in ("kept", "renewed:0.05"):
             continue  # a larger variance changes nothing where a cell shows whether it changed
-        long = editions if churn < 0.1 else min(editions, 6)
+        # many changes leave a long series little to say; a larger variance shows in a short one
+        long = EDITIONS[churn] if name == "V=3" else 4
         row = {"mode": mode, "method": f"cell-key {name}", "churn": churn}
         rows.append({**row, **leavers(mode, name, churn, n, long)})
         sys.stderr.write(f"{rows[-1]}\n")
+    return rows
+
+
+def rest(n: int) -> dict[str, object]:
+    """Unchanged cells, age, what was tried and left out, and a table-wise method."""
     return {
         "people": n,
-        "editions": editions,
-        "window": WINDOW,
-        "tables": TERMS,
         "profiles": DESIGN.n_inner,
-        "leavers": rows,
+        "tables": TERMS,
+        "window": WINDOW,
         "unchanged": {f"{m} {v}": unchanged(m, v) for m in MODES for v in METHODS},
         "bias": {f"{m} {r}": shrinking(m, r, n) for m in ("fresh", "phased:4") for r in CHURN[:3]},
         "held": {f"{k} {r}": held(r, n, k) for k in (3, 10) for r in CHURN[:3]},
@@ -350,14 +355,29 @@ def chart_of(data: dict[str, object]):
 
 
 def main() -> None:
-    """Measure, or make the page from what was measured."""
+    """Measure all of it or one part, then make the page from what is in the file."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--docs", action="store_true", help="make the page from the file alone")
-    options = parser.parse_args()
-    if not options.docs:
-        DATA.write_text(json.dumps(measure(options.quick), indent=1) + "\n", encoding="utf-8")
-    write_page(json.loads(DATA.read_text(encoding="utf-8")))
+    parser.add_argument("--churn", type=float, action="append", help="rows of this share alone")
+    parser.add_argument("--rest", action="store_true", help="what has no share of changes")
+    parser.add_argument("--docs", action="store_true", help="make the page and measure nothing")
+    parser.add_argument("--people", type=int, default=20_000)
+    chosen = parser.parse_args()
+    wanted = chosen.churn or ([] if chosen.rest or chosen.docs else list(CHURN))
+    for churn in wanted:
+        rows = rows_of(churn, chosen.people)
+        data = _read()
+        kept = [row for row in data.get("leavers", []) if row["churn"] != churn]
+        ordered = sorted([*kept, *rows], key=lambda row: row["churn"])
+        DATA.write_text(json.dumps({**data, "leavers": ordered}, indent=1) + "\n", encoding="utf-8")
+    if chosen.rest or not (chosen.churn or chosen.docs):
+        found = rest(chosen.people)
+        DATA.write_text(json.dumps({**_read(), **found}, indent=1) + "\n", encoding="utf-8")
+    if "unchanged" in _read() and "leavers" in _read():
+        write_page(_read())
+
+
+def _read() -> dict[str, Any]:
+    return json.loads(DATA.read_text(encoding="utf-8")) if DATA.exists() else {}
 
 
 if __name__ == "__main__":

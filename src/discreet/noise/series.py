@@ -25,7 +25,7 @@ from discreet.tables.editions import EditionMode
 LEAVERS = 6  # people of one cell who leave at a time; more say little about any one of them
 _BINS = 40  # expected counts are told apart to some percent, which moves no likelihood
 _SLACK = 12  # how far a repeated value may lie behind its count, beyond the noise
-_CHUNK = 2_000  # cells at a time: their pairs of counts fit into some hundred megabytes
+_CHUNK = 1_000  # cells at a time: their pairs of counts fit into some hundred megabytes
 _TINY = 1e-300
 
 
@@ -52,20 +52,20 @@ class CellSeries:
     def leave_likelihoods(self, steps: Sequence[int]) -> Real:
         """P(series | k left before edition t), for each t of the steps, each cell and each k."""
         found = np.empty((len(steps), self.values.shape[1], LEAVERS))
+        order = np.argsort(self.expected)  # counts of small cells move little: few states
         for start in range(0, self.values.shape[1], _CHUNK):
-            part = slice(start, start + _CHUNK)
+            part = order[start : start + _CHUNK]
             found[:, part] = _Filter(self.cells(part), self._moves).leave(steps)
         return found
 
     def presence(self) -> Real:
         """E[n | first edition] over the expected count: what one edition says of each cell."""
-        first = self.cells(slice(None))
-        alone = CellSeries(first.values[:1], first.expected, self.matrix, self.mode, self.churn)
+        alone = CellSeries(self.values[:1], self.expected, self.matrix, self.mode, self.churn)
         chance = _Filter(alone, None).forward[0]
         counts = np.maximum(_window(alone)[None] + alone.values[0][:, None], 0)
         return np.asarray((chance * counts).sum(axis=1) / np.maximum(self.expected, _TINY))
 
-    def cells(self, part: slice) -> CellSeries:
+    def cells(self, part: Whole) -> CellSeries:
         """The same for some of the cells."""
         due = None if self.due is None else self.due[:, part]
         few = self.values[:, part], self.expected[part]
