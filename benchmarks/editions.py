@@ -277,6 +277,8 @@ def tables_of(data: dict[str, object]) -> str:
         )
     out += [
         "",
+        beside_bounds(data),
+        "",
         "Unchanged small counts that the exact posterior gives (40 % without a table):",
         "",
         "| mode | 1 edition | 4 | 12 | 40 |",
@@ -309,6 +311,25 @@ def tables_of(data: dict[str, object]) -> str:
             f"{found['guess']:.0%} |"
         )
     return "\n".join(out)
+
+
+def beside_bounds(data: dict[str, Any]) -> str:
+    """In how many rows the measured share, or the end of its interval, is above the bound."""
+    rows, above, reach, few = data["leavers"], [], [], []
+    for row in rows:
+        found, bound = row["2 editions"], row["bound"]["2"][0]
+        name = f"{row['mode']}, {row['method']}, {row['churn']:.1%}"
+        if found["right"] > bound:
+            above.append(f"{name}: {found['right']:.1%} of {found['leavers']} against {bound:.1%}")
+        if found["interval"][1] > bound:
+            reach.append(name)
+            few.append(found["leavers"])
+    most = f", with {min(few)} to {max(few)} leavers" if few else ""
+    return (
+        f"Of {len(rows)} rows, the share of right claims for two editions is above the bound in "
+        f"{len(above)} ({'; '.join(above) or 'none'}), and the upper end of its 95 % interval in "
+        f"{len(reach)}{most}: so few leavers cannot show that a small bound holds."
+    )
 
 
 def chart_of(data: dict[str, object]):
