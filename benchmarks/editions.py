@@ -342,7 +342,7 @@ def chart_of(data: dict[str, object]):
             continue
         for what, found in row.items():
             if what.endswith(" editions"):
-                seen = "two editions" if what[:2] == "2 " else "a series, window of eight"
+                seen = "two editions" if what[:2] == "2 " else "a series, window of up to eight"
                 rows.append(
                     {
                         "seen": seen,
