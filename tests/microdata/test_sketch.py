@@ -33,7 +33,7 @@ PEOPLE = frame()
 
 
 def sketch(table, names=TABLE, secret=SECRET, **roles):
-    data = dc.open(table, **{"id": "id", "secret": secret, **roles})
+    data = dc.open(table, **{"id": "id", "secret": secret, "editions": "kept", **roles})
     return record_sketches(data, [names]).by_variables[tuple(sorted(names))]
 
 

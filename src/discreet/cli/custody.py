@@ -16,13 +16,11 @@ from discreet.cli.options import (
     Out,
     RecordOptions,
     answer,
-    choice,
     progress_bar,
     say,
     with_options,
 )
 from discreet.errors import ParameterError
-from discreet.facade.microdata import Editions
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.ledger import Ledger
 from discreet.records.secret import Secret
@@ -56,10 +54,12 @@ def keys(
     Example: discreet keys postgresql://host/census::people --id person_id --secret keys.secret
     --into people_keys
     """
+    from discreet.facade.microdata import DEFAULT_EDITIONS  # start-up time
+
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
     data = records.open(source, id=id, editions=None)
-    policy = choice(Editions, records.editions or "kept", "--editions")
+    policy = records.editions or DEFAULT_EDITIONS
     found = Secret.from_file(secret, create=True)
     with progress_bar():
         if into is not None:

@@ -20,6 +20,7 @@ from discreet.cli.options import (
     RecordOptions,
     Weight,
     answer,
+    editions_line,
     progress_bar,
     say,
     with_options,
@@ -228,8 +229,14 @@ def build(
             notice(_NO_LEDGER.format(dataset.name))
         with progress_bar():
             built = build_one(config, dataset, data, again=again)
-        done.append({"name": built.name, "edition": built.edition, "cells": built.cells})
-    lines = [f"{d['name']}: {d['cells']:,} protected cells" for d in done if "cells" in d]
+        mode = editions_line(built.statement)
+        entry = {"name": built.name, "edition": built.edition, "cells": built.cells}
+        done.append({**entry, "editions": mode})
+    lines = [
+        f"{d['name']}: {d['cells']:,} protected cells. {d['editions']}".rstrip()
+        for d in done
+        if "cells" in d
+    ]
     text = "\n".join(lines) or ("" if plan else "Every data set is built.")
     if as_json or text:
         answer({"datasets": done}, as_json, text)

@@ -15,6 +15,7 @@ from discreet.cli.options import (
     LedgerOptions,
     Out,
     Parameters,
+    Previous,
     RecordOptions,
     SecretFile,
     Unit,
@@ -22,6 +23,7 @@ from discreet.cli.options import (
     check_out,
     choice,
     plain_values,
+    previous_releases,
     progress_bar,
     save_or_write,
     with_options,
@@ -110,6 +112,7 @@ def protect(
     unit: Unit = None,
     secret: SecretFile = None,
     book: LedgerOptions,
+    previous: Previous = None,
     json: Json = False,
     seed: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -139,7 +142,13 @@ def protect(
         truth = truth.with_secret(Secret.from_file(secret))
     chosen = registry.build("method", method, plain_values(set))
     with progress_bar():
-        release = truth.protect(chosen, unit=unit, ledger=ledger, again=book.again)
+        release = truth.protect(
+            chosen,
+            unit=unit,
+            ledger=ledger,
+            again=book.again,
+            previous=previous_releases(previous),
+        )
     write_release(release, out, json, method=method)
 
 
@@ -208,6 +217,7 @@ def run(
     out: Annotated[Path, typer.Option("--out", "-o", help="The release: .parquet, .csv, .xlsx, …")],
     records: RecordOptions,
     book: LedgerOptions,
+    previous: Previous = None,
     json: Json = False,
 ) -> None:
     """Tabulate, protect and fit as a recipe says.
@@ -219,7 +229,7 @@ def run(
     plan = Recipe.read(recipe)
     data = records.open(source, ledger=book.open())
     with progress_bar():
-        release = plan.run(data, again=book.again)
+        release = plan.run(data, again=book.again, previous=previous_releases(previous))
     write_release(release, out, json)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from discreet.design.formula import Margins
 from discreet.design.support import Support
@@ -35,13 +35,15 @@ from discreet.records.sources import (
 from discreet.records.tabulate import tabulate
 from discreet.records.text_file import TextForm
 from discreet.tables.assembly import HierarchiesLike, as_hierarchies
+from discreet.tables.editions import CHOICES, EditionMode
 from discreet.tables.keys import KeyConvention
 from discreet.tables.keys import convention as key_convention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
 from discreet.tables.sketches import Passage
-from discreet.tables.truth import DataSet, Keys
+from discreet.tables.truth import DataSet
 
-Editions = Literal["kept", "redrawn"]
+DEFAULT_EDITIONS = "phased"
+"""The mode of editions unless one is named; how long values are repeated is left to the rule."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +99,7 @@ class Microdata(UnitRecords):
         *,
         id: str | None = None,
         convention: str | KeyConvention = "discreet",
-        editions: Editions = "kept",
+        editions: str = DEFAULT_EDITIONS,
     ) -> Self:
         """Record keys from a keyed hash of a stable id, made outside the engine.
 
@@ -108,9 +110,11 @@ class Microdata(UnitRecords):
           secret: The secret; it never becomes part of a query.
           id: Column of ids, if it is not known yet; none may be missing or occur twice.
           convention: The range of keys, `"discreet"` (32 bits) or a peer's.
-          editions: `"kept"`: an id has the same key in all editions, so cells that stay the same
-            get the same noise, and a cell in which one record changed shows it. `"redrawn"`: keys
-            are made anew for each edition, so that the noise of many editions can be averaged.
+          editions: How the next edition is drawn. `"phased"`: values are repeated and drawn afresh
+            every m-th edition, `"phased:4"` for every fourth. `"fresh"`: every edition has keys
+            of its own, whose noise can be averaged. `"renewed:0.05"`: a share of the records draws
+            new keys. `"kept"`: an id has the same key for ever, so that a cell in which one record
+            changed shows it. What each gives away is measured in `docs/editions.md`.
         """
         rule = key_convention(convention)
         keys_of = self._keys_of(secret, rule, editions)
@@ -150,7 +154,7 @@ class Microdata(UnitRecords):
         *,
         id: str | None = None,
         convention: str | KeyConvention = "discreet",
-        editions: Editions = "kept",
+        editions: str = DEFAULT_EDITIONS,
     ) -> Self:
         """Record keys as `with_keys` makes them, stored in a new table beside the records.
 
@@ -162,7 +166,7 @@ class Microdata(UnitRecords):
           secret: The secret; it never becomes part of a query.
           id: Column of ids, if it is not known yet; none may be missing or occur twice.
           convention: The range of keys.
-          editions: Whether keys are `"kept"` over editions or `"redrawn"`, as for `with_keys`.
+          editions: The mode of editions, as for `with_keys`.
         """
         rule = key_convention(convention)
         keys_of = self._keys_of(secret, rule, editions)
@@ -183,7 +187,7 @@ class Microdata(UnitRecords):
         record_keys.check_match(self.backend, self.table, keys, self.origin)
         return self._with_side(keys, header.convention or self.convention, header.keys)
 
-    def with_secret(self, secret: Secret, *, editions: Editions = "kept") -> Self:
+    def with_secret(self, secret: Secret, *, editions: str = DEFAULT_EDITIONS) -> Self:
         """The custodian's secret: it draws noise, and makes keys where none are and ids are known.
 
         Args:
@@ -303,17 +307,18 @@ class Microdata(UnitRecords):
             raise UnknownNameError("id column", name, self.columns)
         return name
 
-    def _keys_of(self, secret: Secret, rule: KeyConvention, editions: Editions) -> KeysOf:
-        if editions not in ("kept", "redrawn"):
-            raise ParameterError(f"editions must be 'kept' or 'redrawn', got {editions!r}.")
-        edition = self.data_set.edition if editions == "redrawn" else None
-        return partial(secret.keys_for_ids, rule=rule, edition=edition)
+    def _keys_of(self, secret: Secret, rule: KeyConvention, editions: str) -> KeysOf:
+        mode = EditionMode.parse(editions)
+        if mode.kind == "given":
+            raise ParameterError(f"the mode of editions must be {CHOICES}, got {editions!r}.")
+        edition = self.data_set.edition
+        return partial(secret.keys_for_ids, rule=rule, edition=edition, mode=mode)
 
     def _with_side(
         self,
         keys: RecordKeys,
         rule: KeyConvention,
-        policy: Keys = "given",
+        policy: str = "given",
         secret: Secret | None = None,
     ) -> Self:
         return replace(
@@ -354,7 +359,9 @@ def open(
     name: str | None = None,
     edition: str = "1",
     secret: str | Path | Secret | None = None,
-    editions: Editions = "kept",
+    editions: str = DEFAULT_EDITIONS,
+    churn: float | None = None,
+    planned: int | None = None,
     ledger: Any = None,
     random_keys: str | Path | None = None,
     encoding: str | None = None,
@@ -393,8 +400,11 @@ def open(
       edition: Changes whenever the records do.
       secret: A secret or its file, which is made when it does not exist. It makes record keys from
         the ids; beside keys that are there, or without ids, it serves noise alone.
-      editions: Whether keys made by the secret are `"kept"` over editions or `"redrawn"`, as for
+      editions: How editions are drawn with keys that the secret makes, as for
         `Microdata.with_keys`.
+      churn: Declared share of the records that change from one edition to the next, such as 0.01.
+        The default mode follows from it.
+      planned: Declared number of editions.
       ledger: The custodian's `Ledger`, or its file; tables are entered there before they are
         published, and compared with those of other editions.
       random_keys: A Parquet file of keys that are drawn once: ids and keys, or without `id` a copy
@@ -432,7 +442,12 @@ def open(
         convention=key_convention(convention),
         hierarchies={**categories, **trees},
         undeclared=frozenset(categories) - said - trees.keys(),
-        data_set=DataSet(name_of(source, found.origin) if name is None else name, edition),
+        data_set=DataSet(
+            name_of(source, found.origin) if name is None else name,
+            edition,
+            churn=churn,
+            planned=planned,
+        ),
         notes=found.notes,
         passage=passage if lists is None else lists.passage.joined(passage),
     )

@@ -17,6 +17,7 @@ from typing import Any
 from discreet.accounting import Cost, Relation, Total
 from discreet.errors import LedgerError
 from discreet.files import OWNER_ONLY
+from discreet.tables.editions import EditionMode
 from discreet.tables.sketches import Labels, Sketch, table_name
 from discreet.tables.truth import DataSet
 
@@ -294,7 +295,10 @@ def add_release(
 def editions_of(db: sqlite3.Connection, name: str) -> dict[str, Edition]:
     """What is known of each edition of a data set."""
     query = "SELECT edition, keys, mark FROM editions WHERE name = ?"
-    return {edition: Edition(keys, mark) for edition, keys, mark in db.execute(query, (name,))}
+    return {
+        edition: Edition(keys and str(EditionMode.parse(keys)), mark)
+        for edition, keys, mark in db.execute(query, (name,))
+    }
 
 
 def put_edition(db: sqlite3.Connection, data_set: DataSet, edition: Edition) -> None:
@@ -368,6 +372,20 @@ def labels_text(labels: Sequence[str]) -> str:
     return json.dumps(list(labels), ensure_ascii=False)
 
 
+def is_released(db: sqlite3.Connection, data_set: DataSet) -> bool:
+    """Whether something of this edition was entered beside the edition itself."""
+    found = "SELECT 1 FROM sqlite_master WHERE name = 'published'"  # made with the first release
+    tables = [
+        "counts",
+        "releases",
+        "costs",
+        *(["published"] if db.execute(found).fetchone() else []),
+    ]
+    queries = [f"SELECT 1 FROM {table} WHERE name = ? AND edition = ?" for table in tables]
+    named = (data_set.name, data_set.edition)
+    return any(db.execute(query, named).fetchone() for query in queries)
+
+
 def counts_of(db: sqlite3.Connection, data_set: DataSet, variables: str) -> str | None:
     """Digest of the counts that were entered for these variables."""
     query = "SELECT digest FROM counts WHERE name = ? AND edition = ? AND variables = ?"
@@ -407,7 +425,7 @@ OTHER_DATA = (
 class Edition:
     """What is known of an edition; `None` where nothing is."""
 
-    keys: str | None = None  # whether record keys are kept in the next edition or redrawn
+    keys: str | None = None  # the mode of editions, which decides about record keys
     mark: str | None = None  # the mark of the secret behind them
 
     def merge(self, new: Edition, data_set: DataSet) -> Edition:
@@ -447,6 +465,6 @@ def check_kept_keys(
             raise LedgerError(
                 f"the record keys of {edition_text(data_set)} are said to be kept, but its secret "
                 f"is not that of edition {name!r}. Use that secret or its copy. If it is lost, "
-                "draw keys anew for each edition, editions='redrawn'; if others have seen it, "
+                "draw keys anew for each edition, editions='fresh'; if others have seen it, "
                 "exchange it by `discreet secret rotate`."
             )

@@ -11,6 +11,7 @@ from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Ledger
 from discreet.ledger.ledger import AVERAGED
+from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
 from discreet.protect.privacy import cost_of
 from discreet.protect.sentences import data_step, follows_truth
@@ -47,6 +48,7 @@ def publish(
     unit: str | None,
     ledger: Any,
     again: bool,
+    previous: Any = None,
 ) -> PublicTable:
     """A release of the table; see `Table.protect`.
 
@@ -69,14 +71,24 @@ def publish(
         )
     table = in_unit(table, chosen, unit)
     book = open_ledger(table.ledger, create=False) if ledger is None else open_ledger(ledger)
+    plan = editions.plan_edition(table, chosen)
+    editions.check_number(plan, table, book)
     number = _register(book, chosen, table, again)
-    protected = run(chosen, table, SecretDraws())
-    if book is not None and protected.statement.privacy is not None:
-        cost = cost_of(protected.statement.privacy)
-        book.spend(table.data_set, cost, {"method": chosen.name})
-    first = data_step(table, chosen, is_counted=book is not None, number=number)
+    found = editions.find_earlier(plan, table, chosen, previous, book)
+    protected: Protected | None = found.whole
+    if protected is None:
+        protected = editions.repeat(found, run(chosen, table, SecretDraws()), table)
+        if book is not None and protected.statement.privacy is not None:
+            cost = cost_of(protected.statement.privacy)
+            book.spend(table.data_set, cost, {"method": chosen.name})
+    said, counted = editions.said(found), book is not None
+    first = data_step(
+        table, chosen, is_counted=counted, number=number, plan=said, place=found.place
+    )
     statement = replace(protected.statement.with_first_step(first), version=__version__)
-    return PublicTable.wrap(replace(protected, statement=statement))
+    made = PublicTable.wrap(replace(protected, statement=statement))
+    editions.enter(found, made, table, chosen, book)
+    return made
 
 
 def run(method: Method, table: TrueTable, draws: Draws) -> Protected:

@@ -161,7 +161,7 @@ class UnitRecords:
           edition: Changes whenever the records do.
         """
         data_set = replace(self.data_set, name=name, edition=edition)
-        if data_set.keys == "redrawn" and edition != self.data_set.edition:
+        if data_set.mode.is_by_edition and edition != self.data_set.edition:
             raise KeysError(
                 f"the record keys were made for edition {self.data_set.edition!r}; name edition "
                 f"{edition!r} first and make the keys then, `people.named(…).with_keys(…)`."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Cell, Design
 from discreet.errors import DataError, DesignError, KeysError, ParameterError
 from discreet.tables import show
+from discreet.tables.editions import EditionMode
 from discreet.tables.keys import CONVENTIONS, KeyConvention, convention
 from discreet.tables.magnitude import Contributions, contribution_columns
 from discreet.tables.sketches import Passage, RecordSketches
@@ -38,33 +39,46 @@ class Bounds:
     max_records: int = 1
 
 
-Keys = Literal["kept", "redrawn", "given"]
-
-
 @dataclass(frozen=True)
 class DataSet:
-    """The name of some records, which of their editions this is, and how their keys are made.
+    """The name of some records, which of their editions this is, and how editions are drawn.
 
     Attributes:
       name: The name under which the custodian's ledger counts releases and budget.
       edition: Changes whenever the records do.
-      keys: Whether record keys stay the same in the next edition (`"kept"`), are made anew
-        (`"redrawn"`), or came with the records (`"given"`).
+      keys: The mode of editions, which decides about record keys (`tables/editions.py`), or
+        `"given"` where they came with the records.
       bounds: What one unit can contribute.
+      churn: Declared share of the records that change from one edition to the next; a public
+        figure, never counted from the records.
+      planned: Declared number of editions.
     """
 
     name: str = UNNAMED
     edition: str = "1"
-    keys: Keys = "given"
+    keys: str = "given"
     bounds: Bounds = field(default_factory=Bounds)
+    churn: float | None = None
+    planned: int | None = None
 
     def __post_init__(self) -> None:
         for what in ("name", "edition"):
             value = getattr(self, what)
             if not isinstance(value, str) or not value.strip():
                 raise ParameterError(f"the {what} of a data set must be a text, got {value!r}.")
-        if self.keys not in ("kept", "redrawn", "given"):
-            raise ParameterError(f"keys must be 'kept', 'redrawn' or 'given', got {self.keys!r}.")
+        object.__setattr__(self, "keys", str(EditionMode.parse(self.keys)))
+        if self.churn is not None and not 0 < self.churn <= 1:
+            raise ParameterError(
+                f"churn is the share of records that change between editions, above 0 and at most "
+                f"1, got {self.churn!r}."
+            )
+        if self.planned is not None and self.planned < 1:
+            raise ParameterError(f"at least one edition is planned, got {self.planned!r}.")
+
+    @property
+    def mode(self) -> EditionMode:
+        """How this edition is drawn after others."""
+        return EditionMode.parse(self.keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +124,9 @@ class SecretLike(Protocol):
 
     def mixed(self, keys: Whole, purpose: str) -> Whole:
         """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes."""
+
+    def cell_marks(self, cells: Sequence[Cell]) -> Whole:
+        """A keyed hash of each cell's definition: by it a cell is known in other editions."""
 
     def generator(self, message: bytes) -> np.random.Generator:
         """A generator that depends on the secret and the message only."""

@@ -26,6 +26,7 @@ from discreet.design.formula import Term, parse
 from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.facade.microdata import open as open_microdata
 from discreet.ledger import Ledger
+from discreet.protect.editions import plan_edition
 from discreet.protect.sentences import data_step
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import split_table
@@ -107,6 +108,24 @@ class LiveSource:
         return self._disk_cache.get((*details, unit), lambda: self._tables.cube(details))
 
 
+def _drawn_afresh(data: Any) -> Any:
+    """The records, their editions drawn afresh where the mode is left to the rule.
+
+    On the fly a table is made when somebody asks for it, and nobody may have asked before: there
+    is no earlier value to repeat.
+    """
+    data_set = getattr(data, "data_set", None)
+    if data_set is None or data_set.mode.kind != "phased":
+        return data
+    if data_set.mode.every is not None:
+        raise ParameterError(
+            f"editions={data_set.keys!r} repeats values of an earlier edition, but on the fly "
+            "tables are made when somebody asks. Use editions = 'fresh', 'renewed:0.05' or 'kept', "
+            "or mode = 'release-once'."
+        )
+    return replace(data, data_set=replace(data_set, keys="fresh"))
+
+
 class RecipeTables:
     """Releases of a recipe's crossings, over a few connections to the engine.
 
@@ -125,9 +144,11 @@ class RecipeTables:
         files: GuardedFiles | None = None,
     ) -> None:
         self.recipe, self._files = recipe, files or GuardedFiles()
-        first: Any = data() if callable(data) else data
+        first: Any = _drawn_afresh(data() if callable(data) else data)
         self._files.settle()
-        make: Callable[[], Any] = data if callable(data) else lambda: first
+        make: Callable[[], Any] = (
+            (lambda: _drawn_afresh(data())) if callable(data) else lambda: first
+        )
         self._pool = ConnectionPool[Any](make, connections if callable(data) else 1, first=first)
         data_set = getattr(first, "data_set", None)
         self.edition = "1" if data_set is None else str(data_set.edition)
@@ -175,7 +196,8 @@ class RecipeTables:
             inner=table.inner and table.inner.apply_linear(np.zeros_like, table.convention),
         )
         trial = recipe.fit(empty.simulate(method, seed=0, unit=recipe.unit))
-        first = data_step(table, method, is_counted=self.ledger is not None, number=None)
+        plan = plan_edition(table, method)
+        first = data_step(table, method, is_counted=self.ledger is not None, number=None, plan=plan)
         return replace(trial.statement.with_first_step(first), version=__version__)
 
     def cube(self, details: Sequence[str]) -> Cube:

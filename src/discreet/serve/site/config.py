@@ -60,6 +60,8 @@ class RecordsConfig:
     delta: float | None = None
     relation: Literal["add-remove", "replace", "known"] = "add-remove"
     editions: str | None = None
+    churn: float | None = None
+    planned: int | None = None
     random_keys: str | None = None
     convention: str | None = None
     encoding: str | None = None
