@@ -81,7 +81,7 @@ def test_the_ledger_knows_what_was_spent_and_released(folder, capsys):
     assert ledger.spent("flat").epsilon == 0.5
     assert ledger.budget_of("flat").epsilon == 2.0
     kinds = [row["entry"] for row in ledger.rows()]
-    assert kinds == ["edition", "counts", "table-wise release", "private release"]
+    assert kinds == ["edition", "counts", "release", "private release"]
     assert run("ledger", "show", "ledger.db") == 0
     assert "ε = 0.5 of a budget of ε = 2" in capsys.readouterr().out
 

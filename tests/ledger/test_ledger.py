@@ -281,7 +281,7 @@ def test_the_ledger_stays_where_it_is_when_the_program_moves(tmp_path, monkeypat
     assert Ledger(tmp_path / "a ledger?.db").spent("census").entries == 1
 
 
-# --- table-wise releases --------------------------------------------------------------------------
+# --- releases -------------------------------------------------------------------------------------
 
 
 def test_a_different_table_wise_release_of_an_edition_needs_again(path):
@@ -405,7 +405,7 @@ def test_rows_are_plain_data_in_the_order_of_time(path):
         "edition",
         "counts",
         "private release",
-        "table-wise release",
+        "release",
     }
     first = next(row for row in rows if row.get("epsilon") == 0.25)
     assert first["step"] == {"margins": ["own"], "method": "discrete-laplace"}
@@ -425,7 +425,7 @@ def test_the_text_tells_totals_and_every_entry(path):
     assert "census: 2 private releases cost ε = 0.25, ρ = 0.001 together; ε = 0.49" in text
     assert "of a budget of ε = 1, δ = 1e-09." in text
     assert "survey: 1 private releases cost ε = 2, δ = 1e-07 together; no budget." in text
-    assert "census, edition 2021: table-wise release 1 (method safe)" in text
+    assert "census, edition 2021: release 1 (method safe)" in text
     assert "census, edition 2021: edition, keys kept" in text
     assert "census, edition 2021: counts of age*sex" in text
     assert len(text.splitlines()) == 1 + 2 + 6

@@ -158,13 +158,24 @@ def survey_options(survey):
 
 
 def test_weights_are_served_in_steps_of_a_public_weight(survey):
-    options = ("--weight", "w", "--grid", 13, "--name", "survey", "--edition", "2024")
+    options = (
+        "--weight",
+        "w",
+        "--mean-weight",
+        13,
+        "--grid",
+        15,
+        "--name",
+        "survey",
+        "--edition",
+        "2024",
+    )
     with started("serve", *survey_options(survey), *options) as (_, address):
         found = cells(f"{address}d/survey/table.csv?rows=sex")
         page = fetched(f"{address}d/survey/table?rows=sex")
-    assert all(int(cell["weight"]) % 13 == 0 for cell in found)
+    assert all(int(cell["weight"]) % 15 == 0 for cell in found)
     assert "2024" in page
-    assert "in steps of 13" in page
+    assert "in steps of 15" in page
 
 
 @pytest.mark.parametrize("options", [("--weight", "w"), ("--grid", 13)])

@@ -10,8 +10,8 @@ from discreet.errors import DiscreetError
 BAD_INPUT, INTERRUPTED = 2, 130
 _FLAGS = (
     "again clusters codes convention decimal edition editions encoding gain groups id keep key "
-    "keys ledger max_records merge method missing name person pieces random_keys secret seed "
-    "support unit weight weight_bound"
+    "keys ledger max_records mean_weight merge method missing name person pieces random_keys "
+    "secret seed support unit weight weight_bound"
 )
 _ARGUMENT = re.compile(
     rf"\b(?P<name>{'|'.join(_FLAGS.split())})="

@@ -17,6 +17,7 @@ from discreet.cli.options import (
     Hierarchies,
     Json,
     LedgerFile,
+    MeanWeight,
     RecordOptions,
     Weight,
     answer,
@@ -58,6 +59,7 @@ def serve(
     records: Annotated[RecordOptions, UNWEIGHTED],
     ledger: LedgerFile = None,
     weight: Weight = None,
+    mean_weight: MeanWeight = None,
     grid: Annotated[
         float | None, typer.Option(help="Publish weighted counts in steps of this public weight.")
     ] = None,
@@ -77,13 +79,20 @@ def serve(
     --secret keys.secret
 
     Example: discreet serve survey.csv --by "region*sex" --codes codes.toml --id person_id
-    --secret keys.secret --weight w --grid 100
+    --secret keys.secret --weight w --mean-weight 90
+    --grid 100
     """
     from discreet.serve import require_web  # start-up time
     from discreet.serve.site.start import load_site  # start-up time
 
     require_web()
-    opened = {**vars(records), "weight": weight, "hierarchies": hierarchy, "ledger": ledger}
+    opened = {
+        **vars(records),
+        "weight": weight,
+        "mean_weight": mean_weight,
+        "hierarchies": hierarchy,
+        "ledger": ledger,
+    }
     limits = {"max_variables": max_variables, "max_cells": max_cells}
     place = {"host": host, "port": port, "root_path": root_path, "workers": workers}
     path = Path(source) if source.endswith(".toml") else None
@@ -93,7 +102,8 @@ def serve(
             _refuse_options({**opened, **limits, **others})
             holder = load_site(path)
         else:
-            data = records.open(source, hierarchies=hierarchy, weight=weight, ledger=ledger)
+            given = replace(records, weight=weight, mean_weight=mean_weight)
+            data = given.open(source, hierarchies=hierarchy, ledger=ledger)
             chosen = plan(data, recipe, by, grid)
             holder = site(data, chosen, _changed(Policy(), limits), title or "Table builder")
     run_site(holder, _changed(holder.current.config.server, place), path)

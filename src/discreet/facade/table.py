@@ -23,7 +23,7 @@ from discreet.tables.keys import KeyConvention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
 from discreet.tables.protected import Method, PublicTable
 from discreet.tables.storage import save_table
-from discreet.tables.truth import DataSet, TrueTable
+from discreet.tables.truth import Bounds, DataSet, TrueTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,6 +47,7 @@ class Table(TrueTable):
         *,
         key: str | None = None,
         weight: str | None = None,
+        mean_weight: float | None = None,
         hierarchies: HierarchiesLike | None = None,
         support: Support = "all",
         structural_zeros: Sequence[Mapping[str, Any]] = (),
@@ -65,6 +66,7 @@ class Table(TrueTable):
           margins: What is published: a formula, or a list of tuples.
           key: Column of cell keys (whole numbers of the convention, or fractions).
           weight: Column of weight sums.
+          mean_weight: What a record stands for on average, population over sample size.
           hierarchies: By variable: a `Hierarchy`, several of them, or a file.
           support: Which combinations are inner cells: `"all"`, those `"occurring"`, or those
             `"listed"` (the occurring ones and the zeros that have a row).
@@ -88,7 +90,8 @@ class Table(TrueTable):
             convention=convention,
             declared=declared,
         )
-        return cls.wrap(replace(table, data_set=DataSet(name, edition)))
+        bounds = Bounds(mean_weight=mean_weight)
+        return cls.wrap(replace(table, data_set=DataSet(name, edition, bounds=bounds)))
 
     @classmethod
     def from_frame(

@@ -104,7 +104,7 @@ def _is_ours(db: sqlite3.Connection) -> bool:
 
 _KINDS = {
     "private release": "SELECT time, name, edition, epsilon, delta, rho, step FROM costs",
-    "table-wise release": "SELECT time, name, edition, number, digest, step FROM releases",
+    "release": "SELECT time, name, edition, number, digest, step FROM releases",
     "edition": "SELECT time, name, edition, keys FROM editions",
     "counts": "SELECT time, name, edition, variables, digest FROM counts",
 }
@@ -166,7 +166,7 @@ def add_budget(db: sqlite3.Connection, name: str, budget: Cost) -> None:
 
 
 def releases_of(db: sqlite3.Connection, data_set: DataSet) -> dict[str, int]:
-    """Numbers of the table-wise releases of an edition, by digest."""
+    """Numbers of the releases of an edition, by digest."""
     query = "SELECT digest, number FROM releases WHERE name = ? AND edition = ?"
     return dict(db.execute(query, (data_set.name, data_set.edition)).fetchall())
 
@@ -178,7 +178,7 @@ def add_release(
     digest: str,
     step: Mapping[str, object],
 ) -> None:
-    """Enter a table-wise release."""
+    """Enter a release."""
     row = (*_head(data_set), number, digest, _json(step))
     db.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?)", row)
 

@@ -109,7 +109,10 @@ class Ledger:
         again: bool = False,
         risk: str = AVERAGED,
     ) -> int:
-        """Enter a release whose noise was drawn for one table as a whole; returns its number.
+        """Enter a release whose noise no ε accounts for; returns its number in the edition.
+
+        By key, all tables under one law of noise are one release; a method that draws for a table
+        as a whole makes a release of each table.
 
         Args:
           data_set: The records.
@@ -127,8 +130,8 @@ class Ledger:
                 return found[digest]
             if found and not again:
                 raise LedgerError(
-                    f"{edition_text(data_set)} has a release by a table-wise method already, and "
-                    f"this one differs from it. {risk}, or accept the risk with again=True."
+                    f"{edition_text(data_set)} has a release already, and this one differs from "
+                    f"it. {risk}, or accept the risk with again=True."
                 )
             entries.add_release(db, data_set, len(found) + 1, digest, step)
             return len(found) + 1
@@ -268,7 +271,7 @@ def row_line(row: Mapping[str, Any]) -> str:
     match row["entry"]:
         case "private release":
             return f"{line}, {Cost(row['epsilon'], row['delta'], row['rho'])} ({step})"
-        case "table-wise release":
+        case "release":
             return f"{line} {row['number']} ({step})"
         case "edition":
             return f"{line}, keys {row['keys']}" if row["keys"] else line

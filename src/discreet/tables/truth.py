@@ -30,11 +30,13 @@ class Bounds:
       weight: Largest weight of a record; larger ones are cut to it. `None`: no bound.
       person: Column that identifies the unit of protection; each record is a unit when absent.
       max_records: Records of one unit that are counted at most.
+      mean_weight: What a record stands for on average, population over sample size; declared.
     """
 
     weight: float | None = None
     person: str | None = None
     max_records: int = 1
+    mean_weight: float | None = None
 
 
 Keys = Literal["kept", "redrawn", "given"]

@@ -50,7 +50,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FileStamps = dict[str, tuple[int, int, int, int]]
 _PATHS = ("codes", "random_keys")  # entries of a site's file that are paths and nothing else
-_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", "epsilon", "delta")
+_APART = (
+    "source",
+    "secret",
+    "recode",
+    "structural_zeros",
+    "keys",
+    "ledger",
+    "epsilon",
+    "delta",
+    "mean_weight",
+)
 
 
 class LiveSource:
@@ -226,6 +236,8 @@ def open_records(records: RecordsConfig, folder: Path) -> Microdata:
         given["ledger"] = Ledger(path, epsilon=epsilon, delta=delta)
     source = _resolve(records.source, folder)
     data = open_microdata(source, **{k: v for k, v in given.items() if v is not None})
+    if records.mean_weight is not None:
+        data = data.with_roles(mean_weight=records.mean_weight)
     data = data.with_structural_zeros(records.structural_zeros)
     return data.recode(records.recode) if records.recode else data
 
