@@ -90,3 +90,15 @@ def test_an_experiment_touches_neither_ledger_nor_secret(tmp_path):
     assert restored.secret is None
     again = restored.simulate("pram", seed=3), table.simulate("pram", seed=3)
     np.testing.assert_array_equal(again[0].z, again[1].z)
+
+
+def test_a_pickled_trial_says_what_it_is():
+    """Workers get trials by pickle; whoever finds the file reads what it is, and the figures."""
+    trial = TABLE.simulate(dc.CellKey(PTABLE), seed=1)
+    stored = pickle.dumps(trial)
+    assert stored.index(b"CONFIDENTIAL") < 200
+    again = pickle.loads(stored)
+    assert (again.z == trial.z).all()
+    assert "confidential" in repr(again)
+    with pytest.raises(dc.errors.ConfidentialError):
+        again.__setstate__(vars(trial))

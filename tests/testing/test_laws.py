@@ -256,4 +256,4 @@ def test_evidence_judges_single_sentences():
 
 
 def secrets(n):
-    return [dc.Secret(bytes([65 + k]) * 32) for k in range(n)]
+    return [dc.Secret(f"custodian number {k} has a secret of their own".encode()) for k in range(n)]

@@ -17,7 +17,7 @@ import tomli_w
 
 from recorded.entry import discreet
 
-SECRET = f"{7:064x}\n"
+SECRET = "8d1f6b0e93c72a54e60fb8d9175c3e2ab4f7096d81c5e3a2704fd96be81c5a37\n"
 PEOPLE = 3000
 ADDRESS = "http://tables.example"
 

@@ -58,7 +58,9 @@ class Table(TrueTable):
     ) -> Self:
         """A table from a frame of inner cells: a row per combination, with its count.
 
-        Combinations that are absent have count zero; rows of the same combination are summed.
+        Combinations that are absent have count zero; rows of the same combination are summed. Rows
+        that are totals of others, by the code list, by name and by their sums, are left out; what
+        could be either is refused.
 
         Args:
           frame: Any data frame or Arrow table.
@@ -103,13 +105,34 @@ class Table(TrueTable):
         key: str | None = None,
         hierarchies: HierarchiesLike | None = None,
         convention: str | KeyConvention = "discreet",
+        adds_up: bool = True,
     ) -> Self:
         """A table from a frame of *published* cells, the inverse of `to_pandas` and its friends.
 
         Totals carry the total's code. The inner cells stay unknown unless they are published.
+
+        Args:
+          frame: Any data frame or Arrow table.
+          margins: What is published: a formula, or a list of tuples.
+          count: Column of counts.
+          key: Column of cell keys.
+          hierarchies: As for `from_counts`.
+          convention: What the keys mean.
+          adds_up: Whether cells are the sums of finer ones, which is checked. Tables that are meant
+            not to add up are protected cell by cell alone: by cell-key, drop-add or pram.
+
+        Raises:
+          DataError: Cells do not add up; the message names them with both sums, and is
+            confidential.
         """
         table = published_to_table(
-            frame, margins, count=count, key=key, hierarchies=hierarchies, convention=convention
+            frame,
+            margins,
+            count=count,
+            key=key,
+            hierarchies=hierarchies,
+            convention=convention,
+            adds_up=adds_up,
         )
         return cls.wrap(table)
 

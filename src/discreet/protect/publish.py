@@ -142,6 +142,11 @@ def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
         cannot publish what is asked for.
     """
     table.design.require_public_size()
+    if not table.adds_up and (method.source != "keys" or method.claims.additive):
+        raise ParameterError(
+            f"this table was read with adds_up=False, and method {method.name!r} computes with "
+            "sums. Use cell-key, drop-add or pram with margins of their own, or correct the table."
+        )
     offered = getattr(method, "units", (COUNT,))
     if table.contributions is not None and unit in (None, table.contributions.value):
         value = table.contributions.value

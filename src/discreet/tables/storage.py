@@ -64,6 +64,7 @@ def save_table(table: TrueTable, path: str | Path) -> Path:
         "convention": [rule.name, rule.modulus, rule.edge],
         "data_set": asdict(table.data_set),
         "inner": table.inner is not None,
+        "adds_up": table.adds_up,
         "contributions": given
         and {
             "value": given.value,
@@ -206,6 +207,7 @@ def _table(content: pa.Table, header: dict[str, Any]) -> TrueTable:
     spec = header.get("data_set")  # that of a table written by version 0.1 has no name
     data_set = DataSet() if spec is None else DataSet(**spec | {"bounds": Bounds(**spec["bounds"])})
     parts: dict[str, Any] = {"data_set": data_set}
+    parts["adds_up"] = header.get("adds_up", True)
     if header.get("contributions"):
         inside = (inner, where) if header["inner"] else None
         parts["contributions"] = _contributions(header["contributions"], design, published, inside)

@@ -133,6 +133,7 @@ class TrueTable(show.Frames):
         stored.
       ledger: Where the custodian enters what is released; never stored.
       contributions: Sums of a value and the largest contributions to each cell, for magnitudes.
+      adds_up: Whether published cells are sums of one inner table.
     """
 
     design: Design
@@ -144,6 +145,7 @@ class TrueTable(show.Frames):
     secret: SecretLike | None = field(default=None, repr=False)
     ledger: Any = field(default=None, repr=False)
     contributions: Contributions | None = None
+    adds_up: bool = True
 
     def __post_init__(self) -> None:
         _check_length(self.published, self.design.n_published, "published")
