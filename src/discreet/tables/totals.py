@@ -162,10 +162,8 @@ def check_adds_up(design: Design, z: Whole) -> None:
             wrong = [] if sums is None else np.flatnonzero(sums != z[cells]).tolist()
             if not wrong:
                 continue
-            shown = [
-                f"{design.cell(cells.start + k) or 'total'}: {z[cells][k]} given, {sums[k]:g} summed"
-                for k in wrong[:_SHOWN]
-            ]
+            named = [(design.cell(cells.start + k) or "total", k) for k in wrong[:_SHOWN]]
+            shown = [f"{name}: {z[cells][k]} given, {sums[k]:g} summed" for name, k in named]
             more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
             raise DataError(
                 f"published cells do not add up (confidential): {'; '.join(shown)}{more}. Correct "
