@@ -32,7 +32,7 @@ from discreet.solve.integer.problem import (
 )
 from discreet.solve.integer.rounding import choose_systematically
 from discreet.tables.protected import Claims, Draws, Protected
-from discreet.tables.statement import Statement
+from discreet.tables.statement import Sentence, Statement
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
@@ -220,6 +220,7 @@ class Safe:
             ),
             *claim_sentences(self.claims, "count"),
             groups_not_hidden(),
+            inner_table_tells(),
         ]
         if self.bounds:
             wanted = " and ".join(f"{bound:g} {_AMONG[k]}" for k, bound in self.bounds.items())
@@ -231,6 +232,19 @@ class Safe:
                 )
             )
         return statement_of(self.name, parameters, said)
+
+
+def inner_table_tells() -> Sentence:
+    """What the inner table gives away beyond the tables it is kept near to; figures are measured.
+
+    The test of attacks on SAFE measures them again.
+    """
+    return limit(
+        "inner-table",
+        "The inner table is part of the release, and true in most cells. In a measured table of "
+        "five variables it held 89 % of the records as they are; a reconstruction from the true "
+        "margins of three variables held 84 %.",
+    )
 
 
 def _plain(margins: Margins | None) -> str | list[str | list[str]] | None:
