@@ -1,4 +1,4 @@
-"""Every sentence that a statement can say has a predicate, or a reason and a test that attacks it."""
+"""Every sentence of a statement has a predicate, or a reason and a test that attacks it."""
 
 import importlib.util
 from pathlib import Path

@@ -39,19 +39,14 @@ class Effort(NamedTuple):
     Attributes:
       sweeps: Proposals for each cell.
       most: Proposals at most.
-      enough: Small tables get up to ten times as many sweeps, until the search has this length.
     """
 
     sweeps: float
     most: float
-    enough: float = 0.0
 
     def of(self, cells: int, given: float | None) -> float:
         """Proposals of a search over so many cells; an experiment may name its own number."""
-        if given is not None:
-            return given
-        n = max(cells, 1)
-        return min(self.most, max(self.sweeps * n, min(10 * self.sweeps * n, self.enough)))
+        return min(self.most, self.sweeps * max(cells, 1)) if given is None else given
 
 
 def check_listed(method: Any) -> None:

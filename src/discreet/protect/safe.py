@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-EFFORT = Effort(sweeps=1000, most=2e8, enough=2e5)
+EFFORT = Effort(sweeps=2000, most=2e8)
 _AMONG = {1: "in cells of at most one variable", 2: "in cells of more variables"}
 
 
@@ -62,7 +62,7 @@ class Safe:
     away. That of other tables is not bounded.
     Its inner table is part of the release, and it tells more than the margins it is kept near to:
     whoever reconstructs records from it finds more of them than from the true three-way margins.
-    Cost: proposals × controlled tables look-ups for each of two chains, a thousand proposals for
+    Cost: proposals × controlled tables look-ups for each of two chains, 2,000 proposals for
     each non-empty inner cell and at most 2·10⁸; memory 4 bytes for each non-empty inner cell and
     controlled table.
 
