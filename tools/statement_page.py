@@ -123,8 +123,7 @@ def sentences(source: Path = SOURCE) -> list[Found]:
 
 def _calls(tree: ast.AST) -> Iterator[ast.Call]:
     for node in ast.walk(tree):
-        named = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        if named and node.func.id in _ABOUT:
+        if isinstance(node, ast.Call) and getattr(node.func, "id", None) in _ABOUT:
             yield node
 
 

@@ -67,7 +67,7 @@ def base_rows(
     for k, column in enumerate(columns):
         if column.total is not None:
             is_total[k] = column.index == column.codes.index(column.total)
-    base = ~is_total.any(axis=0)
+    base: Mask = np.logical_not(is_total.any(axis=0))
     for pattern in np.unique(is_total[:, ~base], axis=1).T:
         chosen = (is_total == pattern[:, None]).all(axis=0)
         wrong = _unlike_sums(columns, pattern, chosen, base, count)
@@ -96,7 +96,7 @@ def _column(
             f"codes {found[0]!r} and {found[1]!r} of variable {name!r} both sound like its total. "
             "Leave the rows of one of them out, or give the variable a code list."
         )
-    return _Column(name, codes, index, found[0] if found else None, is_declared)
+    return _Column(name, codes, index.astype(np.int64), found[0] if found else None, is_declared)
 
 
 def _unlike_sums(
@@ -159,9 +159,9 @@ def check_adds_up(design: Design, z: Whole) -> None:
             if parts == cells:
                 continue
             sums = _sums(coarse, cells, fine, parts, z)
-            wrong = [] if sums is None else np.flatnonzero(sums != z[cells]).tolist()
-            if not wrong:
+            if sums is None or (sums == z[cells]).all():
                 continue
+            wrong = np.flatnonzero(sums != z[cells]).tolist()
             named = [(design.cell(cells.start + k) or "total", k) for k in wrong[:_SHOWN]]
             shown = [f"{name}: {z[cells][k]} given, {sums[k]:g} summed" for name, k in named]
             more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
@@ -184,6 +184,6 @@ def _sums(coarse: Whole, cells: slice, fine: Whole, parts: slice, z: Whole) -> R
     if (owner[fine[known] - parts.start] != np.where(inside, coarse, -1)[known]).any():
         return None
     used = owner >= 0
-    return np.bincount(
-        owner[used] - cells.start, weights=z[parts][used], minlength=cells.stop - cells.start
-    )
+    n = cells.stop - cells.start
+    sums = np.bincount(owner[used] - cells.start, weights=z[parts][used], minlength=n)
+    return sums.astype(np.float64)
