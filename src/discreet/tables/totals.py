@@ -153,9 +153,10 @@ def _named(columns: Sequence[_Column]) -> str:
 
 def check_adds_up(design: Design, z: Whole) -> None:
     """Refuse published cells of which some are not the sums of finer ones, naming both sums."""
-    blocks = [(where, part) for where, part in design.member_blocks()]
-    for coarse, cells in blocks:
-        for fine, parts in blocks:
+    # the finest first, so that the cell that is wrong is named and not one above it
+    blocks = sorted(design.member_blocks(), key=lambda block: block[1].start - block[1].stop)
+    for fine, parts in blocks:
+        for coarse, cells in blocks:
             if parts == cells:
                 continue
             sums = _sums(coarse, cells, fine, parts, z)
