@@ -160,9 +160,9 @@ def check_adds_up(design: Design, z: Whole) -> None:
             if parts == cells:
                 continue
             sums = _sums(coarse, cells, fine, parts, z)
-            if sums is None or (sums == z[cells]).all():
+            wrong = np.flatnonzero(np.isfinite(sums) & (sums != z[cells])).tolist()
+            if not wrong:
                 continue
-            wrong = np.flatnonzero(sums != z[cells]).tolist()
             named = [(design.cell(cells.start + k) or "total", k) for k in wrong[:_SHOWN]]
             shown = [f"{name}: {z[cells][k]} given, {sums[k]:g} summed" for name, k in named]
             more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
@@ -174,17 +174,21 @@ def check_adds_up(design: Design, z: Whole) -> None:
             )
 
 
-def _sums(coarse: Whole, cells: slice, fine: Whole, parts: slice, z: Whole) -> Real | None:
-    """The cells of a block as sums of those of a finer one; `None` where it is no finer one."""
-    inside = coarse >= 0
-    if (fine[inside] < 0).any():
-        return None
+def _sums(coarse: Whole, cells: slice, fine: Whole, parts: slice, z: Whole) -> Real:
+    """The cells of a block as sums of those of another; not a number where they are no such sums.
+
+    A cell is a sum where the other block has cells for all its inner cells and for no others.
+    """
+    inside, known = coarse >= 0, fine >= 0
     owner = np.full(parts.stop - parts.start, -1, dtype=np.int64)
-    owner[fine[inside] - parts.start] = coarse[inside]
-    known = fine >= 0
-    if (owner[fine[known] - parts.start] != np.where(inside, coarse, -1)[known]).any():
-        return None
-    used = owner >= 0
+    both = inside & known
+    owner[fine[both] - parts.start] = coarse[both]
+    torn = known & (owner[np.where(known, fine - parts.start, 0)] != coarse)
+    owner_of_torn = owner[fine[torn] - parts.start]
     n = cells.stop - cells.start
+    used = owner >= 0
     sums = np.bincount(owner[used] - cells.start, weights=z[parts][used], minlength=n)
-    return sums.astype(np.float64)
+    sums = sums.astype(np.float64)
+    unlike = np.concatenate([coarse[inside & (~known | torn)], owner_of_torn])
+    sums[unlike[unlike >= 0] - cells.start] = np.nan
+    return sums
