@@ -153,25 +153,27 @@ def _named(columns: Sequence[_Column]) -> str:
 
 def check_adds_up(design: Design, z: Whole) -> None:
     """Refuse published cells of which some are not the sums of finer ones, naming both sums."""
-    # the finest first, so that the cell that is wrong is named and not one above it
-    blocks = sorted(design.member_blocks(), key=lambda block: block[1].start - block[1].stop)
+    blocks, wrong = list(design.member_blocks()), dict[int, float]()
     for fine, parts in blocks:
         for coarse, cells in blocks:
-            if parts == cells:
-                continue
-            sums = _sums(coarse, cells, fine, parts, z)
-            wrong = np.flatnonzero(np.isfinite(sums) & (sums != z[cells])).tolist()
-            if not wrong:
-                continue
-            named = [(design.cell(cells.start + k) or "total", k) for k in wrong[:_SHOWN]]
-            shown = [f"{name}: {z[cells][k]} given, {sums[k]:g} summed" for name, k in named]
-            more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
-            raise DataError(
-                f"published cells do not add up (confidential): {'; '.join(shown)}{more}. Correct "
-                "them; if the table is meant not to add up (rounded or changed before), say "
-                "adds_up=False, and protect it by a method that takes each cell by itself: "
-                "cell-key, drop-add or pram with margins of their own."
-            )
+            if parts != cells:
+                sums = _sums(coarse, cells, fine, parts, z)
+                unlike = np.flatnonzero(np.isfinite(sums) & (sums != z[cells])).tolist()
+                wrong |= {cells.start + k: float(sums[k]) for k in unlike}
+    if not wrong:
+        return
+    # the smallest first: what is wrong there is wrong in the cells above it
+    order = sorted(wrong, key=lambda k: (design.column_sizes[k], k))
+    shown = [
+        f"{design.cell(k) or 'total'}: {z[k]} given, {wrong[k]:g} summed" for k in order[:_SHOWN]
+    ]
+    more = f"; and {len(wrong) - _SHOWN} more" if len(wrong) > _SHOWN else ""
+    raise DataError(
+        f"published cells do not add up (confidential): {'; '.join(shown)}{more}. Correct them; if "
+        "the table is meant not to add up (rounded or changed before), say adds_up=False, and "
+        "protect it by a method that takes each cell by itself: cell-key, drop-add or pram with "
+        "margins of their own."
+    )
 
 
 def _sums(coarse: Whole, cells: slice, fine: Whole, parts: slice, z: Whole) -> Real:
@@ -187,8 +189,8 @@ def _sums(coarse: Whole, cells: slice, fine: Whole, parts: slice, z: Whole) -> R
     owner_of_torn = owner[fine[torn] - parts.start]
     n = cells.stop - cells.start
     used = owner >= 0
-    sums = np.bincount(owner[used] - cells.start, weights=z[parts][used], minlength=n)
-    sums = sums.astype(np.float64)
+    added = np.bincount(owner[used] - cells.start, weights=z[parts][used], minlength=n)
+    sums = added.astype(np.float64)
     unlike = np.concatenate([coarse[inside & (~known | torn)], owner_of_torn])
     sums[unlike[unlike >= 0] - cells.start] = np.nan
     return sums
