@@ -455,7 +455,8 @@ def check_kept_keys(
     """Refuse a secret that is not the one behind editions which follow from each other.
 
     Keys that are kept or renewed, and the order in which values are repeated, come from one secret;
-    fresh keys do not follow from earlier ones. A secret that was rotated is followed to the one that took its place.
+    fresh keys do not follow from earlier ones. A secret that was rotated is followed to the one
+    that took its place.
     """
     for name, other in others.items():
         is_one = new.keys == other.keys and new.keys not in (None, "fresh")
