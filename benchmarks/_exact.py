@@ -1,6 +1,7 @@
 """Slow references in whole numbers and fractions: optima of small fits without a rounding error."""
 
 from collections.abc import Sequence
+from decimal import Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
@@ -111,26 +112,65 @@ class LeastSquaresReference:
         return [s / self.unit for s in sums]
 
 
-def log_linear(X: np.ndarray, z: np.ndarray, truth: np.ndarray) -> np.ndarray | None:
-    """The table with margins `z` and logarithms in the row space; `None` where it is not interior.
+def log_linear(X: np.ndarray, z: np.ndarray) -> np.ndarray | None:
+    """The table :math:`e^{Xν}` with margins `z` that some positive table has, in forty digits.
 
-    Newton's method on the moves that keep the margins, from the positive table `truth` that has
-    them: the entropy has a minimum there wherever that lies inside.
+    Newton's method on the multipliers of independent margins, with damped steps.
     """
-    y = truth.astype(np.longdouble)
-    _, size, V = np.linalg.svd(X.T.astype(float))
-    N = V[np.count_nonzero(size > 1e-9 * size.max()) :].T
-    for _ in range(500):
-        slope = N.T @ np.log(y).astype(float)
-        hessian = (N.T / y.astype(float)) @ N
-        scale = 1.0 / np.sqrt(np.diag(hessian)) if len(hessian) else np.ones(0)
-        step = N @ (-scale * np.linalg.lstsq(hessian * np.outer(scale, scale), scale * slope)[0])
-        ratio = (step / y).astype(float)
-        size = min(1.0, 0.9 / max(-ratio.min(initial=0.0), 1e-300))
-        y = y + size * step
-        if np.abs(ratio).max(initial=0.0) < 1e-11:
-            return np.asarray(y, dtype=float) if (np.abs(X.T @ y - z) <= 1e-11 * z.max()).all() else None
+    independent = _independent_columns(X)
+    with localcontext() as context:
+        context.prec = 40
+        A = [[Decimal(int(v)) for v in row] for row in X[:, independent]]
+        target = [Decimal(float(v)) for v in z[independent]]
+        nu = [Decimal(0)] * len(target)
+        y = _exponential(A, nu)
+        for _ in range(_NEWTON_STEPS):
+            left = [t - s for t, s in zip(target, _sums(A, y), strict=True)]
+            if all(abs(v) <= Decimal("1e-20") * max(target) for v in left):
+                return np.array([float(v) for v in y])
+            step = _eliminate(_curvature(A, y), left)
+            # Exponents that change by no more than one keep the model of the step.
+            most = max(abs(sum(a * s for a, s in zip(row, step, strict=True))) for row in A)
+            size = min(Decimal(1), 1 / most)
+            nu = [v + size * s for v, s in zip(nu, step, strict=True)]
+            y = _exponential(A, nu)
     return None
+
+
+_NEWTON_STEPS = 400
+Decimals = list[Decimal]
+
+
+def _independent_columns(X: np.ndarray) -> list[int]:
+    chosen = list[int]()
+    for k in range(X.shape[1]):
+        if np.linalg.matrix_rank(X[:, [*chosen, k]]) > len(chosen):
+            chosen.append(k)
+    return chosen
+
+
+def _exponential(A: list[Decimals], nu: Decimals) -> Decimals:
+    return [sum((a * v for a, v in zip(row, nu, strict=True)), Decimal(0)).exp() for row in A]
+
+
+def _sums(A: list[Decimals], y: Decimals) -> Decimals:
+    return [sum((row[k] * v for row, v in zip(A, y, strict=True)), Decimal(0)) for k in range(len(A[0]))]
+
+
+def _curvature(A: list[Decimals], y: Decimals) -> list[Decimals]:
+    n = range(len(A[0]))
+    return [[sum((v * r[j] * r[k] for r, v in zip(A, y, strict=True)), Decimal(0)) for k in n] for j in n]
+
+
+def _eliminate(matrix: list[Decimals], right: Decimals) -> Decimals:
+    """Solve positive definite equations."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    for j, pivot in enumerate(rows):
+        for i, row in enumerate(rows):
+            if i != j and row[j]:
+                factor = row[j] / pivot[j]
+                rows[i] = [a - factor * b for a, b in zip(row, pivot, strict=True)]
+    return [row[-1] / row[j] for j, row in enumerate(rows)]
 
 
 def poisson_loss(X: np.ndarray, z: np.ndarray, w: np.ndarray, sweeps: int = 5_000) -> float:

@@ -358,6 +358,20 @@ def certify_least_squares(problem: LeastSquaresProblem, y: Real, row_space: Real
     return _certify(problem, g, np.zeros(0), y - row_space)
 
 
+def certify_deviations(problem: LeastSquaresProblem, off: Real, apart: Real) -> Certificate:
+    """Deviations of published cells from the optimum, where they are known one by one."""
+    largest = float(np.abs(problem.z).max(initial=0.0))
+    share = np.abs(off) / np.maximum(problem.limits.margin, _ROUNDING * largest)
+    tolerance, cell = problem.limits.accuracy.tolerance, int(share.argmax()) if len(off) else None
+    return Certificate(
+        stationarity=tolerance * _largest(share),
+        selection=tolerance * _largest(apart / problem.limits.inner),
+        tolerance=tolerance,
+        deviation=None if cell is None else abs(float(off[cell])),
+        cell=cell,
+    )
+
+
 def certify_non_negative(
     problem: LeastSquaresProblem,
     y: Real,

@@ -206,12 +206,21 @@ def fit_stored(
             return is_enough(margins)
         return _largest_deviation(margins - z, used) <= goal
 
-    within = goal
-    if reduced.is_possible:
+    def is_solved() -> bool:
         # Newton's method sees only cells that no others imply. The errors of the others add up, so
         # the goal is lowered until cells that were left out are met as well.
-        while newton.solve(0.0, within) and not is_met() and within > _RESOLUTION * goal:
+        within = goal
+        while newton.solve(0.0, within):
+            if is_met():
+                return True
+            if within <= _RESOLUTION * goal:
+                return False
             within *= _TIGHTER
+        return is_met()
+
+    if reduced.is_possible and not is_solved() and passes.is_dense:
+        newton = passes.dense_newton(reduced.rest[reduced.held], newton.nu)
+        is_solved()
     y, nu = table(), reduced.multipliers(groups, start, newton.nu)
     certificate = certify_log_linear(design, z, used, y, start, nu, goal)
     status = Status.converged if certificate.holds else Status.stalled

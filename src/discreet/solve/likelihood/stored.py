@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numba import njit
+from scipy.linalg import qr, solve_triangular
 
 from discreet.arrays import Mask, Real, Whole, Whole32
 from discreet.design.base import Design, dot
@@ -28,6 +29,14 @@ MOST_GRADIENTS = 500
 # Factor by which conjugate gradients reduce the residual in a Newton step on stored tables. A
 # tighter one overshoots where a rough fit will do, as within `Poisson`.
 _FORCING = 0.3
+# Entries of a dense matrix up to which Newton systems are met by a factor where others fail.
+_DENSE = 1e6
+# Share of the largest diagonal entry of a factor below which another is a rounding error.
+_RANK = 1e-13
+# Newton steps with them: cells far from where they should be come nearer by that factor each time.
+_DENSE_STEPS = 400
+# Such steps change no exponent by more: the model of an exponential ends there.
+_EXPONENT = 2.0
 # Exponent that stands for a settled zero: exp(-100) is 4e-44.
 _FLOOR = -100.0
 # A remainder this small against the published value is rounding error.
@@ -55,6 +64,20 @@ class StoredPass:
         newton.most_gradients, newton.most_in_all = min(MOST_GRADIENTS, max_steps), max_steps - 1
         return newton
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether the table is small enough for Newton systems by a dense factor."""
+        return self._members.n_inner * self._members.n_published <= _DENSE
+
+    def dense_newton(self, z: Real, nu: Real) -> DenseNewton:
+        """Newton's method with dense factors, from a point."""
+        dense = np.zeros((self._members.n_inner, len(z) + 1))
+        for row in self._members.index:
+            dense[np.arange(len(dense)), row] = 1.0
+        return DenseNewton(
+            self, z, np.zeros_like(z), None, nu, most_steps=_DENSE_STEPS, matrix=dense[:, :-1]
+        )
+
     def at(self, nu: Real) -> Real:
         """The table at a point."""
         if self._at is not nu:
@@ -80,6 +103,33 @@ class StoredPass:
     def slope(self, nu: Real) -> Real:
         """Margins of the derivative: an exponential is its own."""
         return self.table(nu).margins
+
+
+@dataclass(eq=False)
+class DenseNewton(DualNewton):
+    r"""Newton's method whose systems are met by a factor, for tables with cells of all sizes.
+
+    With cells between 1 and 3·10⁹ beside each other the systems have condition 10⁹ and more, and
+    conjugate gradients do not arrive. The factor of :math:`\sqrt D X` has the root of that, and none
+    of its rows is harmed by others however large (Cox & Higham 1998).
+    """
+
+    matrix: Real = field(kw_only=True)
+
+    def _direction(self, ridge: float, gradient: Real) -> Real | None:
+        root = np.sqrt(self.passes.at(self.nu))  # type: ignore[attr-defined]
+        order = np.argsort(-root)
+        scaled = (root[:, None] * self.matrix)[order]
+        R, pivots = qr(scaled, mode="r", pivoting=True, check_finite=False)
+        size = np.abs(np.diag(R))
+        rank = int(np.count_nonzero(size > _RANK * size.max(initial=0.0)))
+        R, pivots, step = R[:rank, :rank], pivots[:rank], np.zeros_like(gradient)
+        if rank:
+            half = solve_triangular(R, -gradient[pivots], trans="T", check_finite=False)
+            step[pivots] = solve_triangular(R, half, check_finite=False)
+        self.gradients += 1
+        largest = float(np.abs(self.matrix @ step).max(initial=0.0))
+        return step * (_EXPONENT / largest) if largest > _EXPONENT else step
 
 
 def sweep(members: Incidence, z: Real, y: Real) -> Real:
