@@ -25,7 +25,7 @@ from discreet.solve.least_squares.problem import LeastSquaresProblem, certify_de
 MOST_ENTRIES = 1e6
 _LONGEST = 2_000
 # Share of the largest singular value, or diagonal entry, below which another is a rounding error.
-_RANK = 1e-10
+RANK = 1e-10
 _PIVOT = 1e-13
 # Corrections of a fit by what it leaves; the second takes out what rounding leaves of the first.
 _CORRECTIONS = 3
@@ -58,7 +58,7 @@ class DenseFactors:
         X = self.problem.design.matrix()[self._cells][:, self._used].toarray().astype(np.float64)
         is_plain = self.problem.prior.variance is None
         V, size, U = svd(X, full_matrices=not is_plain, check_finite=False)
-        rank = int(np.count_nonzero(size > _RANK * size.max(initial=0.0)))
+        rank = int(np.count_nonzero(size > RANK * size.max(initial=0.0)))
         return U[:rank].T, V[:, :rank] / size[:rank], V[:, rank:]
 
     @cached_property
@@ -123,4 +123,12 @@ class RowScaledFactor:
         if len(self._pivots):
             right = self._Q.T @ values[self._order]
             found[self._pivots] = solve_triangular(self._R, right, check_finite=False)
+        return found
+
+    def solve_normal(self, values: Real) -> Real:
+        """The solution of the normal equations for a right-hand side."""
+        found = np.zeros(self._n)
+        if len(self._pivots):
+            half = solve_triangular(self._R, values[self._pivots], trans="T", check_finite=False)
+            found[self._pivots] = solve_triangular(self._R, half, check_finite=False)
         return found

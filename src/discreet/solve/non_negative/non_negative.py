@@ -33,6 +33,7 @@ from discreet.solve.least_squares.problem import (
     frozen_margins,
     positions_of,
 )
+from discreet.solve.non_negative.active_set import MOST_ENTRIES, ActiveSet
 from discreet.solve.non_negative.bounded import BoundedFit
 from discreet.solve.non_negative.held import HeldMargins, is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
@@ -64,6 +65,8 @@ _ROUNDING = 1e-12
 # Held margins that are taken out of the equations at most: the dense factor of more would be too
 # large.
 _MOST_DEFLATED = 5_000
+# Factor between weights from which light cells are judged by forces of their own.
+_UNEVEN = 100.0
 # A stage that reached this share of the last one shows that its ridge is low enough: lower ones
 # would make the point larger, and rounding errors with it.
 _FAST = 0.01
@@ -184,6 +187,7 @@ class _Solution:
       steps: Steps taken.
       solver: How it was found.
       norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
+      known: Its certificate, where the method has one of its own.
     """
 
     problem: LeastSquaresProblem
@@ -194,10 +198,13 @@ class _Solution:
     steps: int
     solver: str
     norm_dual: Real | None = None
+    known: Certificate | None = None
 
     @cached_property
     def certificate(self) -> Certificate:
         """How good it is; computed once, for methods judge their own solutions too."""
+        if self.known is not None:
+            return self.known
         return certify_non_negative(
             self.problem,
             self.y,
@@ -264,11 +271,16 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
     methods: list[Callable[[_PreparedNonNegative, HeldMargins], _Solution | None]]
     methods, found = [_without_bounds, _by_multipliers, _within_bounds], []
     entries = problem.design.n_inner * problem.design.n_published
+    is_uneven = entries <= MOST_ENTRIES and not prepared.penalty and _is_uneven(problem)
+    if is_uneven:
+        methods.insert(0, _by_active_sets)
     if entries > SMALL:
         systems = DEFLATED if len(problem.held) <= _MOST_DEFLATED else LIGHT
         methods.append(partial(_along_the_ridge, systems=systems))
     if entries <= max(SMALL, DENSE):
         methods.append(partial(_along_the_ridge, systems=DIRECT))
+    if entries <= MOST_ENTRIES and not (prepared.penalty or is_uneven):
+        methods.append(_by_active_sets)
     for method in methods:
         answer = method(prepared, held)
         if answer is not None:
@@ -276,6 +288,30 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
             if answer.certificate.holds:
                 return answer
     return min(found, key=lambda answer: answer.certificate.worst)
+
+
+def _is_uneven(problem: LeastSquaresProblem) -> bool:
+    """Whether a gradient does not tell how far light cells deviate: heavy ones beside them hide it."""
+    soft = np.delete(problem.weights, problem.exact)
+    soft = soft[soft > 0]
+    return len(problem.exact) > 0 or (len(soft) > 0 and soft.max() > _UNEVEN * soft.min())
+
+
+def _by_active_sets(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
+    """Published cells by active sets; then, of all tables that have them, the smallest."""
+    problem, most = held.given, prepared.options.max_steps
+    path = RidgePath(problem, DIRECT, most)
+    active = ActiveSet(problem, path.y)
+    active.run()
+    used = np.flatnonzero(problem.weights > 0)
+    fitted = problem.design.aggregate(active.y)
+    smallest = problem.among(used, 1.0, prepared.options.tolerance).with_targets(fitted)
+    alone = HeldMargins(smallest, lambda p: p.design.aggregate(prepared.without_bounds(p)[0]))
+    found = _along_the_ridge(prepared, alone, systems=DIRECT)
+    y, dual, selection = found.y, found.dual, found.certificate.selection
+    steps, forces = active.steps + found.steps, active.forces[problem.held]
+    known = active.certify(y, selection)
+    return _Solution(problem, 0.0, y, forces, dual, steps, "active sets", known=known)
 
 
 def _without_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
