@@ -29,8 +29,8 @@ _CORRECTIONS = 3
 _ROUNDING = 1e-11
 # and the part of what a certificate allows at which a slope counts.
 _SHARE = 0.01
-# Changes of the set, times the number of cells, after which the search ends.
-_CHANGES = 4
+# Changes of the set, times the number of cells, and entries handled, after which the search ends.
+_CHANGES, _MOST_WORK = 4, 2e7
 
 
 class ActiveSet:
@@ -60,7 +60,8 @@ class ActiveSet:
     def run(self) -> None:
         """Change the set until no cell wants to leave or to enter."""
         chosen = self._movable & (self.y > 0)
-        for _ in range(_CHANGES * len(self.y) + 10):
+        most = int(min(_CHANGES * len(self.y) + 10, _MOST_WORK / max(self._X.size, 1)))
+        for _ in range(most):
             self.steps += 1
             aim, self.forces = self._fit_on(chosen)
             falling = chosen & (aim < 0)

@@ -188,6 +188,7 @@ class _Solution:
       solver: How it was found.
       norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
       known: Its certificate, where the method has one of its own.
+      forces: The weighted residuals of all published cells that prove it.
     """
 
     problem: LeastSquaresProblem
@@ -199,6 +200,7 @@ class _Solution:
     solver: str
     norm_dual: Real | None = None
     known: Certificate | None = None
+    forces: Real | None = None
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -238,6 +240,7 @@ def _fit(prepared: _PreparedNonNegative, z: Array, *, weights: Array | None = No
         "norm_dual": answer.norm_dual,
         "held": problem.held,
         "multipliers": answer.multipliers,
+        "forces": answer.forces,
     }
     y, seconds = problem.complete(answer.y), time.perf_counter() - began
     return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
@@ -271,37 +274,41 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
     methods: list[Callable[[_PreparedNonNegative, HeldMargins], _Solution | None]]
     methods, found = [_without_bounds, _by_multipliers, _within_bounds], []
     entries = problem.design.n_inner * problem.design.n_published
-    is_uneven = entries <= MOST_ENTRIES and not prepared.penalty and _is_uneven(problem)
-    if is_uneven:
-        methods.insert(0, _by_active_sets)
     if entries > SMALL:
         systems = DEFLATED if len(problem.held) <= _MOST_DEFLATED else LIGHT
         methods.append(partial(_along_the_ridge, systems=systems))
     if entries <= max(SMALL, DENSE):
         methods.append(partial(_along_the_ridge, systems=DIRECT))
-    if entries <= MOST_ENTRIES and not (prepared.penalty or is_uneven):
-        methods.append(_by_active_sets)
     for method in methods:
         answer = method(prepared, held)
         if answer is not None:
             found.append(answer)
             if answer.certificate.holds:
-                return answer
-    return min(found, key=lambda answer: answer.certificate.worst)
+                break
+    best = min(found, key=lambda answer: answer.certificate.worst)
+    # Among uneven weights gradients do not tell how far light cells are off.
+    is_judged = best.certificate.holds and not _is_uneven(problem)
+    if is_judged or prepared.penalty or entries > MOST_ENTRIES:
+        return best
+    for start in (best.y, RidgePath(problem, DIRECT, prepared.options.max_steps).y):
+        polished = _by_active_sets(prepared, problem, start)
+        if polished.certificate.holds:
+            return polished
+    return best
 
 
 def _is_uneven(problem: LeastSquaresProblem) -> bool:
-    """Whether a gradient does not tell how far light cells deviate: heavy ones beside them hide it."""
-    soft = np.delete(problem.weights, problem.exact)
+    """Whether some weights are so much lighter than others that these hide them."""
+    soft = np.delete(problem.weights, problem.held)
     soft = soft[soft > 0]
-    return len(problem.exact) > 0 or (len(soft) > 0 and soft.max() > _UNEVEN * soft.min())
+    return len(soft) > 0 and bool(soft.max() > _UNEVEN * soft.min())
 
 
-def _by_active_sets(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
+def _by_active_sets(
+    prepared: _PreparedNonNegative, problem: LeastSquaresProblem, start: Real
+) -> _Solution:
     """Published cells by active sets; then, of all tables that have them, the smallest."""
-    problem, most = held.given, prepared.options.max_steps
-    path = RidgePath(problem, DIRECT, most)
-    active = ActiveSet(problem, path.y)
+    active = ActiveSet(problem, start)
     active.run()
     used = np.flatnonzero(problem.weights > 0)
     fitted = problem.design.aggregate(active.y)
@@ -309,9 +316,11 @@ def _by_active_sets(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solut
     alone = HeldMargins(smallest, lambda p: p.design.aggregate(prepared.without_bounds(p)[0]))
     found = _along_the_ridge(prepared, alone, systems=DIRECT)
     y, dual, selection = found.y, found.dual, found.certificate.selection
-    steps, forces = active.steps + found.steps, active.forces[problem.held]
-    known = active.certify(y, selection)
-    return _Solution(problem, 0.0, y, forces, dual, steps, "active sets", known=known)
+    steps, held = active.steps + found.steps, active.forces[problem.held]
+    known, forces = active.certify(y, selection), active.forces
+    return _Solution(
+        problem, 0.0, y, held, dual, steps, "active sets", known=known, forces=forces
+    )
 
 
 def _without_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
