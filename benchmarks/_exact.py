@@ -28,7 +28,10 @@ def solve(rows: Sequence[Sequence[int]], right: Sequence[int]) -> list[Fraction]
         for i, row in enumerate(table):
             if i != at:
                 factor = row[column]
-                table[i] = [(pivot[column] * a - factor * b) // last for a, b in zip(row, pivot)]
+                table[i] = [
+                    (pivot[column] * a - factor * b) // last
+                    for a, b in zip(row, pivot, strict=True)
+                ]
         last = pivot[column]
         pivots.append(column)
     if any(row[n] for row in table[len(pivots) :]):
@@ -89,7 +92,9 @@ class LeastSquaresReference:
         """The optimum on some cells, and the gradient of all."""
         rows, right, n = [], [], len(cells)
         for i in cells:
-            normal = [sum(self.w[k] * self.X[i][k] * self.X[j][k] for k in self.soft) for j in cells]
+            normal = [
+                sum(self.w[k] * self.X[i][k] * self.X[j][k] for k in self.soft) for j in cells
+            ]
             rows.append(normal + [-self.X[i][k] for k in self.exact])
             right.append(sum(self.w[k] * self.X[i][k] * self.z[k] for k in self.soft))
         for k in self.exact:
@@ -101,14 +106,19 @@ class LeastSquaresReference:
         y = [Fraction(0)] * len(self.X)
         for j, i in enumerate(cells):
             y[i] = solution[j]
-        fitted = [sum((y[i] for i in cells if self.X[i][k]), Fraction(0)) for k in range(len(self.z))]
+        fitted = [
+            sum((y[i] for i in cells if self.X[i][k]), Fraction(0)) for k in range(len(self.z))
+        ]
         pull = {k: self.w[k] * (fitted[k] - self.z[k]) for k in self.soft}
         pull |= {k: -solution[n + j] for j, k in enumerate(self.exact)}
         gradient = [sum((v for k, v in pull.items() if row[k]), Fraction(0)) for row in self.X]
         return y, gradient
 
     def _published(self, y: Sequence[Fraction]) -> list[Fraction]:
-        sums = (sum((v for v, row in zip(y, self.X) if row[k]), Fraction(0)) for k in range(len(self.z)))
+        sums = (
+            sum((v for v, row in zip(y, self.X, strict=True) if row[k]), Fraction(0))
+            for k in range(len(self.z))
+        )
         return [s / self.unit for s in sums]
 
 
@@ -154,12 +164,17 @@ def _exponential(A: list[Decimals], nu: Decimals) -> Decimals:
 
 
 def _sums(A: list[Decimals], y: Decimals) -> Decimals:
-    return [sum((row[k] * v for row, v in zip(A, y, strict=True)), Decimal(0)) for k in range(len(A[0]))]
+    return [
+        sum((row[k] * v for row, v in zip(A, y, strict=True)), Decimal(0)) for k in range(len(A[0]))
+    ]
 
 
 def _curvature(A: list[Decimals], y: Decimals) -> list[Decimals]:
     n = range(len(A[0]))
-    return [[sum((v * r[j] * r[k] for r, v in zip(A, y, strict=True)), Decimal(0)) for k in n] for j in n]
+    return [
+        [sum((v * r[j] * r[k] for r, v in zip(A, y, strict=True)), Decimal(0)) for k in n]
+        for j in n
+    ]
 
 
 def _eliminate(matrix: list[Decimals], right: Decimals) -> Decimals:
@@ -179,7 +194,9 @@ def poisson_loss(X: np.ndarray, z: np.ndarray, w: np.ndarray, sweeps: int = 5_00
     pull = X @ w
     for _ in range(sweeps):
         mu = y @ X
-        y *= np.divide(X @ (w * z / np.maximum(mu, 1e-300)), pull, out=np.ones(len(X)), where=pull > 0)
+        y *= np.divide(
+            X @ (w * z / np.maximum(mu, 1e-300)), pull, out=np.ones(len(X)), where=pull > 0
+        )
     return loss_of(y @ X, z, w)
 
 

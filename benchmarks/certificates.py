@@ -31,7 +31,7 @@ HEADER += ["raised", "unjudged", "worst deviation of a converged", "CPU s"]
 MOST = 3e9
 # Deviations above this many counts, or this share of the largest cell, are wrong.
 COUNTS, SHARE = 0.05, 1e-9
-# Of fits that say that they did not arrive, those off by this share of a cell, and a count, are far.
+# Fits that say that they did not arrive are far off by this share of the largest cell, or a count.
 FAR = 0.01
 
 

@@ -128,7 +128,9 @@ def test_a_fit_that_did_not_converge_is_released_with_a_word_on_it(table, roundi
     assert "did not reach its goal" in " ".join(repr(release).split())
     np.testing.assert_allclose(release.z, release.design.aggregate(release.y))
     with pytest.raises(NotConvergedError, match="max_steps"):
-        table.with_secret(SECRET).protect(AddOne()).fit(dc.solve.Poisson(max_steps=1, tolerance=1e-12), require=True)
+        table.with_secret(SECRET).protect(AddOne()).fit(
+            dc.solve.Poisson(max_steps=1, tolerance=1e-12), require=True
+        )
 
 
 @pytest.mark.parametrize(

@@ -321,6 +321,12 @@ def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...
         return TOTAL
     if not isinstance(exact, Iterable):
         raise ParameterError(f"exact needs a formula or a list of margins, got {exact!r}.")
+    for margin in exact:
+        if not isinstance(margin, (str, int, np.integer, tuple, list)):
+            raise ParameterError(
+                "exact lists margins by name, as tuples of variables, or published positions, got "
+                f"{margin!r}."
+            )
     return tuple(m if isinstance(m, (str, int, np.integer)) else tuple(m) for m in exact)
 
 

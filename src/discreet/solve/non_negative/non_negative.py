@@ -52,6 +52,9 @@ LARGE = 20_000
 # Weight of a held margin, times that of others, in steps within bounds: a light one keeps the
 # equations easy, and shifts of its target do the rest.
 _LIGHT_WEIGHT = 0.2
+# With more of it the equations are harder, but shifts that are too slow otherwise arrive: where
+# nothing else met exact margins, it is tried last.
+_FIRM_WEIGHT = 20.0
 # The same for multipliers of bounds, whose closed form needs equal weights in full crossings.
 _EQUAL_WEIGHT = 1.0
 # Steps within bounds start from the fit for these shares of the first ridge: from the next one
@@ -279,6 +282,8 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
         methods.append(partial(_along_the_ridge, systems=systems))
     if entries <= max(SMALL, DENSE):
         methods.append(partial(_along_the_ridge, systems=DIRECT))
+    if len(problem.exact):
+        methods.append(partial(_within_bounds, weight=_FIRM_WEIGHT))
     for method in methods:
         answer = method(prepared, held)
         if answer is not None:
@@ -318,9 +323,7 @@ def _by_active_sets(
     y, dual, selection = found.y, found.dual, found.certificate.selection
     steps, held = active.steps + found.steps, active.forces[problem.held]
     known, forces = active.certify(y, selection), active.forces
-    return _Solution(
-        problem, 0.0, y, held, dual, steps, "active sets", known=known, forces=forces
-    )
+    return _Solution(problem, 0.0, y, held, dual, steps, "active sets", known=known, forces=forces)
 
 
 def _without_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
@@ -383,14 +386,16 @@ def _by_multipliers(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solut
     return _Solution(held.given, 0.0, y, multipliers, None, fit.steps, solver)
 
 
-def _within_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
+def _within_bounds(
+    prepared: _PreparedNonNegative, held: HeldMargins, *, weight: float = _LIGHT_WEIGHT
+) -> _Solution | None:
     """Conjugate gradients within bounds, for large tables; from the fit for some ridge on.
 
     The dual of that fit bounds the norm, or that of the smallest table with the same margins.
     """
     if not prepared.is_large:
         return None
-    held.weigh(_LIGHT_WEIGHT)
+    held.weigh(weight)
     penalty, most = prepared.penalty, prepared.options.max_steps
     is_unique = penalty > 0 or publishes_every_cell(held.given.design, held.given.weights)
     path = RidgePath(held.consistent, LIGHT, most, penalty, held.zeros()[1])

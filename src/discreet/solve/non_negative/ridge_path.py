@@ -268,9 +268,7 @@ class RidgePath:
         # The smaller of two systems, one for each positive cell or one for each published one.
         if len(cells) < len(used):
             scaled = X / drawn
-            found = (
-                -g + X.T @ solve_lifted(scaled @ X.T, np.ones(len(cells)), scaled @ g)
-            ) / drawn
+            found = (-g + X.T @ solve_lifted(scaled @ X.T, np.ones(len(cells)), scaled @ g)) / drawn
         else:
             found = solve_lifted(X.T @ X, drawn, -g)
         d = np.zeros(len(self._used))
