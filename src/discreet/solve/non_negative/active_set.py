@@ -30,7 +30,7 @@ _ROUNDING = 1e-11
 # and the part of what a certificate allows at which a slope counts.
 _SHARE = 0.01
 # Changes of the set, times the number of cells, and entries handled, after which the search ends.
-_CHANGES, _MOST_WORK = 4, 2e7
+_CHANGES, _MOST_WORK = 4, 1e7
 
 
 class ActiveSet:
