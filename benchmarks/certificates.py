@@ -4,7 +4,8 @@ Designs are matrices, crossings, chosen cells and hierarchies; totals lie betwee
 weights between 10⁻³ and 10⁴, and some margins are exact. A fit that says `converged` must be right,
 one that says `infeasible` or `inconsistent` too, and others are counted with how far they are off.
 
-Run: python -m benchmarks.certificates [--cases 120] [FITTER …]; it fails where a fit is wrong.
+Run: python -m benchmarks.certificates [--cases 120] [--first 0] [FITTER …]. It fails where a fit is
+wrong.
 """
 
 import argparse
@@ -237,11 +238,11 @@ class Count:
             outcomes["far off"] += found is False or (found is not True and (found or 0.0) > far)
 
 
-def judge(name: str, n: int) -> Count:
+def judge(name: str, n: int, first: int = 0) -> Count:
     """Fit and judge the cases of one fitter."""
     make, options, ask = FITTERS[name]
     count = Count(Counter())
-    for case in cases(name, n, options):
+    for case in cases(name, range(first, first + n), options):
         began = time.process_time()
         try:
             fit = make(case)(case.design, case.z, weights=case.w)
@@ -255,9 +256,9 @@ def judge(name: str, n: int) -> Count:
     return count
 
 
-def cases(name: str, n: int, options: dict[str, bool]) -> Iterator[Case]:
+def cases(name: str, seeds: range, options: dict[str, bool]) -> Iterator[Case]:
     """The cases of one fitter; likelihoods take no negative values."""
-    for seed in range(n):
+    for seed in seeds:
         case = case_of(seed, **options)
         if name == "poisson":
             case = Case(case.design, case.truth, np.maximum(case.z, 0.0), case.w)
@@ -268,11 +269,12 @@ def main() -> int:
     """A line for every fitter; the exit status is one where a fit is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=120)
+    parser.add_argument("--first", type=int, default=0, help="The first seed.")
     parser.add_argument("fitters", nargs="*", metavar="FITTER", help=", ".join(FITTERS))
     options = parser.parse_args()
     rows, wrong = [], 0
     for name in options.fitters or FITTERS:
-        count = judge(name, options.cases)
+        count = judge(name, options.cases, options.first)
         o = count.outcomes
         wrong += o["wrong"] + o["wrongly"]
         rows.append([name, options.cases, *(o[key] for key in HEADER[2:10])])
