@@ -1,4 +1,4 @@
-"""Fits of random designs against references without rounding errors; see `benchmarks.certificates`."""
+"""Fits of random designs against exact references; see `benchmarks.certificates`."""
 
 from dataclasses import replace
 from fractions import Fraction
