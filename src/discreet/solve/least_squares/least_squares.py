@@ -66,7 +66,8 @@ class LeastSquares(FitterBase):
     Cost: on complete designs with flat variables, or with every combination of levels published,
     a few passes over the inner cells. On large tables with structural zeros or a starting table,
     and on those too large to store, some hundred passes that store nothing else of the table's
-    size. Otherwise conjugate gradients, one pass there and one back for each step.
+    size. Small tables, up to a million inner times published cells, take a dense factor that is
+    right at any weight. Otherwise conjugate gradients, one pass there and one back for each step.
 
     Args:
       tolerance: Largest deviation of a published cell from what the normal equations demand, in
