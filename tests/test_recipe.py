@@ -119,12 +119,18 @@ def test_an_unknown_rounding_is_refused_before_anything_runs():
 
 
 @pytest.mark.parametrize("rounding", [None, "total"])
-def test_a_fit_that_did_not_converge_is_not_released(table, rounding):
+def test_a_fit_that_did_not_converge_is_released_with_a_word_on_it(table, rounding):
     fitter = Choice("poisson", {"max_steps": 1, "tolerance": 1e-12})
     seed = None if rounding is None else 7
     recipe = Recipe("a*b", Choice("add-one"), fitter, rounding=rounding, seed=seed)
+    release = recipe.run(table, secret=SECRET)
+    assert "did not reach its goal (it ended as max_steps" in release.statement.text
+    assert "did not reach its goal" in " ".join(repr(release).split())
+    np.testing.assert_allclose(release.z, release.design.aggregate(release.y))
     with pytest.raises(NotConvergedError, match="max_steps"):
-        recipe.run(table, secret=SECRET)
+        table.with_secret(SECRET).protect(AddOne()).fit(
+            dc.solve.Poisson(max_steps=1, tolerance=1e-12), require=True
+        )
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,8 @@ class Recipe:
     ) -> Release:
         """Tabulate (unless a table is given), protect and fit.
 
-        Promise: a fit that did not converge is an error, never part of the release.
+        Promise: what was protected, and perhaps paid for with a budget, is returned. Where a fit
+        did not reach its tolerance, the statement says so.
 
         Args:
           data: The records, or a table of them.

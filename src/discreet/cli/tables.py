@@ -181,7 +181,7 @@ def fit(
     chosen = registry.build("fitter", fitter, plain_values(set))
     with progress_bar():
         fitted = public.fit(chosen, zeros=zeros)
-    result = fitted.fit_result.require()
+    result = fitted.fit_result
     if whole is not None:
         fitted = fitted.round(whole[0], seed=whole[1])
     if out is not None:
@@ -192,9 +192,12 @@ def fit(
         "fitter": fitter,
         "status": result.status.name,
         "certificate": result.certificate.worst,
+        "holds": result.is_converged,
         "seconds": result.seconds,
     }
     text = f"{result.status.value} Certificate {result.certificate.worst:.1e}."
+    if not result.is_converged:
+        text += f" It does not hold: {result.certificate}."
     if "bound" in result.notes:
         summary |= {name: result.notes[name] for name in ("loss", "bound")}
         text += " Loss {loss:.6g}; no table has less than {bound:.6g}.".format(**summary)

@@ -26,17 +26,19 @@ class Result(Protected):
     """What a release and a trial can do alike: be fitted, be rounded, and tell their noise."""
 
     def fit(
-        self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = True
+        self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = False
     ) -> Self:
         """Recover inner cells from the released ones; the result adds up.
 
         Cells that are not published have weight zero; the others weigh by their public precision.
+        Where a fit does not reach its tolerance, its best table is returned: `fit_result` has the
+        certificate, and the statement says that it does not hold.
 
         Args:
           fitter: A fitter, or the name of a registered one with its defaults.
           zeros: Which inner cells may be filled: ``"all"``, or ``"margins"`` for those that do not
             lie in a published cell with released value zero; the others are zero.
-          require: Whether a fit that did not converge is an error.
+          require: Whether a fit that did not reach its tolerance is an error.
         """
         from discreet.release.fitting import fit_cells  # start-up time: solvers need Numba
 

@@ -25,7 +25,7 @@ from discreet.solve.integer.rounding import (
     whole_and_fraction,
 )
 from discreet.tables.protected import Protected
-from discreet.tables.statement import step_of
+from discreet.tables.statement import Sentence, step_of
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
 ALL, MARGINS = "all", "margins"
@@ -33,7 +33,7 @@ ALL, MARGINS = "all", "margins"
 
 
 def fit_cells(
-    protected: AnyProtected, fitter: Fitter | str, *, zeros: str = ALL, require: bool = True
+    protected: AnyProtected, fitter: Fitter | str, *, zeros: str = ALL, require: bool = False
 ) -> AnyProtected:
     """Protected values with inner cells from a fit; see `Release.fit`."""
     if isinstance(fitter, str):
@@ -61,13 +61,16 @@ def fit_cells(
         ),
         adds_up(),
     ]
+    if not fit.is_converged:
+        said.append(_stopped_early(fit))
     if fit.cells.dtype.kind == "i":
         said += [whole_numbers(), not_negative()]
     step = step_of(f"fit:{fitter.name}", given, said)
+    is_known = fit.is_converged and not closed
     return protected.with_parts(
         z=fit.z,
         y=_kept_cells(fit),
-        precision=None if closed else fitted_precision(protected, fitter),
+        precision=fitted_precision(protected, fitter) if is_known else None,
         fit_result=fit,
         statement=protected.statement.then(step),
     )
@@ -79,8 +82,10 @@ def _with_noise_of(protected: Protected, fitter: Fitter) -> Fitter:
     if getattr(fitter, "unit_variance", 0.0) is not None or precision is None:
         return fitter
     noisy = precision[np.isfinite(precision) & (precision > 0)]
+    if not len(noisy):
+        return fitter
     told: Fitter = replace(fitter, unit_variance=1 / float(noisy.max()))  # type: ignore[type-var]
-    return told if len(noisy) else fitter
+    return told
 
 
 def _kept_cells(fit: Fit) -> Any:
@@ -88,6 +93,16 @@ def _kept_cells(fit: Fit) -> Any:
     if isinstance(fit.cells, ListedTable):
         return None if fit.cells.size > KEPT else fit.y
     return fit.cells if fit.cells.size > KEPT else fit.y
+
+
+def _stopped_early(fit: Fit) -> Sentence:
+    """That the certificate of a fit does not hold, and what was reached."""
+    return process(
+        "fit-not-reached",
+        f"The fit did not reach its goal (it ended as {fit.status.name}; {fit.certificate}): "
+        "figures add up, but others that add up are nearer to the changed values.",
+        "The adjustment was stopped before it was perfect.",
+    )
 
 
 _ZEROS_KEPT = process(

@@ -10,9 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.arrays import Array, Real
+from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.design.fused.null_space import Contradictions, NullSpace
+from discreet.design.support import LARGEST_DENSE
 from discreet.errors import ParameterError
 from discreet.registry import load
 from discreet.solve.fit import (
@@ -28,8 +29,13 @@ from discreet.solve.fit import (
 )
 from discreet.solve.least_squares.least_squares import LeastSquares, publishes_every_cell
 from discreet.solve.likelihood.log_linear import LogLinear
+from discreet.solve.margins.from_margins import FromMargins
 from discreet.solve.non_negative.non_negative import NonNegative
 
+# A slope of so many tolerances, relative to that which a count causes, closes a cell.
+_SURE = 100.0
+# Inner cells that passes over a table walk through, in some minutes on two cores.
+_MOST_WALKED = 5_000_000_000
 # Cells add up where they deviate by no more than this share of their size, or of one count,
 _ROUNDING = 1e-9
 # and this share of the largest cell, which double precision does not resolve.
@@ -43,7 +49,8 @@ class Auto(FitterBase):
     Where every inner cell is published there is nothing to spread: cells that add up are taken as
     they are, others are fitted by `NonNegative`. Where inner cells are open, cells that add up and
     are not negative are spread by `LogLinear`; others go through `Chain`, non-negative first, and
-    so do cells that add up in no table without negative inner cells.
+    so do cells that add up in no table without negative inner cells. A crossing of more than five
+    billion cells is not walked through: `FromMargins` works on its margins alone.
 
     Promise: the inner cells are not negative, and `notes["fitter"]` and `notes["why"]` say what was
     done; `choose` says it before the fit. Certificate and status are those of the chosen fit.
@@ -95,14 +102,25 @@ class _PreparedAuto:
         began = time.perf_counter()
         fitter, why = self.choose(z, weights)
         fit = self._fit_with(fitter, z, weights)
-        if isinstance(fitter, LogLinear) and fit.status is Status.inconsistent:
-            why = "no table without negative inner cells has the published ones"
-            fitter, fit = self._chain, self._fit_with(self._chain, z, weights)
+        # What does not arrive is passed on, in the end to a fit that serves any values.
+        more: list[Fitter] = [self._chain, self._non_negative]
+        order = [f.name for f in (LogLinear(), *more)]
+        for other in more[order.index(fitter.name) :] if fitter.name in order else ():
+            if fit.is_converged:
+                break
+            if fit.status is Status.inconsistent:
+                why = "no table without negative inner cells has the published ones"
+            else:
+                why = f"{why}; {fitter.name} ended as {fit.status.name}"
+            again = self._fit_with(other, z, weights)
+            fitter, fit = min((fitter, fit), (other, again), key=_distance)
         notes = fit.notes | {"fitter": fitter.name, "why": why}
         return replace(fit, notes=notes, seconds=time.perf_counter() - began)
 
     def choose(self, z: Array, weights: Array | None) -> FitterChoice:
         w = checked_weights(self.design, weights)
+        if self.design.n_inner > _MOST_WALKED and self.design.over_variables is not None:
+            return FitterChoice(FromMargins(), "the crossing is too large to be walked through")
         adds_up = self._adds_up(checked_values(self.design, z, w > 0), w)
         if publishes_every_cell(self.design, w):
             sums = "and all cells add up" if adds_up else "but sums contradict"
@@ -123,7 +141,10 @@ class _PreparedAuto:
             fitted = full.complete(z - Contradictions(full).part(z))
         else:
             least_squares = LeastSquares(tolerance=_ROUNDING)
-            fitted = self._fit_with(least_squares, z, used.astype(np.float64)).z
+            found = self._fit_with(least_squares, z, used.astype(np.float64))
+            if not found.is_converged:
+                return True  # not known: the log-linear fit finds out, and is passed on if not
+            fitted = found.z
         allowed = _ROUNDING * np.maximum(z, 1.0) + _RESOLUTION * z.max(initial=0.0)
         return bool((np.abs(fitted - z) <= allowed)[used].all())
 
@@ -177,31 +198,39 @@ class Chain(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Prepare every fitter of the chain."""
-        links = [(f.name, f.prepare(design)) for f in self.fitters if not isinstance(f, str)]
-        return partial(_fit_chain, links)
+        links = [(f, f.prepare(design)) for f in self.fitters if not isinstance(f, str)]
+        return partial(_fit_chain, links, design)
 
 
 def _fit_chain(
-    links: Sequence[tuple[str, Prepared]], z: Array, *, weights: Array | None = None
+    links: Sequence[tuple[Fitter, Prepared]],
+    design: Design,
+    z: Array,
+    *,
+    weights: Array | None = None,
 ) -> Fit:
-    began, fits = time.perf_counter(), list[Fit]()
-    for _, link in links:
-        fits.append(link(z, weights=weights))
+    began, fits, closed = time.perf_counter(), list[Fit](), None
+    for fitter, link in links:
+        fit = None
+        if closed is not None and isinstance(fitter, LogLinear) and fitter.start is None:
+            fit = replace(fitter, start=~closed)(design, z, weights=weights)
+        fits.append(fit if fit is not None and fit.is_converged else link(z, weights=weights))
         if not fits[-1].is_converged:
             break
+        closed = _closed_cells(fitter, fits[-1], design, z, weights)
         z = fits[-1].z
         # Fitted cells have no noise of their own, but what was left out stays out.
         if weights is not None:
             weights = (np.asarray(weights) > 0).astype(np.float64)
     summaries = [
         {
-            "fitter": name,
+            "fitter": fitter.name,
             "status": fit.status.name,
             "certificate": fit.certificate,
             "iterations": fit.iterations,
             "seconds": fit.seconds,
         }
-        for (name, _), fit in zip(links, fits, strict=False)
+        for (fitter, _), fit in zip(links, fits, strict=False)
     ]
     return Fit(
         fits[-1].cells,
@@ -213,6 +242,31 @@ def _fit_chain(
         {"links": summaries},
         fits[-1].design,
     )
+
+
+def _closed_cells(
+    fitter: Fitter, fit: Fit, design: Design, z: Array, weights: Array | None
+) -> Mask | None:
+    r"""Inner cells that are zero in every table with the published cells of a non-negative fit.
+
+    At its optimum the forces :math:`u` on published cells have :math:`Xu \le 0`, and
+    :math:`y^\top Xu = 0` for all tables with the fitted cells: where :math:`Xu < 0` they are zero.
+    A log-linear fit would drive these cells to zero one power of ten after the other.
+    """
+    if not isinstance(fitter, NonNegative) or fitter.ridge or design.n_inner > LARGEST_DENSE:
+        return None
+    w = checked_weights(design, weights)
+    forces = w * (checked_values(design, z, w > 0) - fit.z)
+    forces[fit.notes["held"]] = fit.notes["multipliers"]
+    slope = -design.adjoint(forces)
+    closed = (fit.y == 0) & (slope > _SURE * fitter.tolerance * design.adjoint(w))
+    return closed if closed.any() else None
+
+
+def _distance(found: tuple[Fitter, Fit]) -> float:
+    """How far a fit is from its goal; one of contradicting margins has none."""
+    fit = found[1]
+    return np.inf if fit.status is Status.inconsistent else _share_of_tolerance(fit.certificate)
 
 
 def _share_of_tolerance(certificate: Certificate) -> float:

@@ -41,8 +41,6 @@ class TablePasses(Protocol):
         """Margins of the change along a direction."""
 
 
-# Newton steps for one ridge.
-_MOST_STEPS = 60
 # Part of the predicted decrease that a step must reach (Armijo).
 _SUFFICIENT = 1e-4
 # Steps that are cut below this length make no progress.
@@ -71,6 +69,7 @@ class DualNewton:
       centre: The point :math:`\nu_0` that the ridge draws to.
       forcing: Conjugate gradients stop when the preconditioned residual has fallen by this factor;
         the next step corrects what is left, and tighter solves cost more than they save.
+      most_steps: Newton steps for one ridge.
       most_gradients: Conjugate gradient steps of one Newton step.
       most_in_all: Conjugate gradient steps after which the method gives up.
       gradients: Conjugate gradient steps taken.
@@ -84,6 +83,7 @@ class DualNewton:
     used: Real | None = None
     centre: Real = field(init=False)
     forcing: float = 0.1
+    most_steps: int = 60
     most_gradients: int = 1000
     most_in_all: int = 1_000_000
     gradients: int = 0
@@ -94,7 +94,7 @@ class DualNewton:
 
     def solve(self, ridge: float, within: Any) -> bool:
         """Newton steps until no entry of F exceeds a bound; whether that was reached."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(self.most_steps):
             drawn = ridge * self.variances * (self.nu - self.centre)
             gradient = self._mask(drawn + self.at.margins - self.z)
             if bool((np.abs(gradient) <= within).all()):

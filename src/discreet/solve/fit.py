@@ -202,6 +202,10 @@ class FitterBase(ABC):
 
 
 _LARGEST = 1e50  # products of two weights and two values stay far from overflow
+# Whole numbers beyond this are not all doubles, so that sums of them are not exact;
+MOST_COUNTS = 2.0**53
+# values this share of the largest and below are then lost in the rounding errors beside it.
+_LOST = 1e-9
 
 
 def check_tolerance(tolerance: float, below: float = 1.0) -> None:
@@ -259,6 +263,14 @@ def checked_values(design: Design, z: ArrayLike, used: Mask) -> Real:
             f"published cell {name_of(design, largest)} is {values[largest]:g}, but values beyond "
             f"{_LARGEST:g} cannot be fitted. Give the values in larger units."
         )
+    sizes = np.abs(values[values != 0])
+    if len(sizes) and sizes.max() > MOST_COUNTS and sizes.min() < _LOST * sizes.max():
+        largest = int(np.abs(values).argmax())
+        raise DataError(
+            f"published cell {name_of(design, largest)} is {values[largest]:g}, beyond 2**53, and "
+            f"another one is {sizes.min():g}: in double precision the small one is lost beside it. "
+            "Fit the large cells by themselves, or round them."
+        )
     return values
 
 
@@ -306,6 +318,8 @@ def _vector(design: Design, values: ArrayLike, kind: str) -> Real:
 
 def _numbers(values: ArrayLike, kind: str) -> Real:
     try:
+        if np.iscomplexobj(values):
+            raise TypeError("complex numbers have no order")
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:
         raise ParameterError(f"the {kind} must be numbers in one vector: {error}.") from error

@@ -15,7 +15,7 @@ from discreet.solve.non_negative.ridge_path import (
     DIRECT,
     LIGHT,
     RidgePath,
-    _solve_lifted,
+    solve_lifted,
 )
 from tests.solve.slow import HARD, dense, noisy
 
@@ -121,5 +121,5 @@ def test_a_factor_takes_over_where_conjugate_gradients_fail(monkeypatch):
 
 def test_a_matrix_that_rounding_makes_indefinite_is_raised_until_it_is_not():
     matrix = np.ones((3, 3)) * 7
-    x = _solve_lifted(matrix, np.full(3, 1e-30), np.full(3, 21.0))
+    x = solve_lifted(matrix, np.full(3, 1e-30), np.full(3, 21.0))
     np.testing.assert_allclose(matrix @ x, 21.0, atol=1e-6)

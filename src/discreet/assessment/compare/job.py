@@ -118,7 +118,7 @@ class Job:
             return
         for label, fitter in self._fitters_by_label.items():
             # A fit that stops early is judged like others: its status is part of the rows.
-            fitted = trial.fit(fitter, require=False)
+            fitted = trial.fit(fitter)
             found = assess(self.table, fitted, self.measures, **self.options)
             yield from _score_rows(found, FITTED, label, fitted.fit_result.status.name)
 

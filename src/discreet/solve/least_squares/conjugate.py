@@ -65,7 +65,8 @@ def conjugate_gradients(
         r = residual(x)
         left = float((np.abs(r[: len(limits)]) / limits).max(initial=0.0))
         is_reached = left <= (_NEAR if done else 1.0)
-        if is_reached or left > _STUCK * before or done >= max_steps:
+        # What is no number is no progress either.
+        if is_reached or not left <= _STUCK * before or done >= max_steps:
             return done
         enough = max(1.0, digits * left) * limits
         steps = min(_LONGEST, max_steps - done)

@@ -28,6 +28,7 @@ from discreet.solve.least_squares.basis import (
     pseudo_inverse,
 )
 from discreet.solve.least_squares.conjugate import conjugate_gradients, solve_on_cells
+from discreet.solve.least_squares.dense import DenseFactors, is_small
 from discreet.solve.least_squares.dual_fit import NEVER_STORED, UnstoredFit, suits_dual_fit
 from discreet.solve.least_squares.problem import (
     Accuracy,
@@ -45,6 +46,8 @@ FEW_PUBLISHED = 0.125
 _CHOSEN = 0.25
 # Part of what a certificate allows that a fit may leave.
 _SAFELY = 0.1
+# How small tables are fitted.
+_DENSE = "dense factors"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +66,8 @@ class LeastSquares(FitterBase):
     Cost: on complete designs with flat variables, or with every combination of levels published,
     a few passes over the inner cells. On large tables with structural zeros or a starting table,
     and on those too large to store, some hundred passes that store nothing else of the table's
-    size. Otherwise conjugate gradients, one pass there and one back for each step.
+    size. Small tables, up to a million inner times published cells, take a dense factor that is
+    right at any weight. Otherwise conjugate gradients, one pass there and one back for each step.
 
     Args:
       tolerance: Largest deviation of a published cell from what the normal equations demand, in
@@ -107,13 +111,28 @@ def _fit(
     design = structure.design
     problem = LeastSquaresProblem.of(design, z, weights, prior, accuracy)
     y, row_space, steps, how = nearest_solution(problem, structure, options.max_steps)
-    certificate = certify_least_squares(problem, y, row_space)
+    if how == _DENSE:
+        certificate = structure.dense(problem).certify(problem.z, y)
+    else:
+        certificate = certify_least_squares(problem, y, row_space)
+    if not certificate.holds and (worse := _better_start(problem, y)) is not None:
+        y = worse
     status = Status.max_steps if steps >= options.max_steps else Status.stalled
     status = Status.converged if certificate.holds else status
     notes = {"structure": structure.kind.value, "solver": how}
     y = problem.complete(y)
     fitted, seconds = design.aggregate(y), time.perf_counter() - began
     return Fit(y, fitted, status, certificate, steps, seconds, notes, design)
+
+
+def _better_start(problem: LeastSquaresProblem, y: Real) -> Real | None:
+    """The starting table, where a fit that did not arrive is worse."""
+    start = problem.prior.starts(np.arange(problem.design.n_inner))
+    losses = []
+    for table in (start, y):
+        off = problem.z - problem.design.aggregate(table)
+        losses.append(float(problem.weights @ off**2))
+    return None if losses[1] <= losses[0] else start
 
 
 def _fit_unstored(
@@ -144,6 +163,9 @@ def nearest_solution(
     """The fit, its row space form for the certificate, the steps taken, and how it was found."""
     basis = structure.basis(problem.weights) if problem.prior.is_plain else None
     is_exact = structure.is_exact_for(problem.weights)
+    if is_small(problem) and not (is_exact and basis is not None):
+        y = structure.dense(problem).fit(problem.z)
+        return y, y, 1, _DENSE
     # Where published cells are left out the row space is a smaller one than that of the basis, and
     # what the basis finds would not be the fit of smallest norm.
     if basis is not None and (is_exact or (problem.weights > 0).all()):
@@ -229,6 +251,7 @@ class Structure:
     kind: Kind
     effects: Effects | None = None
     _bases: dict[bytes, Basis | None] = field(default_factory=dict, repr=False)
+    _dense: dict[bytes, DenseFactors] = field(default_factory=dict, repr=False)
 
     def basis(self, weights: Real) -> Basis | None:
         r"""The basis for :math:`XWX^\top`; where weights vary within blocks, for their means."""
@@ -245,6 +268,15 @@ class Structure:
                 effects.basis(of_block) if effects else crossing_basis(product, of_block)
             )
         return self._bases[key]
+
+    def dense(self, problem: LeastSquaresProblem) -> DenseFactors:
+        """Dense factors of a problem; the last ones are kept, for replicates share them."""
+        variance = problem.prior.variance
+        key = problem.weights.tobytes() + (b"" if variance is None else variance.tobytes())
+        if key not in self._dense:
+            self._dense.clear()
+            self._dense[key] = DenseFactors(problem)
+        return self._dense[key]
 
     def is_exact_for(self, weights: Real) -> bool:
         r"""Whether the basis diagonalises :math:`XWX^\top` itself; blocks have one weight then."""

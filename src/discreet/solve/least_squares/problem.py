@@ -321,6 +321,12 @@ def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...
         return TOTAL
     if not isinstance(exact, Iterable):
         raise ParameterError(f"exact needs a formula or a list of margins, got {exact!r}.")
+    for margin in exact:
+        if not isinstance(margin, (str, int, np.integer, tuple, list)):
+            raise ParameterError(
+                "exact lists margins by name, as tuples of variables, or published positions, got "
+                f"{margin!r}."
+            )
     return tuple(m if isinstance(m, (str, int, np.integer)) else tuple(m) for m in exact)
 
 
@@ -356,6 +362,20 @@ def certify_least_squares(problem: LeastSquaresProblem, y: Real, row_space: Real
     movable, fitted = problem.prior.movable(len(y)), problem.design.aggregate(y)
     g = np.where(movable, -problem.design.adjoint(problem.misfit(fitted)), 0.0)
     return _certify(problem, g, np.zeros(0), y - row_space)
+
+
+def certify_deviations(problem: LeastSquaresProblem, off: Real, apart: Real) -> Certificate:
+    """Deviations of published cells from the optimum, where they are known one by one."""
+    largest = float(np.abs(problem.z).max(initial=0.0))
+    share = np.abs(off) / np.maximum(problem.limits.margin, _ROUNDING * largest)
+    tolerance, cell = problem.limits.accuracy.tolerance, int(share.argmax()) if len(off) else None
+    return Certificate(
+        stationarity=tolerance * _largest(share),
+        selection=tolerance * _largest(apart / problem.limits.inner),
+        tolerance=tolerance,
+        deviation=None if cell is None else abs(float(off[cell])),
+        cell=cell,
+    )
 
 
 def certify_non_negative(

@@ -40,6 +40,7 @@ from discreet.solve.fit import (
     checked_weights,
 )
 from discreet.solve.likelihood.stored import (
+    MOST_DENSE,
     MOST_GRADIENTS,
     StoredPass,
     find_refutation,
@@ -55,6 +56,8 @@ MOST_PUBLISHED = 0.125
 _RESOLUTION = 1e-12
 # Factor by which the goal falls while cells that others imply still deviate.
 _TIGHTER = 0.3
+# Steps of conjugate gradients before factors take over, where these are small.
+_BEFORE_FACTORS = 1_000
 # The multiplier of a published zero; its exponential is zero.
 _CLOSED = -1000.0
 
@@ -146,16 +149,33 @@ class _PreparedLogLinear(PreparedLikelihood):
         target = checked_counts(design, values, options.tolerance, options.name)
         fit = fit_complete(options, design, target, used)
         if isinstance(fit, str):
-            device = on_processor(options.device, fit)
-            fit = fit_stored(options, design, self.members, self.start, target, used)
-            fit.notes["device"] = device
-        if fit.status is Status.stalled and design.n_inner <= LARGEST_DENSE:
-            goal, possible = _goal(options, target), self.start > 0
-            proof = find_refutation(design, self.members, target, used, possible, goal)
-            if proof is not None:
-                notes = fit.notes | {"conflict": proof}
-                fit = replace(fit, status=Status.inconsistent, notes=notes)
+            fit = self._fit_stored(target, used, on_processor(options.device, fit))
+        elif fit.status is Status.stalled and design.n_inner <= LARGEST_DENSE:
+            fit = self._refuted(fit, target, used)
         return replace(fit, seconds=time.perf_counter() - began)
+
+    def _fit_stored(self, z: Real, used: Mask, device: str) -> Fit:
+        """Conjugate gradients first; where they do not arrive, a proof why not, or factors."""
+        options, most = self.options, self.options.max_steps
+        given, has_factors = (self.design, self.members, self.start, z, used), False
+        if self.design.n_published <= MOST_DENSE:
+            most, has_factors = min(most, _BEFORE_FACTORS), most > _BEFORE_FACTORS
+        fit = fit_stored(replace(options, max_steps=most), *given)
+        if fit.status is Status.stalled or (has_factors and not fit.is_converged):
+            fit = self._refuted(fit, z, used)
+            if has_factors and fit.status is not Status.inconsistent:
+                again = fit_stored(options, *given, by_factors=True)
+                fit = min(fit, again, key=lambda found: found.certificate.worst)
+        fit.notes["device"] = device
+        return fit
+
+    def _refuted(self, fit: Fit, z: Real, used: Mask) -> Fit:
+        """The fit, called inconsistent where a proof shows that no table has the margins."""
+        given = (self.design, self.members, z, used, self.start > 0, _goal(self.options, z))
+        proof = find_refutation(*given)
+        if proof is None:
+            return fit
+        return replace(fit, status=Status.inconsistent, notes=fit.notes | {"conflict": proof})
 
 
 def fit_complete(options: LogLinear, design: Design, z: Real, used: Mask) -> Fit | str:
@@ -183,11 +203,13 @@ def fit_stored(
     z: Real,
     used: Mask,
     is_enough: Callable[[Real], bool] | None = None,
+    by_factors: bool = False,
 ) -> Fit:
     """The fit of a table whose inner cells are indexed, to the published cells that are used.
 
     Other published cells must be zero in `z`. The fit ends when `is_enough` says so of its
-    published cells; by default, when they deviate by no more than the goal.
+    published cells; by default, when they deviate by no more than the goal. Newton's systems are
+    met by dense factors or by conjugate gradients.
     """
     began, goal = time.perf_counter(), _goal(options, z)
     needed = _needed_cells(members, z, used, goal)
@@ -195,7 +217,7 @@ def fit_stored(
     reduced = reduce_table(groups, z, np.flatnonzero(start > 0), goal)
     open_members = groups.restrict(reduced.left).compact(reduced.held, reduced.held)
     passes = StoredPass(open_members, start[reduced.left])
-    newton = passes.newton(reduced.rest[reduced.held], options.max_steps)
+    newton = passes.newton(reduced.rest[reduced.held], options.max_steps, by_factors)
 
     def table() -> Real:
         return reduced.assemble(passes.at(newton.nu), len(start))

@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numba import njit
+from scipy.sparse import csr_array
 
 from discreet.arrays import Mask, Real, Whole, Whole32
 from discreet.design.base import Design, dot
@@ -22,12 +24,22 @@ from discreet.design.incidence import Incidence
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.least_squares.least_squares import LeastSquares
 from discreet.solve.non_negative.non_negative import NonNegative
+from discreet.solve.non_negative.ridge_path import solve_lifted
 
 # Conjugate gradient steps of one Newton step.
 MOST_GRADIENTS = 500
 # Factor by which conjugate gradients reduce the residual in a Newton step on stored tables. A
 # tighter one overshoots where a rough fit will do, as within `Poisson`.
 _FORCING = 0.3
+# Published cells up to which Newton systems are met by a factor where conjugate gradients fail.
+MOST_DENSE = 2_000
+# Lift of the unit diagonal of such a system: published cells that others imply make it singular.
+_LIFT = 1e-14
+_SMALLEST = 1e-300
+# Newton steps with them: cells far from where they should be come nearer by that factor each time.
+_DENSE_STEPS = 150
+# Such steps change no exponent by more: the model of an exponential ends there.
+_EXPONENT = 2.0
 # Exponent that stands for a settled zero: exp(-100) is 4e-44.
 _FLOOR = -100.0
 # A remainder this small against the published value is rounding error.
@@ -48,10 +60,12 @@ class StoredPass:
         self._members, self._log_start, self.y = members, np.log(start), start.copy()
         self._at: Real | None = None
 
-    def newton(self, z: Real, max_steps: int) -> DualNewton:
+    def newton(self, z: Real, max_steps: int, by_factors: bool) -> DualNewton:
         """Newton's method towards margins, from where one sweep leads."""
         start, nothing = sweep(self._members, z, np.exp(self._log_start)), np.zeros_like(z)
         newton = DualNewton(self, z, nothing, None, start, forcing=_FORCING)
+        if by_factors:
+            newton = DenseNewton(self, z, nothing, None, start, most_steps=_DENSE_STEPS)
         newton.most_gradients, newton.most_in_all = min(MOST_GRADIENTS, max_steps), max_steps - 1
         return newton
 
@@ -77,9 +91,44 @@ class StoredPass:
         _change(self._members.index, direction, self.at(nu), sums)
         return sums
 
+    def curvature(self, nu: Real) -> Real:
+        """The Hessian at a point, dense."""
+        X = self._matrix
+        return np.asarray((X.T @ (X * self.at(nu)[:, None])).toarray())
+
+    def largest_exponent(self, direction: Real) -> float:
+        """By how much the logarithm of a cell changes at most along a direction."""
+        return float(np.abs(self._matrix @ direction).max(initial=0.0))
+
+    @cached_property
+    def _matrix(self) -> csr_array:
+        index, n = self._members.index, self._members.n_published
+        cells = np.broadcast_to(np.arange(index.shape[1]), index.shape)
+        kept = index < n
+        return csr_array((np.ones(kept.sum()), (cells[kept], index[kept])), (index.shape[1], n))
+
     def slope(self, nu: Real) -> Real:
         """Margins of the derivative: an exponential is its own."""
         return self.table(nu).margins
+
+
+class DenseNewton(DualNewton):
+    r"""Newton's method whose systems are met by a factor, for tables with cells of all sizes.
+
+    With cells between 1 and 3·10⁹ beside each other, or many that margins draw to zero, the systems
+    have condition 10⁹ and more, and conjugate gradients do not arrive.
+    """
+
+    passes: StoredPass
+
+    def _direction(self, ridge: float, gradient: Real) -> Real | None:
+        hessian = self.passes.curvature(self.nu)
+        scale = 1.0 / np.sqrt(np.maximum(np.diag(hessian), _SMALLEST))
+        lift = np.full(len(scale), _LIFT)
+        step = scale * solve_lifted(hessian * np.outer(scale, scale), lift, -scale * gradient)
+        self.gradients += 1
+        largest = self.passes.largest_exponent(step)
+        return step * (_EXPONENT / largest) if largest > _EXPONENT else step
 
 
 def sweep(members: Incidence, z: Real, y: Real) -> Real:

@@ -33,6 +33,7 @@ from discreet.solve.least_squares.problem import (
     frozen_margins,
     positions_of,
 )
+from discreet.solve.non_negative.active_set import MOST_ENTRIES, ActiveSet
 from discreet.solve.non_negative.bounded import BoundedFit
 from discreet.solve.non_negative.held import HeldMargins, is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
@@ -51,6 +52,9 @@ LARGE = 20_000
 # Weight of a held margin, times that of others, in steps within bounds: a light one keeps the
 # equations easy, and shifts of its target do the rest.
 _LIGHT_WEIGHT = 0.2
+# With more of it the equations are harder, but shifts that are too slow otherwise arrive: where
+# nothing else met exact margins, it is tried last.
+_FIRM_WEIGHT = 20.0
 # The same for multipliers of bounds, whose closed form needs equal weights in full crossings.
 _EQUAL_WEIGHT = 1.0
 # Steps within bounds start from the fit for these shares of the first ridge: from the next one
@@ -64,6 +68,8 @@ _ROUNDING = 1e-12
 # Held margins that are taken out of the equations at most: the dense factor of more would be too
 # large.
 _MOST_DEFLATED = 5_000
+# Factor between weights from which light cells are judged by forces of their own.
+_UNEVEN = 100.0
 # A stage that reached this share of the last one shows that its ridge is low enough: lower ones
 # would make the point larger, and rounding errors with it.
 _FAST = 0.01
@@ -184,6 +190,8 @@ class _Solution:
       steps: Steps taken.
       solver: How it was found.
       norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
+      known: Its certificate, where the method has one of its own.
+      forces: The weighted residuals of all published cells that prove it.
     """
 
     problem: LeastSquaresProblem
@@ -194,10 +202,14 @@ class _Solution:
     steps: int
     solver: str
     norm_dual: Real | None = None
+    known: Certificate | None = None
+    forces: Real | None = None
 
     @cached_property
     def certificate(self) -> Certificate:
         """How good it is; computed once, for methods judge their own solutions too."""
+        if self.known is not None:
+            return self.known
         return certify_non_negative(
             self.problem,
             self.y,
@@ -231,6 +243,7 @@ def _fit(prepared: _PreparedNonNegative, z: Array, *, weights: Array | None = No
         "norm_dual": answer.norm_dual,
         "held": problem.held,
         "multipliers": answer.multipliers,
+        "forces": answer.forces,
     }
     y, seconds = problem.complete(answer.y), time.perf_counter() - began
     return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
@@ -269,13 +282,48 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
         methods.append(partial(_along_the_ridge, systems=systems))
     if entries <= max(SMALL, DENSE):
         methods.append(partial(_along_the_ridge, systems=DIRECT))
+    if len(problem.exact):
+        methods.append(partial(_within_bounds, weight=_FIRM_WEIGHT))
     for method in methods:
         answer = method(prepared, held)
         if answer is not None:
             found.append(answer)
             if answer.certificate.holds:
-                return answer
-    return min(found, key=lambda answer: answer.certificate.worst)
+                break
+    best = min(found, key=lambda answer: answer.certificate.worst)
+    # Among uneven weights gradients do not tell how far light cells are off.
+    is_judged = best.certificate.holds and not _is_uneven(problem)
+    if is_judged or prepared.penalty or entries > MOST_ENTRIES:
+        return best
+    for start in (best.y, RidgePath(problem, DIRECT, prepared.options.max_steps).y):
+        polished = _by_active_sets(prepared, problem, start)
+        if polished.certificate.holds:
+            return polished
+    return best
+
+
+def _is_uneven(problem: LeastSquaresProblem) -> bool:
+    """Whether some weights are so much lighter than others that these hide them."""
+    soft = np.delete(problem.weights, problem.held)
+    soft = soft[soft > 0]
+    return len(soft) > 0 and bool(soft.max() > _UNEVEN * soft.min())
+
+
+def _by_active_sets(
+    prepared: _PreparedNonNegative, problem: LeastSquaresProblem, start: Real
+) -> _Solution:
+    """Published cells by active sets; then, of all tables that have them, the smallest."""
+    active = ActiveSet(problem, start)
+    active.run()
+    used = np.flatnonzero(problem.weights > 0)
+    fitted = problem.design.aggregate(active.y)
+    smallest = problem.among(used, 1.0, prepared.options.tolerance).with_targets(fitted)
+    alone = HeldMargins(smallest, lambda p: p.design.aggregate(prepared.without_bounds(p)[0]))
+    found = _along_the_ridge(prepared, alone, systems=DIRECT)
+    y, dual, selection = found.y, found.dual, found.certificate.selection
+    steps, held = active.steps + found.steps, active.forces[problem.held]
+    known, forces = active.certify(y, selection), active.forces
+    return _Solution(problem, 0.0, y, held, dual, steps, "active sets", known=known, forces=forces)
 
 
 def _without_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
@@ -338,14 +386,16 @@ def _by_multipliers(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solut
     return _Solution(held.given, 0.0, y, multipliers, None, fit.steps, solver)
 
 
-def _within_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
+def _within_bounds(
+    prepared: _PreparedNonNegative, held: HeldMargins, *, weight: float = _LIGHT_WEIGHT
+) -> _Solution | None:
     """Conjugate gradients within bounds, for large tables; from the fit for some ridge on.
 
     The dual of that fit bounds the norm, or that of the smallest table with the same margins.
     """
     if not prepared.is_large:
         return None
-    held.weigh(_LIGHT_WEIGHT)
+    held.weigh(weight)
     penalty, most = prepared.penalty, prepared.options.max_steps
     is_unique = penalty > 0 or publishes_every_cell(held.given.design, held.given.weights)
     path = RidgePath(held.consistent, LIGHT, most, penalty, held.zeros()[1])

@@ -268,11 +268,9 @@ class RidgePath:
         # The smaller of two systems, one for each positive cell or one for each published one.
         if len(cells) < len(used):
             scaled = X / drawn
-            found = (
-                -g + X.T @ _solve_lifted(scaled @ X.T, np.ones(len(cells)), scaled @ g)
-            ) / drawn
+            found = (-g + X.T @ solve_lifted(scaled @ X.T, np.ones(len(cells)), scaled @ g)) / drawn
         else:
-            found = _solve_lifted(X.T @ X, drawn, -g)
+            found = solve_lifted(X.T @ X, drawn, -g)
         d = np.zeros(len(self._used))
         d[used] = found
         return d, self._inner_change(d)
@@ -326,12 +324,12 @@ class RidgePath:
         return np.maximum(enough, rough)
 
 
-def _solve_lifted(matrix: Real, diagonal: Real, values: Real) -> Real:
+def solve_lifted(matrix: Real, diagonal: Real, values: Real) -> Real:
     """Solve with a matrix and a diagonal; this is raised where rounding makes them indefinite."""
     try:
         factor = cho_factor(matrix + np.diag(diagonal), lower=True)
     except LinAlgError:
-        return _solve_lifted(matrix, _RAISED * diagonal, values)
+        return solve_lifted(matrix, _RAISED * diagonal, values)
     solution: Real = cho_solve(factor, values)
     return solution
 

@@ -1,0 +1,113 @@
+"""Fits of random designs against exact references; see `benchmarks.certificates`."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from benchmarks import certificates as gate
+from benchmarks._exact import LeastSquaresReference, log_linear
+from discreet.errors import DataError, ParameterError
+from discreet.solve.fit import Status
+from discreet.solve.least_squares.dense import DenseFactors
+from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
+from discreet.solve.non_negative.active_set import ActiveSet
+
+SMALL = dc.Design.product({"a": 2, "b": 2}, "a*b")
+
+
+def test_the_reference_is_exact_on_a_sum_of_two():
+    X, z = np.array([[1, 0, 1], [0, 1, 1]]), np.array([1.0, 1.0, 5.0])
+    reference = LeastSquaresReference(X, z, np.ones(3), ())
+    assert reference.without_bounds() == [Fraction(2), Fraction(2), Fraction(4)]
+    assert LeastSquaresReference(X, z, np.ones(3), [2]).not_negative()[2] == 5
+    bounded = LeastSquaresReference(X, np.array([-3.0, 1, 1]), np.ones(3), ()).not_negative()
+    assert bounded == [Fraction(0), Fraction(1), Fraction(1)]
+
+
+def test_the_reference_of_log_linear_fits_is_independence_on_two_margins():
+    X = np.array([[1, 0, 1, 0], [1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 0, 1]])
+    np.testing.assert_allclose(log_linear(X, np.array([3e9, 6, 2e9, 1e9 + 6])).sum(), 3e9 + 6)
+
+
+@pytest.mark.parametrize("name", ["least-squares", "log-linear, large", "auto, large", "chain"])
+def test_no_fit_of_random_designs_is_wrong(name):
+    count = gate.judge(name, 24)
+    assert count.outcomes["converged"] == 24
+    assert count.outcomes["wrong"] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "seeds"),
+    [
+        (gate.NOISY, [4, 16, 104, 140, 228, 280]),
+        (gate.EXACT, [4, 50, 219, 298, 412]),
+        (gate.EXACT | {"noise": False}, [50, 219]),
+    ],
+)
+def test_uneven_weights_and_exact_margins_are_met(options, seeds):
+    for seed in seeds:
+        case = gate.case_of(seed, **options)
+        fit = dc.NonNegative(exact=case.exact)(case.design, case.z, weights=case.w).require()
+        assert gate.judge_non_negative(case, fit) <= case.allowed
+
+
+def _uneven():
+    design = dc.Design.from_matrix(np.array([[1, 1, 0], [1, 0, 1]]))
+    z, w = np.array([10.0, 3, 6]), np.array([1e4, 1e-3, 1e-3])
+    prior = Prior.of(design, None, None)
+    none = np.zeros(0, dtype=np.int64)
+    return LeastSquaresProblem.of(design, z, w, prior, Accuracy(1e-3), none)
+
+
+def test_a_light_cell_that_is_off_does_not_pass():
+    problem = _uneven()
+    factors = DenseFactors(problem)
+    y = factors.fit(problem.z)
+    assert factors.certify(problem.z, y).holds
+    off = factors.certify(problem.z, y + [1.0, -1.0])
+    assert not off.holds
+    assert off.deviation == pytest.approx(1.0, rel=1e-3)
+    active = ActiveSet(problem, y)
+    active.run()
+    assert active.certify(active.y, 0.0).holds
+    assert not active.certify(active.y + [1.0, -1.0], 0.0).holds
+
+
+def test_scales_beside_each_other_do_not_disturb_the_automatic_choice():
+    X = np.array([[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 1, 0]])
+    fit = dc.solve.Auto()(dc.Design.from_matrix(X), np.array([1e9, 4e8, 10, 20, 3]))
+    np.testing.assert_allclose(fit.require().z, [1e9, 4e8, 15, 15, 0], atol=1e-3)
+
+
+def test_a_fit_that_does_not_arrive_is_passed_on(monkeypatch):
+    design = dc.Design.product({"a": 3, "b": 3}, "a + b")
+    z = design.aggregate(np.arange(9.0))
+    stalled = replace(dc.LogLinear()(design, z), status=Status.stalled)
+    monkeypatch.setattr(dc.LogLinear, "prepare", lambda *_: lambda *_, **__: stalled)
+    fit = dc.solve.Auto()(design, z).require()
+    assert fit.notes["fitter"] == "non-negative"
+    assert "log-linear ended as stalled" in fit.notes["why"]
+
+
+def test_cells_that_no_table_can_fill_are_closed_in_a_chain():
+    design = dc.Design.product({"a": 4, "b": 4, "c": 4}, "a*b + a*c + b*c")
+    rng = np.random.default_rng(5)
+    z = design.aggregate(rng.poisson(0.3, 64)) + rng.normal(0, 4, design.n_published)
+    fit = dc.solve.Chain()(design, z).require()
+    np.testing.assert_allclose(fit.z, dc.NonNegative()(design, z).z, atol=1e-4)
+
+
+def test_bad_input_is_refused_in_words():
+    z = SMALL.aggregate(np.ones(4))
+    with pytest.raises(ParameterError, match="complex numbers"):
+        dc.LeastSquares()(SMALL, z + 1j)
+    with pytest.raises(ParameterError, match=r"published positions, got 1\.5"):
+        dc.NonNegative(exact=[1.5])
+    with pytest.raises(DataError, match=r"counts up to 2\*\*53"):
+        dc.solve.Poisson()(SMALL, 1e30 * z)
+    for fitter in (dc.LeastSquares(), dc.NonNegative(), dc.solve.Auto()):
+        with pytest.raises(DataError, match=r"beyond 2\*\*53, and another one is 3"):
+            fitter(SMALL, SMALL.aggregate(np.array([1e17, 3, 4e17, 5])))
