@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole32
-from discreet.errors import InfeasibleError, NotConvergedError
+from discreet.errors import InfeasibleError, MissingDependencyError, NotConvergedError
 
 Changing = Literal["objective", "bounds", "nothing"]
 
@@ -59,9 +59,8 @@ class Program:
         *,
         changing: Changing = "objective",
     ) -> None:
-        import highspy
-
-        self._highs: Any = highspy.Highs()  # type: ignore[no-untyped-call]
+        highspy = load_highs("a linear program")
+        self._highs: Any = highspy.Highs()
         self._status, self._options = highspy.HighsModelStatus, _OPTIONS | _ALGORITHM[changing]
         self._set(self._options)
         bounds = np.concatenate([low, high, floor, ceiling])
@@ -133,10 +132,18 @@ class Program:
         return np.asarray(self._highs.getSolution().col_value) * self._scale
 
 
+def load_highs(purpose: str) -> Any:
+    """The HiGHS solver, or the remedy where it is absent."""
+    try:
+        import highspy  # optional package
+    except ImportError as error:
+        raise MissingDependencyError(purpose, "highspy") from error
+    return highspy
+
+
 def highs_model(matrix: Any, *, rows: tuple[Array, Array], columns: tuple[Array, Array]) -> Any:
     """A program of HiGHS without costs: rows × columns, sparse by columns, and bounds of both."""
-    import highspy
-
+    highspy = load_highs("a linear program")
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.row_lower_, model.row_upper_ = rows
