@@ -440,7 +440,10 @@ def _program(A: Any, goal: _Goal, switch: _Switches, point: Whole) -> tuple[Whol
         "mip_abs_gap": 0.5 * breach,
         "objective_target": 0.5 * breach,
     }
-    if goal.weights is not None and not len(broken):
+    if goal.weights is None:
+        # Presolve finds hardly anything in zeros and ones, and heuristics search longer after it.
+        options["presolve"] = "off"
+    elif not len(broken):
         options |= {"mip_abs_gap": 0.5 * heaviest, "mip_rel_gap": _CLOSE}
         options["objective_target"] = -np.inf
     for name, value in options.items():
