@@ -12,7 +12,7 @@ from discreet.noise import discrete_laplace, linear_table
 from discreet.protect.adjust import Frame, adjustment
 from discreet.protect.draws import SeededDraws
 from discreet.protect.sentences import is_additive
-from discreet.solve.integer import programs
+from discreet.solve.integer.repair import Repair
 from discreet.tables.truth import CellValues
 from discreet.testing import check_method
 from discreet.testing.laws import sample_table
@@ -72,7 +72,7 @@ def test_the_largest_move_is_kept_where_the_search_alone_breaks_it(seed, monkeyp
     assert np.abs(made.z - table.z).max() == 2
     assert not np.isin(made.z, [1, 2]).any()
     assert made.statement.says("moves-at-most")
-    monkeypatch.setattr(programs._Repair, "improve", lambda state, places: None)
+    monkeypatch.setattr(Repair, "improve", lambda state, places: None)
     with pytest.raises(InfeasibleError, match="no table was found") as caught:
         method(table.rekeyed(rng), draws=SeededDraws(seed))
     assert "max_move" not in caught.value.public()

@@ -36,7 +36,7 @@ from discreet.solve.fit import (
 )
 from discreet.solve.integer.annealing import MOST_SWEEPS
 from discreet.solve.integer.problem import LARGEST, Domain, LatticeProblem, check_size
-from discreet.solve.integer.programs import repair_limits
+from discreet.solve.integer.repair import repair_limits
 from discreet.solve.integer.rounding import round_controlled
 from discreet.solve.integer.search import LatticeSearch
 from discreet.solve.least_squares.problem import Prior, positions_of
