@@ -1,4 +1,4 @@
-"""Additivity of a noisy three-way table of about 22,000 non-empty cells: quality beside time."""
+"""Additivity of noisy three-way tables: quality beside time, and linked margins beside a MILP."""
 
 import sys
 import time
@@ -7,9 +7,15 @@ import numpy as np
 
 import discreet as dc
 from benchmarks._measure import peak_gib, print_table
+from discreet.errors import InfeasibleError
 from discreet.noise.linear import linear_table
-from discreet.protect.draws import SecretDraws
+from discreet.protect.adjust import Frame, adjustment
+from discreet.protect.draws import SecretDraws, SeededDraws
+from tests.solve.integer.exact import adjust_exactly
 
+CPU = time.process_time
+# Sizes of linked tables, and seconds after which the program beside them stops.
+PEOPLE, SECONDS = (1e3, 1e4, 1e5, 1e6, 5e6, 1e8, 3e9), 5.0
 # Mean deviation from the truth in Table 5 of Giessing & Höhne (2011), before and after.
 PAPER = {3: (1.089, 1.191), 4: (0.991, 1.147), 5: (0.966, 1.129)}
 
@@ -43,8 +49,41 @@ def adjusted(table: dc.Table, D: int) -> list:
     return [D, *mean, mean[1] - mean[0], paper, before.max(), after.max(), small, seconds]
 
 
+def linked(people: float, seed: int, margins: str) -> list:
+    """Loss and CPU seconds of `Adjust` and of one program; how far counts are from the truth."""
+    rng = np.random.default_rng(seed)
+    design = dc.Design.product({"a": 12, "b": 10, "c": 2}, margins)
+    share = rng.dirichlet(np.full(design.n_inner, 0.3))
+    table = dc.Table.from_inner(design, rng.poisson(people * share)).rekeyed(rng)
+    noise = dc.CellKey(dc.perturbation_table(D=5, V=3, js=2))
+    noisy, frame, began = noise(table, draws=SeededDraws(seed)).z, Frame.of(table), CPU()
+    try:
+        made = dc.Adjust(noise)(table, draws=SeededDraws(seed)).z
+    except InfeasibleError:
+        made = np.full(len(noisy), np.nan)
+    own, given = CPU() - began, (noisy[frame.cells], table.z[frame.cells])
+    problem, _ = adjustment(frame, *given, min_count=3, max_move=5.0, weights=None)
+    began = CPU()
+    loss, bound = adjust_exactly(problem, table.y[frame.rows], seconds=SECONDS)
+    off = [float(np.abs(z - table.z).mean()) for z in (noisy, made)]
+    sizes = [float(np.abs(made - noisy).sum()), loss, bound, *off]
+    return [f"{people:.0e}", margins, seed, *sizes, own, CPU() - began]
+
+
+def beside_program() -> None:
+    """Print a row for each size of a linked table."""
+    header = ["people", "margins", "seed", "loss", "MILP", "bound", "noise alone", "after"]
+    forms = ("a*b + a*c + b*c", "a*b*c")
+    rows = [linked(n, seed, form) for form in forms for n in PEOPLE for seed in range(2)]
+    print_table([*header, "CPU s", "MILP's"], rows)
+    print(f"12 × 10 × 2; a MILP stops after {SECONDS:g} s; nan: no table found.")
+
+
 def main() -> None:
-    """Print the table; with `bound` also how far the result may be from the best one."""
+    """Print both tables; with `bound` also how far the result may be from the best one."""
+    beside_program()
+    if "linked" in sys.argv[1:]:
+        return
     table = census_table()
     table.protect(dc.Adjust(dc.CellKey(linear_table(3, 2.0, 2)), proposals=1))
     header = ["D", "before", "after", "growth", "paper's", "max before", "max after", "1s and 2s"]

@@ -89,8 +89,9 @@ class EngineError(DiscreetError):
 class MissingDependencyError(DiscreetError, ImportError):
     """An optional package is needed."""
 
-    def __init__(self, purpose: str, package: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs {package}: `pip install 'discreet[{extra}]'`.")
+    def __init__(self, purpose: str, package: str, extra: str | None = None) -> None:
+        wanted = package if extra is None else f"'discreet[{extra}]'"
+        super().__init__(f"{purpose} needs {package}: `pip install {wanted}`.")
 
 
 class PluginError(DiscreetError):

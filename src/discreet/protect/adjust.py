@@ -270,12 +270,12 @@ def adjustment(
         high=np.add(truth - perturbed, max_move, dtype=np.float64) if limited else None,
     )
     own = frame.design.inner_in_published()
-    # inner cells are not published themselves: they start from a fit
+    # inner cells are not published themselves: they start from a fit that is nowhere negative, as
+    # no search of small steps leads back from large counts that were cut off at zero
     if (own < 0).any():
-        from discreet.solve.least_squares.least_squares import LeastSquares  # start-up time: Numba
+        from discreet.solve.non_negative.non_negative import NonNegative  # start-up time: Numba
 
-        fit = LeastSquares()(frame.design, perturbed.astype(np.float64))
-        start: Array = np.maximum(fit.y, 0.0)
+        start: Array = NonNegative()(frame.design, perturbed.astype(np.float64)).y
     else:
         start = perturbed[own]
     check_size(start)

@@ -1,5 +1,7 @@
 """Least absolute deviation against linear and quadratic programs, laws, and wrong input."""
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import registry
 from discreet.design.incidence import Incidence
-from discreet.errors import DataError, DesignError, ParameterError
+from discreet.errors import DataError, DesignError, MissingDependencyError, ParameterError
 from discreet.solve.absolute.certificate import ProvenTable, certify
 from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.least_absolute import solve_exactly, solve_iteratively
@@ -230,3 +232,10 @@ def test_dual_vectors_are_made_feasible(name):
         u = run.feasible_dual(w)
         assert (np.abs(u) <= w).all()
         assert (design.adjoint(u) <= 1e-12 * w.max()).all()
+
+
+def test_without_highs_a_small_fit_names_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "highspy", None)
+    design = dc.Design.product({"a": 2, "b": 2}, "a*b")
+    with pytest.raises(MissingDependencyError, match="needs highspy: `pip install highspy`"):
+        dc.LeastAbsolute()(design, design.aggregate(np.arange(4.0)))

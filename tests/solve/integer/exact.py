@@ -75,6 +75,40 @@ def solve_exactly(
         most = most * _GENEROUS if y is None else loss
 
 
+def adjust_exactly(
+    problem: LatticeProblem, around: NDArray[np.int64], *, seconds: float = 10.0
+) -> tuple[float, float]:
+    """The least absolute deviations that one program finds, and its bound; `nan` for no table.
+
+    Whole steps of at most 25 from a table, or from zero where that is near; gaps have switches.
+    Slow and obvious, but at home with counts of any size.
+    """
+    from scipy import sparse
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    X, domain = problem.design.matrix().astype(np.float64).T.tocsr(), problem.domain
+    base = np.where(around > 50, around - 25, 0)
+    small, (m, n) = np.flatnonzero(base == 0), X.shape
+    most, rest = np.where(base == 0, 100.0, 50.0), -problem.deviation(base).astype(float)
+    each, own = sparse.identity(m), sparse.identity(n, format="csr")[small]
+    sums = sparse.hstack([X, sparse.csr_array((m, len(small))), -each, each])
+    none = sparse.csr_array((len(small), 2 * m))
+    above = sparse.hstack([own, -sparse.diags_array(1.0 * domain.first[small]), none])
+    below = sparse.hstack([own, -100.0 * sparse.identity(len(small)), none])
+    rules = [LinearConstraint(sums, rest, rest), LinearConstraint(above, 0, np.inf)]
+    low, high = problem.limits
+    weights = problem.all_weights
+    found = milp(
+        np.concatenate([np.zeros(n + len(small)), weights, weights]),
+        constraints=[*rules, LinearConstraint(below, -np.inf, 0)],
+        bounds=Bounds(0, np.concatenate([most, np.ones(len(small)), high, -low])),
+        integrality=np.repeat([1, 0], [n + len(small), 2 * m]),
+        options={"time_limit": seconds, "mip_rel_gap": 1e-3},
+    )
+    bound = np.nan if found.mip_dual_bound is None else found.mip_dual_bound
+    return (np.nan if found.x is None else float(found.fun)), float(bound)
+
+
 def _optimum(problem: LatticeProblem, most: float, nodes: int) -> NDArray[np.int64] | None:
     """The best point with at most this loss; a worse one, or none, when there is no such point."""
     program = _program(problem, most)

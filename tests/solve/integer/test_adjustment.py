@@ -76,8 +76,8 @@ def test_the_network_mends_what_a_poor_search_leaves(seed):
     assert found.loss <= alone.loss
     zero = found.y == 0
     low = np.where(zero, 0.0, np.maximum(problem.domain.first, 0))
-    vertex = least_absolute(problem, low, np.where(zero, 0.0, 1e4))
-    assert found.loss == pytest.approx(problem.loss(problem.deviation(vertex)))
+    vertex = least_absolute(problem, start, low, np.where(zero, 0.0, 1e4))
+    assert found.loss == pytest.approx(problem.loss(problem.deviation(start + vertex)))
 
 
 def test_the_published_example_costs_23():
@@ -118,4 +118,4 @@ def test_a_table_that_adds_up_stays_as_it_is(shape):
 def test_impossible_bounds_of_the_program_give_nothing():
     problem, start = noisy(SHAPES[0], 1, reach=1)
     high = np.zeros(len(start))
-    assert least_absolute(problem, high, high, limited=True) is None
+    assert least_absolute(problem, start, high, high, limited=True) is None

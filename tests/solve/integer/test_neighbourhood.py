@@ -10,9 +10,9 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import discreet as dc
-from discreet.solve.integer import programs
+from discreet.solve.integer import repair
 from discreet.solve.integer.problem import Domain, LatticeProblem
-from discreet.solve.integer.programs import repair_limits
+from discreet.solve.integer.repair import repair_limits
 from discreet.solve.integer.rounding import round_to_multiples
 from tests.solve.integer.problems import KINDS, domain_of, small_design
 
@@ -86,7 +86,7 @@ def test_domains_are_kept_and_nothing_gets_worse(kind, seed):
 
 @pytest.mark.parametrize("sizes", [(20, 60, 20_000), (20_000,)])
 def test_neighbourhoods_grow_until_every_limit_is_kept(sizes, monkeypatch):
-    monkeypatch.setattr(programs, "_SIZES", sizes)
+    monkeypatch.setattr(repair, "_SIZES", sizes)
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)
     assert problem.violations(problem.deviation(start)).sum() > 50
@@ -95,8 +95,8 @@ def test_neighbourhoods_grow_until_every_limit_is_kept(sizes, monkeypatch):
 
 
 def test_the_effort_is_bounded(monkeypatch):
-    monkeypatch.setattr(programs, "_SIZES", (60,))
-    monkeypatch.setattr(programs, "_EFFORT", 300)
+    monkeypatch.setattr(repair, "_SIZES", (60,))
+    monkeypatch.setattr(repair, "_EFFORT", 300)
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)
     y = repair_limits(problem, start)
@@ -132,7 +132,7 @@ if sys.argv[1] == "threads":
     other.run()
 import numpy as np
 from tests.solve.integer.test_neighbourhood import rounding_problem
-from discreet.solve.integer.programs import repair_limits
+from discreet.solve.integer.repair import repair_limits
 import discreet as dc
 design = dc.Design.product({"a": 12, "b": 9, "c": 8}, "a*b + b*c + a*c")
 print(zlib.crc32(repair_limits(*rounding_problem(design, 5)).tobytes()))

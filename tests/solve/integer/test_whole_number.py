@@ -131,11 +131,13 @@ def test_heavy_margins_are_met_beside_light_ones():
     assert fit.z[design.column_sizes == 72] == z[design.column_sizes == 72]
 
 
-def test_a_fit_that_does_not_converge_is_returned_as_it_is():
+def test_a_fit_that_does_not_converge_is_whole_as_well():
     design, z, _ = noisy({"a": 5, "b": 4, "c": 3}, "a*b + b*c", noise=30.0)
     fit = dc.solve.WholeNumber(dc.LeastAbsolute(max_steps=1))(design, z)
     assert fit.status is Status.max_steps
-    assert fit.y.dtype == float
+    assert fit.y.dtype == np.int64
+    assert (fit.y >= 0).all()
+    assert fit.notes["bound"] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -195,9 +195,7 @@ def test_a_private_release_of_thirty_columns_becomes_records():
     flat = dict.fromkeys(names, dc.Hierarchy.flat(codes))
     margins = dc.margins(names[:6], order=2) + [(name,) for name in names[6:]]
     table = dc.open(pa.table(frame), name="wide").tabulate(margins, hierarchies=flat)
-    fitted = table.protect(
-        dc.DiscreteGaussian(rho=2.0)
-    ).fit()
+    fitted = table.protect(dc.DiscreteGaussian(rho=2.0)).fit()
     assert fitted.fit_result.notes["fitter"] == "from-margins"
     records = fitted.to_microdata()
     assert records.num_columns == 30

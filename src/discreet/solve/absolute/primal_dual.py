@@ -7,7 +7,7 @@ are averaged with the point of the last restart (Halpern), which makes the dista
 fall as one over the steps; restarts make it fall geometrically. Inner cells that are zero and
 whose slope :math:`(Xu)_i` is clearly negative are left out of the passes and looked at again
 from time to time, and with them the published zeros that hold no other cell. While most take part
-in a full crossing, their published cells are computed; those of a few are listed.
+in a large full crossing, their published cells are computed; those of fewer are listed.
 
 Steps of inner cells may be of any lengths :math:`a_i` when those of published cells are in
 proportion to :math:`1/(X^\top a)_k`. A Poisson loss bends as :math:`1/\mu_k`, so there `a` is the
@@ -44,6 +44,8 @@ _LOOK_EVERY = 200
 _INACTIVE = 0.005
 # Shares of inner cells, and of published ones, above which leaving out the others saves nothing.
 _WORTHWHILE, _COMPACT = 0.7, 0.9
+# Published cells of inner cells that are listed rather than computed in each step: 64 MiB.
+_LISTED = 2**24
 # Step of an empty cell under a Poisson loss, as a share of the mean positive one's: with a step in
 # proportion to its own size, zero, it would never move again.
 _SHORTEST = 0.01
@@ -302,6 +304,11 @@ class PrimalDual:
         self._edges = members.edges
         self._head = members.head.T.astype(np.uint32, order="C")
         self._tail = members.tail.T.astype(np.uint32, order="C")
+        if len(self._head) > 1 and self._head.size * len(self._tail) <= _LISTED:
+            none = np.uint32(len(self._kept) - 1)
+            lists = np.minimum(self._head[:, None] + self._tail[None], none)
+            self._tail = lists.reshape(-1, lists.shape[2])
+            self._head = np.zeros((1, lists.shape[2]), dtype=np.uint32)
 
 
 def fill_empty_margins(

@@ -67,7 +67,7 @@ class SearchChain(NamedTuple):
     random: Unsigned64
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def word(random: Unsigned64) -> Any:
     """The next 64 random bits (splitmix64)."""
     random[0] += np.uint64(0x9E3779B97F4A7C15)
@@ -77,19 +77,19 @@ def word(random: Unsigned64) -> Any:
     return z ^ (z >> np.uint64(31))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def below(random: Unsigned64, n: int) -> Any:
     """A whole number from 0 to `n - 1`."""
     return np.int64(((word(random) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32))
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def uniform(random: Unsigned64) -> Any:
     """A number in [0, 1)."""
     return np.float64(word(random) >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def is_allowed(places: Whole32, j: int, value: int) -> Any:
     """Whether an inner cell may take a value."""
     if value == 0 and places[j, ZERO]:
@@ -98,7 +98,7 @@ def is_allowed(places: Whole32, j: int, value: int) -> Any:
     return first <= value <= places[j, LAST] and (value - first) % places[j, STEP] == 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def step_up(places: Whole32, j: int, value: int) -> Any:
     """The distance to the next larger allowed value, or 0."""
     first, last = places[j, FIRST], places[j, LAST]
@@ -108,7 +108,7 @@ def step_up(places: Whole32, j: int, value: int) -> Any:
     return step if np.int64(value) + step <= last else 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def step_down(places: Whole32, j: int, value: int) -> Any:
     """The distance to the next smaller allowed value, as a negative number, or 0."""
     if value > places[j, FIRST]:
@@ -116,7 +116,7 @@ def step_down(places: Whole32, j: int, value: int) -> Any:
     return -value if places[j, ZERO] else 0
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def power_of(size: float, power: float) -> float:
     """A size to the power of the loss."""
     if power == 2.0:
@@ -124,7 +124,7 @@ def power_of(size: float, power: float) -> float:
     return size if power == 1.0 else size**power
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def breach(cells: Real32, rule: LossRule, k: int, deviation: float) -> float:
     """How far one published cell breaks its limits, or lies from the nearest allowed value."""
     cost = 0.0
@@ -139,7 +139,7 @@ def breach(cells: Real32, rule: LossRule, k: int, deviation: float) -> float:
     return cost
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def may_breach(cells: Real32, rule: LossRule, k: int, low: float, high: float) -> Any:
     """Whether deviations between two others can break anything; most cannot, and `breach` costs."""
     if high > cells[k, HIGH] or low < cells[k, LOW]:
@@ -177,7 +177,7 @@ def change(
     return loss + rule.excess * breaches
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def move(members: Whole32, y: Whole32, deviation: Array, j: int, s: int) -> None:
     """Add `s` to inner cell `j` and carry it into the deviations."""
     y[j] += s
@@ -186,7 +186,7 @@ def move(members: Whole32, y: Whole32, deviation: Array, j: int, s: int) -> None
     deviation[-1] = 0  # the spare cell stands for "no published cell" and never deviates
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def accepts(rise: float, temperature: float, random: Unsigned64) -> bool:
     """The rule of annealing: always downhill, uphill with probability exp(-rise/temperature)."""
     if rise <= 0.0:
@@ -194,7 +194,7 @@ def accepts(rise: float, temperature: float, random: Unsigned64) -> bool:
     return rise < _FAR * temperature and uniform(random) < math.exp(-rise / temperature)
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def partner(random: Unsigned64, j: int, n: int) -> Any:
     """Another inner cell: half the time a neighbour in the order of the cells."""
     bits = word(random)
@@ -302,7 +302,7 @@ def mend_cells(
                 tabu[i] = now + _TENURE
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _best_step(
     model: LatticeModel, chain: SearchChain, candidates: Whole, up: bool, tabu: Whole, now: int
 ) -> Any:
@@ -334,7 +334,7 @@ def _best_step(
     return best, best_j, best_s, best_i, best_r
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True)
 def _toward(places: Whole32, j: int, value: int, up: bool, random: Unsigned64) -> Any:
     """A step up or down: mostly the shortest, now and then as wide as the gap above zero."""
     first = places[j, FIRST]

@@ -68,7 +68,7 @@ class Domain:
     @classmethod
     def gapped(cls, smallest: int, high: ArrayLike) -> Domain:
         """Zero, and every whole number from `smallest` to `high`."""
-        return cls(smallest, high, zero=True)
+        return cls(smallest, high, zero=True) if smallest > 1 else cls(np.zeros_like(high), high)
 
     @classmethod
     def pair(cls, low: ArrayLike, high: ArrayLike) -> Domain:

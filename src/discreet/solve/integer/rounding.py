@@ -120,7 +120,7 @@ def _round_up_controlled(design: Design, left: Remainders, rng: np.random.Genera
 
 def _mend_rounding(problem: LatticeProblem, start: Whole, rng: np.random.Generator) -> Whole:
     """A point near the start that keeps the limits, as far as search and programs find one."""
-    from discreet.solve.integer.programs import repair_limits  # start-up time: compiled kernels
+    from discreet.solve.integer.repair import repair_limits  # start-up time: compiled kernels
     from discreet.solve.integer.search import LatticeSearch  # start-up time: compiled kernels
 
     # The target is what the start has, brought within the limits: the search then changes little.

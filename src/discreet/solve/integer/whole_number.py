@@ -36,7 +36,7 @@ from discreet.solve.fit import (
 )
 from discreet.solve.integer.annealing import MOST_SWEEPS
 from discreet.solve.integer.problem import LARGEST, Domain, LatticeProblem, check_size
-from discreet.solve.integer.programs import repair_limits
+from discreet.solve.integer.repair import repair_limits
 from discreet.solve.integer.rounding import round_controlled
 from discreet.solve.integer.search import LatticeSearch
 from discreet.solve.least_squares.problem import Prior, positions_of
@@ -55,8 +55,11 @@ class WholeNumber(FitterBase):
     from the fit in real numbers, which is the fitter's own choice among them.
 
     Promise: inner cells are whole and not negative; no more than `max_nonzero` of them are filled;
-    exact margins are met, or the status is `stalled`; without a cap the loss is not larger than
-    that of `release.fit(fitter).round("margins", seed=seed)`. The notes hold the `loss`, the
+    exact margins are met, or the status is `stalled`; where the fit in real numbers has not
+    converged, the table is whole as well and has the status of that fit, and its bound is zero;
+    counts that the search cannot hold (2³¹ and more in an inner cell) are refused. Without a cap
+    the loss is not larger than that of `release.fit(fitter).round("margins", seed=seed)`. The notes
+    hold the `loss`, the
     `bound`, which is the loss of the fit in real numbers and which no whole table goes below, and
     `rounded`, the loss of rounding afterwards. `certificate.gap` is the part of the loss above the
     bound: how much is due to whole numbers, and how much to the search, it does not say.
@@ -131,8 +134,6 @@ def _fit(
 ) -> Fit:
     began = time.perf_counter()
     fit = prepared(z, weights=weights)
-    if not fit.is_converged:
-        return fit
     lattice = WholeTables.of(own.first, design, z, weights, fit.y)
     # The stream is that of `release.round("margins")`: no result is worse than that rounding.
     rounded = round_controlled(design, fit.y, rng=stream(own.seed, "round:margins")).y
@@ -143,12 +144,14 @@ def _fit(
     else:
         y = lattice.best([rounded, y])
     loss, after, bound = map(lattice.loss, (y, rounded, lattice.fitted))
-    bound, missed = min(bound, loss), lattice.largest_miss(y)
+    # Only a fit that has converged shows what no whole table goes below.
+    bound, missed = min(bound, loss) if fit.is_converged else 0.0, lattice.largest_miss(y)
     gap = (loss - bound) / loss if loss > bound else 0.0
+    status = Status.stalled if missed and fit.is_converged else fit.status
     return Fit(
         cast(Any, y),
         cast(Any, lattice.plain.aggregate(y)),
-        Status.stalled if missed else Status.converged,
+        status,
         Certificate(feasibility=missed, gap=gap, tolerance=1.0),
         seconds=time.perf_counter() - began,
         notes={"loss": loss, "bound": bound, "rounded": after},

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole32
-from discreet.errors import DiscreetError, InfeasibleError, NotConvergedError
+from discreet.errors import InfeasibleError, MissingDependencyError, NotConvergedError
 
 Changing = Literal["objective", "bounds", "nothing"]
 
@@ -59,7 +59,7 @@ class Program:
         *,
         changing: Changing = "objective",
     ) -> None:
-        highspy = load_highs()
+        highspy = load_highs("a linear program")
         self._highs: Any = highspy.Highs()
         self._status, self._options = highspy.HighsModelStatus, _OPTIONS | _ALGORITHM[changing]
         self._set(self._options)
@@ -132,20 +132,18 @@ class Program:
         return np.asarray(self._highs.getSolution().col_value) * self._scale
 
 
-def load_highs() -> Any:
-    """The module of HiGHS, or an error that says what to do."""
+def load_highs(purpose: str) -> Any:
+    """The HiGHS solver, or the remedy where it is absent."""
     try:
-        import highspy
-    except ImportError:
-        raise DiscreetError(
-            "linear and whole-number programs need HiGHS. Install it: pip install highspy."
-        ) from None
+        import highspy  # optional package
+    except ImportError as error:
+        raise MissingDependencyError(purpose, "highspy") from error
     return highspy
 
 
 def highs_model(matrix: Any, *, rows: tuple[Array, Array], columns: tuple[Array, Array]) -> Any:
     """A program of HiGHS without costs: rows × columns, sparse by columns, and bounds of both."""
-    highspy = load_highs()
+    highspy = load_highs("a linear program")
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
     model.row_lower_, model.row_upper_ = rows

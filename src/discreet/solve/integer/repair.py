@@ -1,0 +1,293 @@
+"""Integer programs that mend limits which a search over whole numbers has left broken.
+
+All inner cells but those near a violated published cell are held; among the points that keep every
+limit kept so far, an integer program finds one that breaks the others least, and of these one of
+small loss. The current point is one of them, so a repair never makes matters worse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from discreet.arrays import Index, Real, Whole
+from discreet.errors import NotConvergedError
+from discreet.progress import report
+from discreet.solve.integer.problem import LatticeProblem
+from discreet.solve.linear.program import highs_model, load_highs
+
+# Inner cells that an integer program may move, in growing neighbourhoods: effort grows far faster
+# than size, and most breaches need few cells.
+_SIZES = (200, 600, 2000, 6000, 20_000)
+_NODES = 40_000  # branch-and-bound nodes of one program, times the inner cells it may move
+# Simplex iterations times columns, of all programs together: about a minute. A limit in seconds
+# would make the result depend on the machine.
+_EFFORT = 2e8
+# A size is gone through again when no more than this share of the excess is left.
+_WORTHWHILE = 0.9
+# Steps that a cell may move in a program, besides the largest excess: the smaller this bound, the
+# tighter the link between its steps and its switch in the relaxed program.
+_RISE = 6
+_REACH = 3  # how often weight spreads from published to inner cells and back to find neighbours
+# What breaking a limit by one costs, in losses of the heaviest cell, where the loss counts as well.
+_BREACH = 1e4
+# Share of the loss above its bound that no further program is worth.
+_CLOSE = 1e-3
+
+
+def repair_limits(problem: LatticeProblem, y: Whole) -> Whole:
+    """A point that keeps the limits, or breaks them less, near a point of the domain.
+
+    Neighbourhoods grow until all limits are kept or a program over all cells has ended. Cells
+    with a gap above zero are switched on and off; cells move by a few steps at most. Absolute
+    deviations, which are linear, are kept small meanwhile.
+
+    Promise: the result lies in the domain and breaks limits by no more in sum; the same input
+    gives the same result whatever the number of threads and the speed of the machine.
+    Cost: seconds for a hundred violated cells; no new program is begun after about a minute's
+    worth of simplex iterations.
+    """
+    if not problem.violations(problem.deviation(y)).any():
+        return y
+    state = Repair(problem, y)
+    for size in _SIZES:
+        while state.excess.any() and state.spent < _EFFORT and _sweep(state, size):
+            pass
+        if size >= len(state.rows):
+            break
+    return state.y
+
+
+def _sweep(state: Repair, size: int) -> bool:
+    """Repair around each violated cell in turn; says whether to do it once more."""
+    before = np.abs(state.excess).sum()
+    for k in np.flatnonzero(state.excess).tolist():
+        if state.excess[k] and state.spent < _EFFORT:  # an earlier program may have mended it
+            state.improve(_around(state, k, size))
+        if size >= len(state.rows):
+            return False
+    report("repair", state.spent / _EFFORT)
+    return bool(np.abs(state.excess).sum() <= _WORTHWHILE * before)
+
+
+class Repair:
+    """The point, its published cells, and what the program needs to know of the problem.
+
+    `rows` are the inner cells that may move, `members` their published cells (a step of an inner
+    cell adds an entry of its row), `cells` the same by published cell. `weights` is nothing where
+    the loss is not linear.
+    """
+
+    def __init__(self, problem: LatticeProblem, y: Whole) -> None:
+        self.rows = problem.rows
+        part = problem.domain.take(self.rows)
+        self.first, self.step = part.first.astype(np.int64), part.step.astype(np.int64)
+        self.most = (part.high - self.first) // self.step
+        self.gapped = part.zero & (self.first > 0)
+        self.y = y.copy()
+        self.z = problem.design.aggregate(y).astype(np.float64)
+        X = problem.design.matrix()[self.rows].astype(np.float64)
+        self.members = X.multiply(self.step[:, None].astype(np.float64)).tocsr()
+        self.cells = self.members.T.tocsr()
+        self.size = np.maximum(np.diff(self.cells.indptr), 1)
+        low, high = problem.limits
+        self.target = np.asarray(problem.target, dtype=np.float64)
+        self.weights = problem.all_weights if problem.power == 1 else None
+        # Sums of whole cells are whole: limits are rounded inwards, which tightens programs.
+        self.low = np.ceil(problem.target + low - 1e-9)
+        self.high = np.floor(problem.target + high + 1e-9)
+        self.excess = _excess(self.z, self.low, self.high)
+        self.spent = 0.0
+
+    def improve(self, places: Index) -> None:
+        """Move some of the rows so that limits are broken least, and of such moves the best."""
+        chosen, switch = self.rows[places], _Switches(self, places)
+        A = switch.columns(self.members[places]).T.tocsr()
+        touched = np.flatnonzero(np.diff(A.indptr))
+        A, now = A[touched], switch.point(self.y[chosen])
+        goal = _Goal.of(self, touched, A @ now)
+        found, effort = _program(A, goal, switch, now)
+        self.spent += effort
+        y = switch.inner(found)
+        z = self.z[touched] + A @ (found - now)
+        excess = _excess(z, self.low[touched], self.high[touched])
+        before, after = np.abs(self.excess[touched]).sum(), np.abs(excess).sum()
+        if after < before or (after == before and goal.loss(A @ found) < goal.loss(A @ now)):
+            self.y[chosen], self.z[touched], self.excess[touched] = y, z, excess
+
+
+@dataclass(frozen=True, eq=False)
+class _Goal:
+    """What is asked of the rows of a program: their limits, and what deviations from a target cost.
+
+    Attributes:
+      low: Lower limits.
+      high: Upper limits.
+      excess: How far the present point lies above, or below, its limits.
+      target: Where a row costs nothing.
+      weights: What a deviation by one costs; nothing where deviations do not count.
+    """
+
+    low: Real
+    high: Real
+    excess: Real
+    target: Real
+    weights: Real | None
+
+    @classmethod
+    def of(cls, state: Repair, touched: Index, present: Real) -> _Goal:
+        """The goal of some published cells, less what cells outside the program add to them."""
+        rest = state.z[touched] - present
+        given = (state.low[touched] - rest, state.high[touched] - rest, state.excess[touched])
+        weights = None if state.weights is None else state.weights[touched]
+        return cls(*given, state.target[touched] - rest, weights)
+
+    def loss(self, values: Real) -> float:
+        """What the deviations of the rows cost."""
+        return 0.0 if self.weights is None else float(self.weights @ np.abs(values - self.target))
+
+
+class _Switches:
+    """Some of the rows as columns of a program: their steps, then switches of those with a gap.
+
+    An inner cell is its first value, while its switch is on, and whole steps, none while it is
+    off. Cells far above their gap cannot reach it: their first value is one that they can.
+    """
+
+    def __init__(self, state: Repair, places: Index) -> None:
+        self.first, self.step = state.first[places], state.step[places]
+        present = np.maximum((state.y[state.rows[places]] - self.first) // self.step, 0)
+        room = int(np.abs(state.excess).max()) + _RISE
+        skipped = np.maximum(present - room, 0)
+        self.first = self.first + skipped * self.step
+        self.gapped = state.gapped[places] & (skipped == 0)
+        self.most = np.minimum(state.most[places], present + room) - skipped
+
+    @property
+    def bounds(self) -> tuple[Whole, Whole]:
+        """The smallest and the largest value of each column."""
+        on = np.ones(int(self.gapped.sum()), dtype=np.int64)
+        most = np.append(self.most, on)
+        return np.zeros_like(most), most
+
+    def columns(self, members: Any) -> Any:
+        """Rows of members for steps, followed by those for switches."""
+        from scipy import sparse
+
+        part = np.flatnonzero(self.gapped)
+        lifted = members[part].multiply((self.first / self.step)[part, None])
+        return sparse.vstack([members, lifted], format="csr")
+
+    def links(self) -> Any:
+        """A row for each switch: steps less what the switch allows, which is zero at most."""
+        from scipy import sparse
+
+        part = np.flatnonzero(self.gapped)
+        steps = sparse.identity(len(self.first), format="csr")[part]
+        return sparse.hstack([steps, sparse.diags_array(-self.most[part].astype(np.float64))])
+
+    def point(self, y: Whole) -> Whole:
+        """The columns of a point."""
+        on = ~self.gapped | (y > 0)
+        return np.append(np.where(on, (y - self.first) // self.step, 0), on[self.gapped])
+
+    def inner(self, point: Whole) -> Whole:
+        """The point of columns."""
+        on, steps = np.ones(len(self.first), dtype=np.int64), point[: len(self.first)]
+        on[self.gapped] = point[len(steps) :]
+        return self.first * on + self.step * steps
+
+
+def _excess(z: Real, low: Real, high: Real) -> Real:
+    """How far published cells lie above (or, negative, below) their limits."""
+    excess: Real = np.maximum(z - high, 0.0) + np.minimum(z - low, 0.0)
+    return excess
+
+
+def _around(state: Repair, k: int, size: int) -> Index:
+    """The rows nearest to a published cell: weight spreads from it, thinly through large cells."""
+    weight, near = np.zeros(len(state.size)), np.zeros(len(state.rows))
+    weight[k] = 1.0
+    for _ in range(_REACH):
+        near += state.members @ (weight / state.size)
+        weight = state.cells @ near / state.size
+    return np.sort(np.argsort(-near, kind="stable")[:size])
+
+
+def _program(A: Any, goal: _Goal, switch: _Switches, point: Whole) -> tuple[Whole, float]:
+    """A point no worse than the given one, and the effort; no clock has a say in it."""
+    highspy = load_highs("mending limits")
+    from scipy import sparse
+
+    # Broken limits get a column of relief each, at most as large as the breach is now and the only
+    # thing that costs; limits that are kept get none, and so stay kept.
+    broken, n, links = np.flatnonzero(goal.excess), A.shape[1], switch.links()
+    signs = (-np.sign(goal.excess[broken]), (broken, np.arange(len(broken))))
+    parts = [A, sparse.csc_array(signs, shape=(len(goal.excess), len(broken)))]
+    size = np.abs(goal.excess[broken])
+    least, most = switch.bounds
+    low, high, least = goal.low, goal.high, np.append(least, np.zeros(len(broken)))
+    most, cost, known = (
+        np.append(most, size),
+        np.repeat([0.0, 1.0], [n, len(broken)]),
+        [point, size],
+    )
+    heaviest, breach = 1.0, 1.0
+    if goal.weights is not None:
+        heaviest = float(goal.weights.max(initial=0.0)) or 1.0
+        breach = _BREACH * heaviest
+        # Two columns more for each row: how far it lies above its target, and how far below.
+        each = sparse.identity(len(low), format="csr")
+        parts += [-each, each]
+        cost = np.concatenate([breach * cost, goal.weights, goal.weights])
+        beyond = np.maximum([high - goal.target, goal.target - low], 0.0)
+        most = np.concatenate([most, *beyond])
+        least = np.append(least, np.zeros(2 * len(low)))
+        above = A @ point - goal.excess - goal.target
+        known += [np.maximum(above, 0.0), np.maximum(-above, 0.0)]
+        low = high = goal.target
+    none = sparse.csr_array((links.shape[0], len(cost) - n))
+    matrix = sparse.vstack([sparse.hstack(parts), sparse.hstack([links, none])], format="csc")
+    ends = np.full(links.shape[0], -np.inf), np.zeros(links.shape[0])
+    rows = np.append(low, ends[0]), np.append(high, ends[1])
+    lp = highs_model(matrix, rows=rows, columns=(least, most))
+    lp.col_cost_ = cost
+    kinds = highspy.HighsVarType
+    lp.integrality_ = [kinds.kInteger] * n + [kinds.kContinuous] * (len(cost) - n)
+    options: dict[str, Any] = {
+        "output_flag": False,
+        "parallel": "off",
+        "mip_max_nodes": _NODES // max(2 * len(switch.first), 1) + 1,
+        "mip_rel_gap": 0.0,
+        # Excess is a whole number: within half of one the bound is met, and below it all is kept.
+        # The loss then is that of the first such point, and programs without excess lower it.
+        "mip_abs_gap": 0.5 * breach,
+        "objective_target": 0.5 * breach,
+    }
+    if goal.weights is None:
+        # Presolve finds hardly anything in zeros and ones, and heuristics search longer after it.
+        options["presolve"] = "off"
+    elif not len(broken):
+        options |= {"mip_abs_gap": 0.5 * heaviest, "mip_rel_gap": _CLOSE}
+        options["objective_target"] = -np.inf
+    found, effort = _solve(lp, options, np.concatenate(known))
+    return found[:n], effort
+
+
+def _solve(lp: Any, options: dict[str, Any], known: Real) -> tuple[Whole, float]:
+    """The best point that HiGHS finds from a known one, as whole numbers, and the effort."""
+    highspy = load_highs("mending limits")
+    solver: Any = highspy.Highs()
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(lp)
+    solution = highspy.HighsSolution()
+    solution.col_value = known.astype(np.float64).tolist()
+    solver.setSolution(solution)
+    if solver.run() == highspy.HighsStatus.kError:
+        raise NotConvergedError("the integer program of a repair could not be run (HiGHS).")
+    iterations = max(int(solver.getInfo().simplex_iteration_count), 0)
+    found = np.rint(np.array(solver.getSolution().col_value)).astype(np.int64)
+    return found, float(iterations + 1) * lp.num_col_
