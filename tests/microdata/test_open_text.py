@@ -71,9 +71,9 @@ def test_other_encodings_are_read(tmp_path, encoding, name):
 
 
 def test_a_file_in_another_encoding_says_what_to_do(tmp_path):
-    path = written(tmp_path, "place\nMünchen\n" * 3, "cp1252")
-    with pytest.raises(DataError, match="encoding='cp1252'") as caught:
-        dc.open(path).tabulate("place")
+    path = written(tmp_path, "place\nMünchen\n" * 3, "cp850")
+    with pytest.raises(DataError, match="encoding='cp850'") as caught:
+        dc.open(path)
     assert "nchen" not in str(caught.value)
     with pytest.raises(DataError, match="is not text in encoding='utf-16'"):
         dc.open(path, encoding="utf-16").tabulate("place")

@@ -33,7 +33,7 @@ from discreet.records.sources import (
     name_of,
 )
 from discreet.records.tabulate import tabulate
-from discreet.records.text_file import TextForm
+from discreet.records.text_form import TextForm
 from discreet.tables.assembly import HierarchiesLike, as_hierarchies
 from discreet.tables.keys import KeyConvention
 from discreet.tables.keys import convention as key_convention
@@ -358,7 +358,9 @@ def open(
     ledger: Any = None,
     random_keys: str | Path | None = None,
     encoding: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
+    delimiter: str | None = None,
+    thousands: str | None = None,
 ) -> Microdata:
     """Records with roles.
 
@@ -396,14 +398,18 @@ def open(
       ledger: The custodian's `Ledger`, or its file; the edition is entered there.
       random_keys: A Parquet file of keys that are drawn once: ids and keys, or without `id` a copy
         of the records with a key each. When it exists, its keys are used.
-      encoding: Encoding of a CSV file, UTF-8 by default; `"cp1252"` for files of older Windows
-        programs.
-      decimal: Decimal sign of weights and keys in a CSV file.
+      encoding: Encoding of a CSV file. What is not said of such a file is found in its beginning,
+        and a notice says what was found.
+      decimal: Decimal sign of the numbers in a CSV file, `"."` or `","`.
+      delimiter: What stands between the values of a CSV file.
+      thousands: What stands between the thousands of its numbers; `""` for nothing.
     """
     lists = None if codes is None else code_lists_of(codes, hierarchies or {})
     trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
     kept = [name for name in (id, *trees) if name and (name == id or has_decimals(trees[name]))]
-    form = TextForm([c for c in (key, weight) if c], kept, encoding, decimal)
+    form = TextForm(
+        [c for c in (key, weight) if c], kept, list(trees), encoding, decimal, delimiter, thousands
+    )
     found = find_source(source, table, form)
     for note in found.notes:
         notice(f"{found.origin}: {note}.")

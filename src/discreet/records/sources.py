@@ -23,7 +23,8 @@ from discreet.records.expressions import sketch_of
 from discreet.records.record_keys import RECORD_KEY, Header, header_of, random_keys
 from discreet.records.records import UnitRecords, check_spelling
 from discreet.records.secret import Secret
-from discreet.records.text_file import TextForm, read_text
+from discreet.records.text_file import read_text
+from discreet.records.text_form import TextForm
 from discreet.tables.assembly import Hierarchies, HierarchiesLike, frame_hierarchies
 from discreet.tables.keys import KeyConvention
 from discreet.tables.truth import UNNAMED, DataSet
@@ -93,7 +94,7 @@ def find_source(source: Any, table: str | None, form: TextForm) -> Found:
 
 def _check_plain(form: TextForm) -> None:
     if not form.is_plain:
-        raise ParameterError("encoding= and decimal= go with a CSV file.")
+        raise ParameterError("encoding=, delimiter=, decimal= and thousands= go with a CSV file.")
 
 
 def category_lists(source: Any) -> Hierarchies:
@@ -181,7 +182,7 @@ def has_decimals(trees: Sequence[Hierarchy]) -> bool:
 
 def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> UnitRecords:
     """The records of a frame under a name, without weights, keys or ids."""
-    found = find_source(frame, None, TextForm([], [], None, "."))
+    found = find_source(frame, None, TextForm())
     categories = category_lists(frame)
     return UnitRecords(
         found.records,

@@ -64,6 +64,8 @@ class RecordsConfig:
     convention: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    delimiter: str | None = None
+    thousands: str | None = None
     recode: Mapping[str, Any] = field(default_factory=dict)
     structural_zeros: tuple[Mapping[str, Any], ...] = ()
 
