@@ -98,6 +98,12 @@ class RecordOptions:
     thousands: Annotated[
         str | None, typer.Option(help="Sign between thousands in a CSV file; found if absent.")
     ] = None
+    header: Annotated[
+        int | None, typer.Option(help="Line or row with the names of the columns; 1 if absent.")
+    ] = None
+    metadata: Annotated[
+        Path | None, typer.Option(help="The .rda file that describes a file of fixed width.")
+    ] = None
     name: Annotated[
         str | None, typer.Option(help="Name of the data set; that of the file if absent.")
     ] = None
@@ -126,7 +132,7 @@ class RecordOptions:
         return open_microdata(source, **chosen).with_roles(**bounds)
 
 
-FILE_OPTIONS = ("encoding", "decimal", "delimiter", "thousands")
+FILE_OPTIONS = ("encoding", "decimal", "delimiter", "thousands", "header", "metadata")
 UNWEIGHTED = tuple(f.name for f in fields(RecordOptions) if f.name not in ("weight", *_BOUNDS))
 
 

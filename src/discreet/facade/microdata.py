@@ -25,7 +25,6 @@ from discreet.records.record_keys import KeysOf, RecordKeys
 from discreet.records.records import UnitRecords
 from discreet.records.secret import Secret
 from discreet.records.sources import (
-    category_lists,
     code_lists_of,
     find_source,
     has_decimals,
@@ -57,8 +56,9 @@ class Microdata(UnitRecords):
     ) -> Self:
         """New codes for some variables.
 
-        A change is a mapping `{old: new}`, the name of a level of the variable's hierarchy, or
-        `dc.cut([0, 15, 65])`. Structural zeros follow; a hierarchy stays as far as it still fits.
+        A change is a mapping `{old: new}`, the name of a level of the variable's hierarchy,
+        `dc.cut([0, 15, 65])`, or what is left of a date: `"year"`, `"quarter"`, `"month"`,
+        `"age on 2024-12-31"`. Structural zeros follow; a hierarchy stays as far as it still fits.
         A mapping to codes that are not leaves of the hierarchy leaves the variable without one.
 
         Args:
@@ -361,6 +361,8 @@ def open(
     decimal: str | None = None,
     delimiter: str | None = None,
     thousands: str | None = None,
+    header: int | None = None,
+    metadata: str | Path | None = None,
 ) -> Microdata:
     """Records with roles.
 
@@ -403,12 +405,24 @@ def open(
       decimal: Decimal sign of the numbers in a CSV file, `"."` or `","`.
       delimiter: What stands between the values of a CSV file.
       thousands: What stands between the thousands of its numbers; `""` for nothing.
+      header: The line of a CSV file, or the row of a sheet, with the names of the columns; 1 by
+        default.
+      metadata: The `.rda` file that describes a file of fixed width, if it does not lie beside it
+        under the same name.
     """
     lists = None if codes is None else code_lists_of(codes, hierarchies or {})
     trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
     kept = [name for name in (id, *trees) if name and (name == id or has_decimals(trees[name]))]
     form = TextForm(
-        [c for c in (key, weight) if c], kept, list(trees), encoding, decimal, delimiter, thousands
+        numbers=[c for c in (key, weight) if c],
+        kept=kept,
+        coded=list(trees),
+        encoding=encoding,
+        decimal=decimal,
+        delimiter=delimiter,
+        thousands=thousands,
+        header=header,
+        metadata=metadata,
     )
     found = find_source(source, table, form)
     for note in found.notes:
@@ -417,8 +431,7 @@ def open(
         found, key, convention = keyed_source(
             found, random_keys, key or keys, key_convention(convention)
         )
-    lists_of_frame = category_lists(source)
-    categories = {v: t for v, t in lists_of_frame.items() if v not in (weight, key, id)}
+    categories = {v: t for v, t in found.lists.items() if v not in (weight, key, id)}
     said = _said_declared(declared, categories)
     data = Microdata(
         found.records,

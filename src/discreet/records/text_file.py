@@ -24,8 +24,8 @@ def read_text(backend: Any, path: str, form: TextForm) -> tuple[Any, tuple[str, 
     """The records of a text file, or of all that match a pattern, and what was found and done.
 
     DuckDB reads UTF-8; a file in another encoding is decoded in memory first. All files of a
-    pattern are written like the first. Numbers with a decimal comma or with thousands become `1234.5`,
-    except in columns with a code list.
+    pattern are written like the first. Numbers with a decimal comma or with thousands become
+    `1234.5`, except in columns with a code list.
     """
     files = [Path(file) for file in sorted(glob.glob(path, recursive=True))]
     found = look_at(files[0], form)

@@ -1,4 +1,4 @@
-"""How a text file is written: encoding, delimiter and signs of numbers, said or found in a sample."""
+"""How a text file is written: encoding, delimiter, signs of numbers; said or found in a sample."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import csv
 import io
 import re
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, ParameterError, whole
 
 _SAMPLE = 2**20  # bytes that are looked at; some ten thousand records
 _DELIMITERS = ",;\t|"
@@ -25,6 +26,8 @@ PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 """How compressed files begin that are read as they are."""
 _IN_WORDS = {"\t": "tab", " ": "space", "\u00a0": "fixed space", "\u202f": "narrow space"}
 _EXCEL_LINE = re.compile(r"sep=(.)\r?\n", re.I)
+_MOST = 1.1  # values of a column of numbers, by those that look like numbers
+_LIKELY = re.compile(r"[+-]?[0-9][0-9.,' \u00a0\u202f\u2019]*([eE][+-]?[0-9]+)?$")
 _SIGN = re.compile(r"[.,' \u00a0\u202f\u2019]")
 
 
@@ -39,6 +42,8 @@ class TextForm:
     decimal: str | None = None  # `"."` or `","`
     delimiter: str | None = None
     thousands: str | None = None  # the sign between groups of three digits; `""` for none
+    header: int | None = None  # the line or row with the names of the columns, from 1
+    metadata: str | Path | None = None  # the `.rda` that describes a file of fixed width
 
     def __post_init__(self) -> None:
         if self.decimal not in (None, ".", ","):
@@ -51,6 +56,8 @@ class TextForm:
             )
         if self.thousands and self.thousands == self.decimal:
             raise ParameterError("thousands= and decimal= must be different signs.")
+        if self.header is not None:
+            whole("header", self.header, 1)
         try:
             codecs.lookup(self.encoding or "utf-8")
         except LookupError:
@@ -60,9 +67,10 @@ class TextForm:
             ) from None
 
     @property
-    def is_plain(self) -> bool:
-        """Whether nothing was said that only text files need."""
-        return (self.encoding, self.decimal, self.delimiter, self.thousands) == (None,) * 4
+    def said(self) -> list[str]:
+        """The options that were said."""
+        options = ("encoding", "decimal", "delimiter", "thousands", "header", "metadata")
+        return [option for option in options if getattr(self, option) is not None]
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,8 @@ def look_at(file: Path, form: TextForm) -> Found:
     encoding = form.encoding or _encoding_of(sample, file)
     text = _decoded(sample, encoding, file, is_whole)
     line = _EXCEL_LINE.match(text)
-    text = text[line.end() :] if line else text
+    skipped = int(line is not None) if form.header is None else form.header - 1
+    text = "".join(text.splitlines(keepends=True)[skipped:])
     if not text.strip():
         raise DataError(f"{file} is empty; a line with the names of the columns was expected.")
     said = form.delimiter or (line[1] if line else None)
@@ -119,7 +128,7 @@ def look_at(file: Path, form: TextForm) -> Found:
     columns = _names(header, file)
     signs = _signs(columns, rows, delimiter, form, file)
     notes = _said(file, form, encoding, delimiter if said is None else None, signs)
-    return Found(columns, encoding, delimiter, packed, int(line is not None), signs, notes)
+    return Found(columns, encoding, delimiter, packed, skipped, signs, notes)
 
 
 def _beginning(file: Path) -> tuple[str | None, bytes, bool]:
@@ -186,10 +195,8 @@ def _records(text: str, delimiter: str, is_whole: bool) -> list[list[str]]:
     """The records of a text; the last one is left out where it may be cut off."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows: list[list[str]] = []
-    try:
+    with suppress(csv.Error):  # a very long value; the engine will say in which line
         rows.extend(row for row in reader if row)
-    except csv.Error:  # a very long value; the engine will say in which line
-        pass
     return rows if is_whole or len(rows) < 2 else rows[:-1]
 
 
@@ -212,7 +219,10 @@ def _signs(
     possible: dict[str, list[Signs]] = {}
     for k, name in enumerate(columns):
         values = {row[k].strip() for row in rows if k < len(row)} - {""}
-        if found := _possible(values, form):
+        likely = {value for value in values if _LIKELY.match(value)}
+        # A few texts among numbers, such as "n/a", do not change how the numbers are written.
+        is_number = name in form.numbers or len(values) <= _MOST * len(likely)
+        if is_number and (found := _possible(likely, form)):
             possible[name] = found
     decimals = {ways[0].decimal for ways in possible.values() if len(ways) == 1}
     chosen: dict[str, Signs] = {}

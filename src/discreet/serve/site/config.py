@@ -66,6 +66,8 @@ class RecordsConfig:
     decimal: str | None = None
     delimiter: str | None = None
     thousands: str | None = None
+    header: int | None = None
+    metadata: str | None = None
     recode: Mapping[str, Any] = field(default_factory=dict)
     structural_zeros: tuple[Mapping[str, Any], ...] = ()
 
