@@ -4,6 +4,7 @@ import gzip
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
@@ -108,9 +109,10 @@ def test_wrong_options_of_text_files_are_refused(tmp_path, options, said):
 
 
 def test_options_of_text_files_go_with_text_files(tmp_path):
-    with pytest.raises(ParameterError, match="go with a CSV file"):
+    with pytest.raises(ParameterError, match="goes with a file"):
         dc.open({"a": ["x"]}, decimal=",")
-    with pytest.raises(ParameterError, match="go with a CSV file"):
+    pq.write_table(pa.table({"a": ["x"]}), tmp_path / "people.parquet")
+    with pytest.raises(ParameterError, match="goes with files of text, not of Parquet"):
         dc.open(tmp_path / "people.parquet", encoding="cp1252")
 
 

@@ -85,8 +85,11 @@ def _read_decoded(backend: Any, files: Sequence[Path], form: TextForm, found: Fo
     return table
 
 
-def _decode(file: Path, found: Found) -> pa.Table:
-    """A file with every column as text."""
+def _decode(file: Path, found: Found, *, threads: bool = True) -> pa.Table:
+    """A file with every column as text.
+
+    A failure of several threads does not know its row, so one thread tries again.
+    """
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -95,7 +98,10 @@ def _decode(file: Path, found: Found) -> pa.Table:
             return arrow_csv.read_csv(
                 stream,
                 read_options=arrow_csv.ReadOptions(
-                    encoding=found.encoding, column_names=found.columns, skip_rows=found.skipped + 1
+                    use_threads=threads,
+                    encoding=found.encoding,
+                    column_names=found.columns,
+                    skip_rows=found.skipped + 1,
                 ),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=found.delimiter, newlines_in_values=True
@@ -112,6 +118,8 @@ def _decode(file: Path, found: Found) -> pa.Table:
         ) from None
     except pa.ArrowInvalid as error:
         row = _ROW.search(str(error))
+        if row is None and threads:
+            return _decode(file, found, threads=False)
         place = f"record {row[1]} has {row[3]} values, not {row[2]}" if row else "its rows differ"
         raise DataError(
             f"{file} is not a regular CSV file with the delimiter {found.delimiter!r}: {place}."

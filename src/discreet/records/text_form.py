@@ -24,6 +24,8 @@ _BOMS = {
 }
 PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bz2"}
 """How compressed files begin that are read as they are."""
+_DOS = re.compile(rb"[A-Za-z][\x84\x93\x94\x99][A-Za-z]")
+"""Quotation marks within words: umlauts of DOS, read as cp1252."""
 _IN_WORDS = {"\t": "tab", " ": "space", "\u00a0": "fixed space", "\u202f": "narrow space"}
 _EXCEL_LINE = re.compile(r"sep=(.)\r?\n", re.I)
 _MOST = 1.1  # values of a column of numbers, by those that look like numbers
@@ -159,7 +161,7 @@ def _encoding_of(sample: bytes, file: Path) -> str:
         if not zeros[1]:
             return "utf-16-be"
         raise DataError(f"{file} is not text: it holds zero bytes.")
-    for name in ("utf-8", "cp1252"):
+    for name in ("utf-8",) if _DOS.search(sample) else ("utf-8", "cp1252"):
         try:
             codecs.getincrementaldecoder(name)().decode(sample)
             return name
