@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, Literal, Self
 
 from discreet.design.formula import Margins
 from discreet.design.support import Support
-from discreet.errors import KeysError, ParameterError, UnknownNameError
+from discreet.errors import KeysError, ParameterError, UnknownNameError, paths, texts
 from discreet.facade.table import Table
 from discreet.ledger import Ledger
 from discreet.progress import notice
@@ -68,6 +68,10 @@ class Microdata(UnitRecords):
           **by_name: By variable.
         """
         data = self
+        if not isinstance(changes or {}, Mapping):
+            raise ParameterError(
+                f"recodes are given by variable, {{name: …}}; got {changes!r:.60}."
+            )
         for variable, change in {**(changes or {}), **by_name}.items():
             data = data._recode_variable(variable, change, default)
         return data
@@ -330,7 +334,10 @@ class Microdata(UnitRecords):
 
 def _said_declared(declared: Sequence[str], categories: Mapping[str, Any]) -> frozenset[str]:
     """The variables whose categories are said to be public; others have none to speak of."""
-    named = frozenset([declared] if isinstance(declared, str) else declared)
+    several = [declared] if isinstance(declared, str) else declared
+    if not isinstance(several, Collection) or not all(isinstance(name, str) for name in several):
+        raise ParameterError(f"declared= takes names of variables, got {declared!r:.60}.")
+    named = frozenset(several)
     for name in sorted(named - categories.keys()):
         raise ParameterError(
             f"declared= is for categories that come with a frame, and {name!r} has no categories: "
@@ -410,6 +417,14 @@ def open(
       metadata: The `.rda` file that describes a file of fixed width, if it does not lie beside it
         under the same name.
     """
+    texts(key=key, weight=weight, id=id, table=table, encoding=encoding, delimiter=delimiter)
+    paths(
+        metadata=metadata,
+        random_keys=random_keys,
+        codes=None if isinstance(codes, CodeLists) else codes,
+        secret=None if isinstance(secret, Secret) else secret,
+        ledger=None if isinstance(ledger, Ledger) else ledger,
+    )
     lists = None if codes is None else code_lists_of(codes, hierarchies or {})
     trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
     kept = [name for name in (id, *trees) if name and (name == id or has_decimals(trees[name]))]

@@ -179,7 +179,7 @@ def read_fixed_width(backend: Any, path: str, form: TextForm, table: str | None)
         raise ParameterError(f"name the .rda file that describes {path}, metadata='file.rda'.")
     metadata = read_metadata(Path(described))
     rows = read_rows(path, metadata, decimal=form.decimal or ".")
-    lists = {}
+    lists: Hierarchies = {}
     for variable in metadata.dimensions:
         found = [code for code in rows.column(variable.name).unique().to_pylist() if code]
         tree = variable.hierarchy(Path(described).parent, found)
@@ -254,7 +254,8 @@ def _in_memory(
     import ibis
     import pyarrow as pa
 
-    arrays, lists, partly = {}, {}, []
+    arrays, partly = {}, []
+    lists: Hierarchies = {}
     for name, values in columns.items():
         arrays[name], note = _array(name, values)
         notes += note

@@ -11,7 +11,7 @@ from typing import Any
 
 from discreet.design.codes import MISSING, canonical
 from discreet.design.hierarchy import Hierarchy
-from discreet.errors import CodeError, ParameterError, UnknownNameError
+from discreet.errors import CodeError, ParameterError, UnknownNameError, is_number
 from discreet.frames import fresh_name
 from discreet.records.dates import DatePart, is_of_date
 
@@ -57,8 +57,12 @@ def cut(points: Sequence[float], labels: Sequence[str] | None = None) -> Cut:
     >>> cut([0, 15, 25, 65]).labels
     ('0-14', '15-24', '25-64', '65+')
     """
-    points = tuple(points)
+    points = tuple(points) if isinstance(points, Iterable) else (points,)
+    if not all(map(is_number, points)):
+        raise ParameterError(f"cut points must be numbers that increase, got {list(points)!r:.60}.")
     if labels is not None:
+        if not isinstance(labels, Iterable):
+            raise ParameterError(f"labels must be a list of texts, got {labels!r:.60}.")
         return Cut(points, tuple(labels))
     made = []
     for low, high in itertools.pairwise(points):

@@ -141,8 +141,8 @@ def _frame(source: Any) -> Found:
 
 def _file(path: str, table: str | None, form: TextForm) -> Found:
     """A file by what it is; the engine reads text, Parquet and its own files itself."""
+    kind, notes = kind_of(path, form)
     existing = _existing(path)
-    kind, notes = attempt(lambda: kind_of(path, form), path)
     if kind == "DuckDB":
         return _table(attempt(lambda: duckdb(path), path), table, path)
     if table is not None and kind != "Excel":
