@@ -18,6 +18,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, MissingDependencyError, ParameterError, UnknownNameError
 from discreet.files import PARQUET
 from discreet.frames import fresh_name
+from discreet.records.connection import public_address
 from discreet.records.rda import read_metadata, read_rows
 from discreet.records.text_form import PACKED, TextForm
 from discreet.tables.assembly import Hierarchies, free_total
@@ -80,14 +81,21 @@ def ending_of_records(name: str) -> str:
     return found + packed if found else ""
 
 
+def kind_by_name(path: str) -> str | None:
+    """What a file is by its name alone, a key of `ENDINGS`, if that tells."""
+    ending = ending_of_records(path)
+    for packed in _PACKED_ENDINGS:
+        ending = ending.removesuffix(packed)
+    return next((kind for kind, ends in ENDINGS.items() if ending in ends), None)
+
+
 def kind_of(path: str, form: TextForm) -> tuple[str, tuple[str, ...]]:
     """What a file is, a key of `ENDINGS`, and a note where its name says otherwise.
 
     Raises:
       ParameterError: The file is none of these, or an option does not go with it.
     """
-    ending = ending_of_records(path).removesuffix(".gz").removesuffix(".zst").removesuffix(".bz2")
-    named = next((kind for kind, ends in ENDINGS.items() if ending in ends), None)
+    named = kind_by_name(path)
     if form.metadata is not None or (named == "text" and _metadata_beside(path)):
         named = "fixed width"
     elif named == "fixed width" and not _metadata_beside(path):
@@ -97,17 +105,19 @@ def kind_of(path: str, form: TextForm) -> tuple[str, tuple[str, ...]]:
         named = "Arrow" if any(_files_in(path, ENDINGS["Arrow"])) else "Parquet"
     kind = marked or named or ("text" if Path(path).is_file() and _is_packed(path) else None)
     if kind is None:
+        shown = public_address(path) if "://" in path else path
         raise ParameterError(
-            f"cannot tell what {path!r} is. Give a file that ends in "
+            f"cannot tell what {shown!r} is. Give a file that ends in "
             f"{', '.join(ends[0] for ends in ENDINGS.values())}, a folder of Parquet or Arrow "
-            "files, an address (postgresql://…, spark://…), a frame, or an Ibis table."
+            "files, an address (s3://…, postgresql://…, spark://…), a frame, or an Ibis table."
         )
-    _check_options(form, kind)
+    check_options(form, kind)
     is_misnamed = marked is not None and marked != named
     return kind, (f"it is a file of {kind}, unlike its name",) if is_misnamed else ()
 
 
-def _check_options(form: TextForm, kind: str) -> None:
+def check_options(form: TextForm, kind: str) -> None:
+    """Refuse options that do not go with what a file is."""
     for option in form.said:
         if option not in _OPTIONS.get(kind, ()):
             takers = [k for k, options in _OPTIONS.items() if option in options]

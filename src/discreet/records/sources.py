@@ -15,7 +15,7 @@ from discreet.errors import DataError, KeysError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import fresh_name, to_arrow, without_values
 from discreet.records import connection as urls
-from discreet.records import spark
+from discreet.records import object_store, spark
 from discreet.records.backend import connection_of, duckdb, fetch, table_of
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import attempt
@@ -53,9 +53,9 @@ def name_of(source: Any, origin: str) -> str:
 
         node = source.op()
         return str(node.name) if isinstance(node, ops.DatabaseTable) else UNNAMED
-    if not isinstance(source, (str, Path)) or glob.has_magic(str(source)):
+    if not isinstance(source, (str, Path)) or glob.has_magic(origin):
         return UNNAMED
-    file = Path(source).name
+    file = Path(origin).name
     ending = ending_of_records(file)
     return file[: len(file) - len(ending)] or UNNAMED
 
@@ -101,6 +101,8 @@ def _find_by_name(source: str, table: str | None, form: TextForm) -> Found:
     """A file, or a server with an address."""
     place, named = urls.split_table(source)
     scheme = urls.scheme_of(place)
+    if scheme in object_store.SCHEMES:
+        return _stored(place, urls.one_table(named, table), form)
     if scheme is None or scheme not in registry.names("connection"):
         return _file(place, urls.one_table(named, table), form)
     _check_plain(form)
@@ -139,6 +141,14 @@ def _frame(source: Any) -> Found:
     return Found(records, backend, "a frame", (), frame_hierarchies(source))
 
 
+def _stored(address: str, table: str | None, form: TextForm) -> Found:
+    if table is not None:
+        raise ParameterError("table= goes with a database, not with an object store.")
+    backend, origin = duckdb(), urls.public_address(address)
+    content = attempt(lambda: object_store.read_stored(backend, address, form), origin)
+    return Found(content.records, backend, origin, content.notes)
+
+
 def _file(path: str, table: str | None, form: TextForm) -> Found:
     """A file by what it is; the engine reads text, Parquet and its own files itself."""
     kind, notes = kind_of(path, form)
@@ -149,7 +159,8 @@ def _file(path: str, table: str | None, form: TextForm) -> Found:
         raise ParameterError(f"{path} is a file of {kind}, in which no tables have names.")
     backend = duckdb()
     if kind == "text":
-        records, more = attempt(lambda: read_text(backend, existing, form), path)
+        files = [Path(file) for file in sorted(glob.glob(existing, recursive=True))]
+        records, more = attempt(lambda: read_text(backend, files, form, existing), path)
         return Found(records, backend, path, (*notes, *more))
     if kind == "Parquet":
         records = attempt(lambda: backend.read_parquet(existing), path)

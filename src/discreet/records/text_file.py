@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import codecs
-import glob
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DataError
 from discreet.records.backend import fetch
-from discreet.records.text_form import Found, Signs, TextForm, look_at
+from discreet.records.text_form import Found, Signs, TextForm, look_at, open_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -20,20 +18,28 @@ _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 _ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
-def read_text(backend: Any, path: str, form: TextForm) -> tuple[Any, tuple[str, ...]]:
-    """The records of a text file, or of all that match a pattern, and what was found and done.
+def read_text(
+    backend: Any, files: Sequence[Any], form: TextForm, path: str | None
+) -> tuple[Any, tuple[str, ...]]:
+    """The records of text files, and what was found and done.
 
-    DuckDB reads UTF-8; a file in another encoding is decoded in memory first. All files of a
-    pattern are written like the first. Numbers with a decimal comma or with thousands become
-    `1234.5`, except in columns with a code list.
+    DuckDB reads UTF-8; a file in another encoding is decoded in memory first. All files are
+    written like the first. Numbers with a decimal comma or with thousands become `1234.5`, except
+    in columns with a code list.
+
+    Args:
+      backend: The engine.
+      files: The files, in their order.
+      form: What is said of them.
+      path: The pattern that the engine finds them by, if they lie on the disk.
     """
-    files = [Path(file) for file in sorted(glob.glob(path, recursive=True))]
     found = look_at(files[0], form)
     is_utf8 = codecs.lookup(found.encoding).name in _UTF8 and found.packed != "bz2"
-    if is_utf8:
+    is_engines = path is not None and is_utf8
+    if path is not None and is_utf8:
         table = _read_by_engine(backend, path, form, found)
     else:
-        table = _read_decoded(backend, files, form, found)
+        table = _read_decoded(backend, files, found)
     changed = {
         name: _usual(table[name], signs)
         for name, signs in found.signs.items()
@@ -41,10 +47,10 @@ def read_text(backend: Any, path: str, form: TextForm) -> tuple[Any, tuple[str, 
         and table[name].type().is_string()
     }
     table = table.mutate(**changed) if changed else table
-    if not is_utf8:
+    if not is_engines:
         table = _as_numbers(table, form, found)
     candidates = [n for n in found.signs if n not in form.numbers and n not in form.kept]
-    table, notes = one_spelling(backend, table, candidates, path)
+    table, notes = one_spelling(backend, table, candidates, str(files[0]))
     return table, (*found.notes, *notes)
 
 
@@ -76,7 +82,7 @@ def _read_by_engine(backend: Any, path: str, form: TextForm, found: Found) -> An
     )
 
 
-def _read_decoded(backend: Any, files: Sequence[Path], form: TextForm, found: Found) -> Any:
+def _read_decoded(backend: Any, files: Sequence[Any], found: Found) -> Any:
     import ibis
     import pyarrow as pa
 
@@ -85,7 +91,7 @@ def _read_decoded(backend: Any, files: Sequence[Path], form: TextForm, found: Fo
     return table
 
 
-def _decode(file: Path, found: Found, *, threads: bool = True) -> pa.Table:
+def _decode(file: Any, found: Found, *, threads: bool = True) -> pa.Table:
     """A file with every column as text.
 
     A failure of several threads does not know its row, so one thread tries again.
@@ -94,7 +100,7 @@ def _decode(file: Path, found: Found, *, threads: bool = True) -> pa.Table:
     from pyarrow import csv as arrow_csv
 
     try:
-        with pa.input_stream(str(file), compression=found.packed) as stream:
+        with open_stream(file, found.packed) as stream:
             return arrow_csv.read_csv(
                 stream,
                 read_options=arrow_csv.ReadOptions(

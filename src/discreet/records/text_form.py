@@ -10,6 +10,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import DataError, ParameterError, whole
 
@@ -109,7 +110,7 @@ class Found:
     notes: tuple[str, ...]  # what was found and not said
 
 
-def look_at(file: Path, form: TextForm) -> Found:
+def look_at(file: Any, form: TextForm) -> Found:
     """How a file is written, by what is said and by its beginning.
 
     Raises:
@@ -133,24 +134,32 @@ def look_at(file: Path, form: TextForm) -> Found:
     return Found(columns, encoding, delimiter, packed, skipped, signs, notes)
 
 
-def _beginning(file: Path) -> tuple[str | None, bytes, bool]:
-    """How the file is compressed, its first bytes as text, and whether these are all."""
+def open_stream(file: Any, packed: str | None) -> Any:
+    """The content of a file on the disk or in a store, unpacked."""
     import pyarrow as pa
 
-    with file.open("rb") as opened:
+    is_here = isinstance(file, Path)
+    return pa.input_stream(str(file), compression=packed) if is_here else file.stream(packed)
+
+
+def _beginning(file: Any) -> tuple[str | None, bytes, bool]:
+    """How the file is compressed, its first bytes as text, and whether these are all."""
+    with open_stream(file, None) as opened:
         first = opened.read(4)
     packed = next((name for mark, name in PACKED.items() if first.startswith(mark)), None)
     try:
-        with pa.input_stream(str(file), compression=packed) as stream:
+        with open_stream(file, packed) as stream:
             sample = stream.read(_SAMPLE)
     except OSError:
+        if packed is None:
+            raise
         raise DataError(
             f"{file} is cut off or damaged: its {packed} data cannot be unpacked. Copy it again."
         ) from None
     return packed, sample, len(sample) < _SAMPLE
 
 
-def _encoding_of(sample: bytes, file: Path) -> str:
+def _encoding_of(sample: bytes, file: Any) -> str:
     for mark, name in _BOMS.items():
         if sample.startswith(mark):
             return name
@@ -172,7 +181,7 @@ def _encoding_of(sample: bytes, file: Path) -> str:
     )
 
 
-def _decoded(sample: bytes, encoding: str, file: Path, is_whole: bool) -> str:
+def _decoded(sample: bytes, encoding: str, file: Any, is_whole: bool) -> str:
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(sample, is_whole)
     except UnicodeError:
@@ -202,7 +211,7 @@ def _records(text: str, delimiter: str, is_whole: bool) -> list[list[str]]:
     return rows if is_whole or len(rows) < 2 else rows[:-1]
 
 
-def _names(header: Sequence[str], file: Path) -> tuple[str, ...]:
+def _names(header: Sequence[str], file: Any) -> tuple[str, ...]:
     names = [name if name.strip() else f"column{k}" for k, name in enumerate(header)]
     for name in names:
         if names.count(name) > 1:
@@ -215,7 +224,7 @@ def _signs(
     rows: Sequence[Sequence[str]],
     delimiter: str,
     form: TextForm,
-    file: Path,
+    file: Any,
 ) -> dict[str, Signs]:
     """The signs of each column of numbers."""
     possible: dict[str, list[Signs]] = {}
@@ -262,7 +271,7 @@ def _told_apart(ways: Sequence[Signs], decimals: Collection[str], delimiter: str
     return by_decimal["."] if delimiter == "," else None
 
 
-def _ask(name: str, way: Signs, file: Path) -> Signs:
+def _ask(name: str, way: Signs, file: Any) -> Signs:
     mark = way.decimal if not way.thousands else way.thousands
     raise ParameterError(
         f"the numbers in column {name!r} of {file} have three digits behind each '{mark}', which "
@@ -272,7 +281,7 @@ def _ask(name: str, way: Signs, file: Path) -> Signs:
 
 
 def _said(
-    file: Path, form: TextForm, encoding: str, delimiter: str | None, signs: dict[str, Signs]
+    file: Any, form: TextForm, encoding: str, delimiter: str | None, signs: dict[str, Signs]
 ) -> tuple[str, ...]:
     """One line on what was found and is not what one expects of such a file."""
     found = []
