@@ -6,9 +6,11 @@ Every file is meant to hold the same records: two in Köln, three in Bonn, with 
 
 import bz2
 import gzip
+import sys
 import zipfile
 
 import duckdb
+import numpy as np
 import openpyxl
 import pyarrow as pa
 import pyarrow.feather as feather
@@ -134,6 +136,7 @@ READ = [
     ("title.csv", put("Turnover\n\n" + text()), {"header": 3}, ""),
     ("packed.csv.gz", put(gzip.compress(german.encode("cp1252"))), {}, "encoding cp1252"),
     ("packed.csv.bz2", put(bz2.compress(text().encode())), {}, ""),
+    ("packed.csv.zst", put(pa.compress(text().encode(), "zstd", asbytes=True)), {}, ""),
     ("packed_unsaid.csv", put(gzip.compress(text().encode())), {}, ""),
     ("sheet.xlsx", as_xlsx, {}, ""),
     ("sheets.xlsx", excel(ROWS, ["notes", "records"]), {"table": "records"}, ""),
@@ -166,6 +169,7 @@ REFUSED = [
     ("ragged_cp1252.csv", put(text() + f"f,{SECRET},1,2\n", "cp1252"), {}, "record 7 has 4 values"),
     ("open_quote.csv", put(text() + f'f,"{SECRET},1\n'), {}, "line 7"),
     ("twice.csv", put("a,a\n1,2\n"), {}, "two columns with the name 'a'"),
+    ("case.csv", put("a,A\n1,2\n"), {}, "differ by upper and lower case only"),
     ("archive.zip", zipped, {}, "ZIP archive; unpack it"),
     ("cut.csv.gz", cut_off(put(gzip.compress(long_text.encode()))), {}, "cut off or damaged"),
     ("cut.parquet", cut_off(lambda path: pq.write_table(FRAME, path)), {}, "could not be read"),
@@ -211,3 +215,63 @@ def test_nasty_files_are_refused_in_one_clear_line(tmp_path, name, make, options
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
     assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("decimal", "thousands"), [(".", ""), (",", ""), (",", "."), (".", ","), (",", " "), (".", "'")]
+)
+def test_numbers_are_what_was_written_in_any_style(tmp_path, decimal, thousands):
+    rng = np.random.default_rng(7)
+    numbers = np.round(10 ** rng.uniform(-1, 7, 60), 2) * rng.choice([-1, 1], 60)
+    swapped = str.maketrans({",": thousands, ".": decimal})
+    rows = [f"{k};{number:,.2f}".translate(swapped) for k, number in enumerate(numbers)]
+    path = tmp_path / "numbers.csv"
+    path.write_text("id;v\n" + "\n".join(rows), "utf-8")
+    data = dc.open(path, id="id")
+    read = data.table.mutate(v=data.table.v.cast("float64")).order_by(data.table.id.cast("int64"))
+    assert data.backend.to_pyarrow(read).column("v").to_pylist() == numbers.tolist()
+
+
+def test_labels_of_values_are_a_code_list_that_declares_nothing_by_itself(tmp_path):
+    labelled(pyreadstat.write_sav)(tmp_path / "people.sav")
+    data = dc.open(tmp_path / "people.sav", id="id")
+    (tree,) = data.hierarchies["place"]
+    assert tree.leaves == ("1", "2", "3")
+    assert [tree.labels[code] for code in tree.leaves] == ["Köln", "Bonn", "Aachen"]
+    assert not data.tabulate("place").design.axes[0].declared
+    said = dc.open(tmp_path / "people.sav", id="id", declared=["place"])
+    assert said.tabulate("place").design.axes[0].declared
+
+
+def test_labels_of_some_values_make_no_code_list(tmp_path):
+    frame = pa.table({"age": [30.0, 41.0, 99.0]}).to_pandas()
+    path = str(tmp_path / "people.sav")
+    pyreadstat.write_sav(frame, path, variable_value_labels={"age": {99: "no answer"}})
+    data = dc.open(path)
+    assert not data.hierarchies
+    assert "not every value of 'age' has a label" in data.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "package"),
+    [
+        ("people.sav", labelled(pyreadstat.write_sav), "pyreadstat"),
+        ("people.xlsx", as_xlsx, "python_calamine"),
+    ],
+)
+def test_a_reader_that_is_not_installed_is_named(tmp_path, monkeypatch, name, make, package):
+    make(tmp_path / name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(dc.errors.MissingDependencyError, match=r"discreet\[files\]"):
+        dc.open(tmp_path / name)
+
+
+def test_hierarchies_of_an_rda_come_along(tmp_path):
+    fixed_width(tmp_path / "people.asc")
+    (tmp_path / "places.hrc").write_text("NRW\n@Köln\n@Bonn\n", "utf-8")
+    rda = (tmp_path / "people.rda").read_text()
+    option = '<RECODEABLE>\n  <HIERCODELIST> "places.hrc"\n  <HIERLEADSTRING> "@"'
+    (tmp_path / "other.rda").write_text(rda.replace("<RECODEABLE>", option), "utf-8")
+    data = dc.open(tmp_path / "people.asc", metadata=tmp_path / "other.rda")
+    assert data.hierarchies["place"][0].children("NRW") == ("Köln", "Bonn")
+    assert data.tabulate("place").z.tolist()[-1] == 5

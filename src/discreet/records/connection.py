@@ -190,7 +190,7 @@ def clear_error(error: Exception, origin: str) -> DiscreetError:
         place += f" in line {line[1]}" if line else ""
         return DataError(
             f"{origin} could not be read: a value{place} cannot be read as the number or date that "
-            "is asked for."
+            "is asked for. `discreet check data` shows where."
         )
     lines = text.splitlines()
     if line:

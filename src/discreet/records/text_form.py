@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DataError, ParameterError, whole
+from discreet.records.records import check_spelling
 
 _SAMPLE = 2**20  # bytes that are looked at; some ten thousand records
 _DELIMITERS = ",;\t|"
@@ -216,6 +217,7 @@ def _names(header: Sequence[str], file: Any) -> tuple[str, ...]:
     for name in names:
         if names.count(name) > 1:
             raise DataError(f"{file} has two columns with the name {name!r}; rename one.")
+    check_spelling(names)
     return tuple(names)
 
 
