@@ -49,6 +49,7 @@ FAST = {
         "tests/noise/test_invariant.py",
         "tests/noise/test_matrix.py",
         "tests/noise/test_mechanisms.py",
+        "tests/noise/test_series.py",
         "tests/noise/test_transport.py",
     ],
     "protect": [

@@ -5,6 +5,7 @@ They were written by `python tools/recordings.py files tests/files_of_0_2` and a
 
 import csv
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,13 @@ def test_a_table_is_protected_as_before():
 
 
 def test_the_ledger_knows_what_was_spent_and_released(folder, capsys):
+    with pytest.raises(dc.errors.LedgerError, match="discreet ledger upgrade"):
+        dc.Ledger(folder / "ledger.db")
+    assert run("ledger", "upgrade", "ledger.db") == 0
+    assert "recognise people" in capsys.readouterr().out
+    assert (folder / "ledger.db.0.2").exists()
+    assert run("ledger", "upgrade", "ledger.db") == 2
+    assert "nothing to convert" in capsys.readouterr().err
     ledger = dc.Ledger(folder / "ledger.db")
     assert ledger.spent("flat").epsilon == 0.5
     assert ledger.budget_of("flat").epsilon == 2.0
@@ -84,6 +92,18 @@ def test_the_ledger_knows_what_was_spent_and_released(folder, capsys):
     assert kinds == ["edition", "counts", "table-wise release", "private release"]
     assert run("ledger", "show", "ledger.db") == 0
     assert "ε = 0.5 of a budget of ε = 2" in capsys.readouterr().out
+
+
+def test_an_edition_of_an_old_ledger_is_compared_once_its_table_is_entered(folder, capsys):
+    assert run("ledger", "upgrade", "ledger.db") == 0
+    table = dc.facade.read_table(FILES / "table-flat.parquet")
+    later = replace(table, data_set=replace(table.data_set, edition="2"))
+    noise = dc.CellKey(dc.perturbation_table(D=5, V=3, js=2))
+    with pytest.raises(dc.errors.LedgerError, match="cannot be compared.*ledger enter"):
+        later.protect(noise, ledger="ledger.db")
+    assert run("ledger", "enter", "ledger.db", "--table", "table-flat.parquet") == 0
+    with pytest.raises(dc.errors.LedgerError, match="by about 0 records"):
+        later.protect(noise, ledger="ledger.db")
 
 
 def test_a_build_is_served_as_it_is(folder, capsys):

@@ -51,6 +51,7 @@ _COSTS = "tests/test_accounting.py"
 _RULES = "tests/protect/suppress/test_rules.py"
 _DOMINANCE = "tests/protect/suppress/test_dominance.py"
 _POLICY = "tests/serve/test_policy.py"
+_GUARD = "tests/attacks/test_guard.py"
 
 MUTANTS = (
     Mutant(
@@ -294,10 +295,40 @@ MUTANTS = (
         "tests/design/test_uniform_keys.py",
     ),
     Mutant(
-        "records that changed count twice in the rows of a sketch",
-        "ids + max(0, rows - ids) / 2",
-        "ids + max(0, rows - ids)",
+        "one who went and one who came count as two in a sketch",
+        "return (moved + abs(self.total - other.total)) // 2",
+        "return moved + abs(self.total - other.total)",
         "tests/ledger/test_sketch.py",
+    ),
+    Mutant(
+        "sketches of cells have no key",
+        "state = hashlib.blake2b(key=key, digest_size=_WORD_BYTES)",
+        "state = hashlib.blake2b(digest_size=_WORD_BYTES)",
+        "tests/ledger/test_sketch.py",
+    ),
+    Mutant(
+        "variables that move are not moved back in sketches of cells",
+        "str(int(c) - shift) for c in codes",
+        "str(int(c)) for c in codes",
+        _GUARD,
+    ),
+    Mutant(
+        "variables that move are not moved back in sketches of records",
+        'return ibis.coalesce((whole - shift).cast("string"), text)',
+        'return ibis.coalesce(whole.cast("string"), text)',
+        "tests/microdata/test_sketch.py -k older",
+    ),
+    Mutant(
+        "the larger number of changes counts",
+        "changed = of_cells if of_records is None else min(of_cells, of_records)",
+        "changed = of_cells if of_records is None else max(of_cells, of_records)",
+        _GUARD,
+    ),
+    Mutant(
+        "sketches that look unrelated are compared",
+        "_ALIKE = 0.5",
+        "_ALIKE = -1.0",
+        _GUARD,
     ),
     Mutant(
         "epsilon as a concentrated cost",

@@ -114,6 +114,7 @@ class Recipe:
         secret: Any = None,
         ledger: Any = None,
         again: bool = False,
+        previous: Any = None,
     ) -> Release:
         """Tabulate (unless a table is given), protect and fit.
 
@@ -124,12 +125,15 @@ class Recipe:
           secret: The custodian's secret, where the data do not bring it.
           ledger: The custodian's ledger, where the data do not bring it.
           again: As for `Table.protect`.
+          previous: As for `Table.protect`.
         """
         if secret is not None:
             data = data.with_secret(secret)
         table = data if isinstance(data, Table) else self.tabulate(data)
         method = registry.build("method", self.method.name, self.method.parameters)
-        return self.fit(table.protect(method, unit=self.unit, ledger=ledger, again=again))
+        return self.fit(
+            table.protect(method, unit=self.unit, ledger=ledger, again=again, previous=previous)
+        )
 
     def fit(self, release: P) -> P:
         """A release, or a trial, with the recipe's fit and rounding, if it has any."""

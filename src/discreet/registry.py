@@ -170,6 +170,10 @@ FORMATS: dict[str, str] = {
     "sdmx-csv": "discreet.release.formats.tabular:SdmxCsvWriter",
     "xlsx": "discreet.release.formats.xlsx:XlsxWriter",
 }
+ATTACKS: dict[str, str] = {
+    "leavers": "discreet.attack.editions:Leavers",
+    "unchanged-cells": "discreet.attack.editions:UnchangedCells",
+}
 KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,
     "fitter": FITTERS,
@@ -181,6 +185,7 @@ KINDS: dict[str, Mapping[str, Entry]] = {
     "matrix": MATRICES,
     "rule": RULES,
     "synthesizer": SYNTHESIZERS,
+    "attack": ATTACKS,
 }
 PARTS: dict[str, tuple[str, str | None]] = {
     "method": ("method", "cell-key"),

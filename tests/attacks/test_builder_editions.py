@@ -11,12 +11,18 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.errors import LedgerError
+from discreet.errors import LedgerError, ParameterError
 from discreet.ledger import Ledger
-from tests.attacks.builders import NAMES, People, Visitor, live, once
+from discreet.recipe import Choice, Recipe
+from discreet.serve.build import inner_table, repeated_table
+from discreet.serve.data.inner import write_build
+from discreet.serve.data.live import LiveSource
+from tests.attacks.builders import LIVE, NAMES, SIZES, People, Visitor, leaves, live, once
+from tests.attacks.victims import SECRET
 
 TABLES = ["rows=region&columns=age&layers=sex", "rows=region&columns=age", "rows=sex&columns=age"]
 TRIALS = 60
+TREES = {v: dc.Hierarchy.flat([f"{v}{i}" for i in range(n)]) for v, n in SIZES.items()}
 
 
 def evidence(before, after, person):
@@ -82,10 +88,57 @@ def test_the_ledger_refuses_an_edition_with_one_person_less(tmp_path):
     codes = {name: [f"{name}{c}" for c in people.codes[k]] for k, name in enumerate(NAMES)}
     frame = pa.table({"pid": people.ids, **codes})
 
-    def opened(part, edition):
-        return dc.open(part, id="pid", name="census", edition=edition, ledger=ledger)
+    def start(part, edition, ids="pid"):
+        data = dc.open(part, id=ids, name="census", edition=edition, ledger=ledger, secret=SECRET)
+        return LiveSource(LIVE, data.with_hierarchies(TREES))
 
-    opened(frame, "1")
+    before = start(frame, "1")
+    before.cube(NAMES[:2], "count")  # lies in what was entered when the source started
+    with pytest.raises(LedgerError, match=r"age\*region\*sex.*min_changed"):
+        start(frame.slice(1), "2")
+    again = frame.slice(1).set_column(0, "pid", pa.array(people.ids[1:][::-1] + 10**6))
     with pytest.raises(LedgerError, match="min_changed"):
-        opened(frame.slice(1), "2")
-    opened(frame.slice(100), "2")
+        start(again, "2")
+    start(frame.slice(100), "2").cube(NAMES[:1], "count")
+
+
+def office(edition, editions, start=0, **options):
+    """Records of an edition as an office opens them."""
+    people = People.drawn()
+    codes = {n: [f"{n}{c}" for c in people.codes[k]] for k, n in enumerate(NAMES)}
+    frame = pa.table({"pid": people.ids, **codes}).slice(start)
+    lists = {name: dc.Hierarchy.flat(leaves(name)) for name in NAMES}
+    return dc.open(
+        frame, id="pid", name="census", edition=edition, editions=editions,
+        secret=dc.Secret(b"of the office, and of nobody else"), hierarchies=lists, **options,
+    )  # fmt: skip
+
+
+def test_a_phased_build_is_repeated_until_it_is_due(tmp_path):
+    """Released once: two visitors of editions 1 and 4 see the same figures, that of 5 sees new."""
+    recipe, seen = Recipe("region*age*sex", Choice("safe", {"proposals": 2_000})), []
+    for number in range(1, 6):
+        data = office(str(number), "phased:4", start=20 * number)
+        table = repeated_table(recipe, data, tmp_path / "census", str(number))
+        is_repeated = table is not None
+        table = table or inner_table(recipe, data, str(number))
+        assert (table.edition, table.made_from) == (str(number), str(number))
+        assert table.statement.says("repeated") == is_repeated
+        write_build(table, tmp_path / "census")
+        seen.append(table.margin(NAMES))
+    assert all((figures == seen[0]).all() for figures in seen[1:4])
+    assert (seen[4] != seen[0]).any()
+    other = Recipe("region*age*sex", Choice("small-count-rounding", {"force_inner": True}))
+    data = office("6", "phased:4", start=200)
+    assert repeated_table(other, data, tmp_path / "census", "6") is None
+    assert repeated_table(recipe, office("6", "fresh"), tmp_path / "census", "6") is None
+
+
+def test_on_the_fly_editions_are_drawn_afresh_and_nothing_is_repeated():
+    recipe = Recipe("region*age*sex", Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
+    source = LiveSource(recipe, office("1", "phased"))
+    assert source.statement.steps[0].parameters["keys"] == "fresh"
+    with pytest.raises(ParameterError, match="when somebody asks"):
+        LiveSource(recipe, office("1", "phased:4"))
+    for mode in ("kept", "renewed:0.05"):
+        assert LiveSource(recipe, office("1", mode)).statement.steps[0].parameters["keys"] == mode

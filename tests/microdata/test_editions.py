@@ -41,7 +41,7 @@ def test_a_table_knows_its_records(people, secret):
     assert people.data_set == DataSet("census", "2024", "given", Bounds())
     keyed = people.with_keys(secret)
     table = keyed.tabulate("sex")
-    assert table.data_set == DataSet("census", "2024", "kept", Bounds())
+    assert table.data_set == DataSet("census", "2024", "phased", Bounds())
     assert table.secret is secret
     assert table.ledger is None
     assert people.with_secret(secret).tabulate("sex").secret is secret
@@ -78,17 +78,18 @@ def test_kept_keys_stay_and_redrawn_keys_change_with_the_edition(people, secret)
     def keys(edition, editions):
         return keys_of(people.named("census", edition).with_keys(secret, editions=editions))
 
-    assert (
-        keys("1", "kept") == keys("2", "kept") == keys_of(dc.open(FRAME, id="pid", secret=secret))
-    )
+    assert keys("1", "kept") == keys("2", "kept")
+    assert keys("1", "fresh") == keys_of(dc.open(FRAME, id="pid", secret=secret))
+    assert keys("1", "fresh") == keys("1", "phased:4") == keys("1", "redrawn")
     assert keys("1", "redrawn") == keys("1", "redrawn")
     assert (
         len({tuple(k) for k in (keys("1", "kept"), keys("1", "redrawn"), keys("2", "redrawn"))})
         == 3
     )
-    assert people.with_keys(secret, editions="redrawn").data_set.keys == "redrawn"
-    with pytest.raises(ParameterError, match="'kept' or 'redrawn'"):
-        people.with_keys(secret, editions="lost")
+    assert people.with_keys(secret, editions="redrawn").data_set.keys == "fresh"
+    for unknown in ("lost", "given", "renewed", "renewed:2", "phased:0", "kept:3"):
+        with pytest.raises(ParameterError, match="editions|share|repeated"):
+            people.with_keys(secret, editions=unknown)
 
 
 def test_redrawn_keys_belong_to_their_edition(people, secret, tmp_path):
@@ -98,7 +99,7 @@ def test_redrawn_keys_belong_to_their_edition(people, secret, tmp_path):
     assert drawn.named("register", "2024").data_set.name == "register"
     path = drawn.write_keys(tmp_path / "keys.parquet")
     again = dc.open(FRAME, keys=path, edition="2024")
-    assert again.data_set.keys == "redrawn"
+    assert again.data_set.keys == "fresh"
     assert keys_of(again) == keys_of(drawn)
     with pytest.raises(KeysError, match="made for edition '2024', but the records are edition '1'"):
         dc.open(FRAME, keys=path)
@@ -115,12 +116,12 @@ def test_the_command_line_makes_keys_for_an_edition(secret, tmp_path, monkeypatc
     assert stop.value.code == 0
     data = dc.open("people.parquet", keys="keys.parquet", edition="2025")
     made = dc.open("people.parquet", id="pid", edition="2025", secret="s", editions="redrawn")
-    assert data.data_set == made.data_set == DataSet("people", "2025", "redrawn")
+    assert data.data_set == made.data_set == DataSet("people", "2025", "fresh")
     assert keys_of(data) == keys_of(made)
 
 
 def test_stored_keys_say_how_they_were_made(people, secret, tmp_path):
-    kept = people.with_keys(secret).write_keys(tmp_path / "kept.parquet")
+    kept = people.with_keys(secret, editions="kept").write_keys(tmp_path / "kept.parquet")
     assert people.with_stored_keys(kept).data_set.keys == "kept"
     assert people.named("census", "2030").with_stored_keys(kept).data_set.keys == "kept"
     side = pq.read_table(kept).replace_schema_metadata(None)
@@ -148,11 +149,11 @@ def test_headers_of_older_files_are_read(people, tmp_path):
 def test_a_secret_file_is_all_that_opening_needs(tmp_path):
     path = tmp_path / "keys.secret"
     data = dc.open(FRAME, id="pid", secret=path)
-    assert data.data_set.keys == "kept"
+    assert data.data_set.keys == "phased"
     assert keys_of(data) == keys_of(dc.open(FRAME, id="pid", secret=str(path)))
     assert keys_of(data) == keys_of(dc.open(FRAME, id="pid", secret=dc.Secret.from_file(path)))
     redrawn = dc.open(FRAME, id="pid", secret=path, editions="redrawn", edition="3")
-    assert redrawn.data_set == DataSet("unnamed", "3", "redrawn")
+    assert redrawn.data_set == DataSet("unnamed", "3", "fresh")
     without = dc.open(FRAME, secret=path)
     assert not without.has_keys
     assert without.secret is not None
@@ -206,40 +207,46 @@ def opened(frame, ledger, **options):
     return dc.open(frame, **{"id": "pid", "name": "census", "ledger": ledger, **options})
 
 
+def published(frame, ledger, by="sex*home", **options):
+    """A table of the records, entered as its publication enters it."""
+    table = opened(frame, ledger, **options).tabulate(by)
+    ledger.enter(table)
+    return table
+
+
 def test_an_edition_is_entered_and_recognised(ledger, secret):
-    data = opened(FRAME, ledger, secret=secret)
-    assert data.tabulate("sex").ledger is ledger
-    opened(FRAME.take(np.arange(N)[::-1]), ledger, secret=secret).recode(sex={"f": "m"})
-    opened(FRAME, str(ledger.path))
-    data.named("census").with_keys(secret).with_secret(secret)
-    assert [row["entry"] for row in ledger.rows()] == ["edition"]
+    assert published(FRAME, ledger, secret=secret).ledger is ledger
+    published(FRAME.take(np.arange(N)[::-1]), ledger, secret=secret)
+    opened(FRAME, str(ledger.path)).named("census").with_keys(secret).with_secret(secret)
+    assert [row["entry"] for row in ledger.rows()] == ["edition", "table"]
 
 
-def test_other_records_under_the_same_edition_are_refused(ledger):
-    opened(FRAME, ledger)
+def test_other_records_under_the_same_edition_are_refused(ledger, secret):
+    published(FRAME, ledger, secret=secret)
+    one_less = FRAME.slice(1)
+    for by in ("sex*home", "sex"):  # by the table, and by the keys of the records
+        with pytest.raises(DiscreetError, match="another set of records"):
+            published(one_less, ledger, by, secret=secret)
     with pytest.raises(DiscreetError, match="another set of records"):
-        opened(FRAME.slice(1), ledger)
+        published(one_less, ledger)
+    moved = pa.array(["m", *FRAME.column("sex").to_pylist()[1:]])
     with pytest.raises(DiscreetError, match="another set of records"):
-        opened(FRAME.set_column(1, "sex", pa.array(["f"] * N)), ledger)
+        published(FRAME.set_column(1, "sex", moved), ledger, secret=secret)
 
 
 def test_an_edition_too_near_to_another_is_refused(ledger):
-    opened(FRAME, ledger)
+    published(FRAME, ledger)
     with pytest.raises(DiscreetError, match="min_changed=20"):
-        opened(FRAME.slice(1), ledger, edition="2")
-    opened(FRAME.slice(60), ledger, edition="2")
+        published(FRAME.slice(1), ledger, edition="2")
+    published(FRAME.slice(60), ledger, edition="2")
 
 
 def test_another_secret_for_the_same_edition_is_refused(ledger, secret):
+    published(FRAME, ledger, secret=secret)
     data = opened(FRAME, ledger, secret=secret)
     with pytest.raises(DiscreetError, match="another secret"):
         data.with_keys(dc.Secret(b"y" * 32))
+    data = data.with_keys(secret, editions="fresh")  # nobody has a table of it yet
+    data.tabulate("sex").protect("cell-key", D=5, V=3, js=2)
     with pytest.raises(DiscreetError, match="another way of making record keys"):
-        data.with_keys(secret, editions="redrawn")
-
-
-def test_ids_are_named_before_the_ledger_is_attached(ledger, secret):
-    data = dc.open(FRAME, name="census").with_ledger(ledger)
-    for attempt in (lambda: data.with_keys(secret, id="pid"), lambda: data.with_roles(id="pid")):
-        with pytest.raises(ParameterError, match="Name the id first"):
-            attempt()
+        data.with_keys(secret, editions="kept")

@@ -28,7 +28,7 @@ def test_the_first_lines_of_the_readme_run(people, tmp_path):
 
 def test_it_has_a_name_and_keys_of_a_public_secret(people):
     assert (people.data_set.name, people.data_set.edition) == ("tarvenia-census", "1")
-    assert people.data_set.keys == "kept"
+    assert people.data_set.keys == "phased"
     assert people.secret.is_public
     table = people.tabulate("sex")
     assert len(table.cell_keys) == len(table.z)

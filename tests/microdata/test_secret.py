@@ -288,7 +288,7 @@ def test_a_secret_is_all_that_a_table_needs(secret):
     from discreet.tables.truth import SecretLike
 
     expected = {name for name in vars(SecretLike) if not name.startswith("_")}
-    assert expected == {"is_public", "mark", "zero_key", "mixed", "generator"}
+    assert expected == {"is_public", "mark", "zero_key", "mixed", "cell_marks", "generator"}
     assert expected <= set(dir(secret))
 
 
@@ -339,3 +339,13 @@ def test_errors_do_not_quote_the_secret():
     with pytest.raises(KeysError) as caught:
         Secret(b"too short but still secret")
     assert "still" not in str(caught.value)
+
+
+def test_a_share_of_the_keys_is_renewed_at_each_edition_and_comes_back(secret):
+    ids, mode = np.arange(4_000), "renewed:0.1"
+    keys = [secret.keys_for_ids(ids, edition=f"2026-{m:02}", mode=mode) for m in (1, 2, 3, 12)]
+    changed = [(keys[k] != keys[k + 1]).mean() for k in range(2)]
+    assert changed == pytest.approx([0.1, 0.1], abs=0.02)
+    assert (keys[0] != keys[3]).mean() == pytest.approx(1 - 0.9**11, abs=0.03)
+    again = secret.keys_for_ids(ids[::-1], edition="2026-02", mode=mode)
+    np.testing.assert_array_equal(again[::-1], keys[1])

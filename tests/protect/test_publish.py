@@ -157,7 +157,11 @@ def test_other_counts_under_the_same_edition_are_refused(ledger):
     with pytest.raises(LedgerError) as why:
         other.protect(NOISE, ledger=ledger)
     assert str(why.value) != why.value.public()
-    renamed = replace(other, data_set=DataSet("party", "2"))
+    counts = replace(made.inner, count=made.y + 5)
+    grown = replace(dc.Table.from_inner(made.design, counts), secret=SECRET)
+    with pytest.raises(LedgerError, match="is number 2 of data set 'party', and in mode given"):
+        replace(grown, data_set=DataSet("party", "2")).protect(NOISE, ledger=ledger)
+    renamed = replace(grown, data_set=DataSet("party", "2", "fresh"))
     assert renamed.protect(NOISE, ledger=ledger).statement.steps[0].parameters["edition"] == "2"
 
 
@@ -177,7 +181,8 @@ def test_the_tables_own_ledger_is_used_and_a_file_will_do(tmp_path):
 def test_a_release_names_data_edition_and_keys():
     step = table().protect(NOISE).statement.steps[0]
     assert (step.name, dict(step.parameters)) == (
-        "data", {"name": "party", "edition": "1", "keys": "given"}
+        "data", {"name": "party", "edition": "1", "keys": "given",
+                 "why": "the record keys came with the records"}
     )  # fmt: skip
 
 

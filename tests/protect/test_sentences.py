@@ -111,10 +111,12 @@ def test_every_statement_says_what_it_does_not_cover_and_speaks_to_visitors(name
         assert statement.says("occupied-cells")
 
 
-def test_kept_and_redrawn_keys_are_told_apart():
+def test_modes_of_editions_are_told_apart():
     for keys, words in (
         ("kept", "a single record changed shows that it did"),
-        ("redrawn", "smaller by the square root of n"),
+        ("fresh", "can be averaged over editions"),
+        ("renewed:0.05", "A share of 0.05 of the records"),
+        ("phased:4", "drawn afresh every 4 editions"),
     ):
         data = replace(TABLE.data_set, keys=keys)
         text = replace(TABLE, data_set=data, secret=SECRET).protect(NOISE).statement.text

@@ -29,6 +29,7 @@ COMMANDS: dict[str, Any] = {
     "keys": custody.keys,
     "codes": custody.codes,
     "ledger": custody.ledger,
+    "secret": custody.secret,
     "demo": demo,
     "build": site.build,
     "serve": site.serve,

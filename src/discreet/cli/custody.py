@@ -1,4 +1,4 @@
-"""Commands for what the custodian keeps: keys, codes, ledger, log, token."""
+"""Commands for what the custodian keeps: keys, codes, ledger, secret, log, token."""
 
 from __future__ import annotations
 
@@ -6,29 +6,30 @@ from contextlib import closing
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from discreet.cli.options import (
     FILE_OPTIONS,
     Json,
+    LedgerFile,
     Out,
     RecordOptions,
     answer,
-    choice,
     progress_bar,
     say,
     with_options,
 )
 from discreet.errors import ParameterError
-from discreet.facade.microdata import Editions
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.ledger import Ledger
 from discreet.records.secret import Secret
 from discreet.serve.office.config import Role
+from discreet.tables.truth import DataSet
 
 if TYPE_CHECKING:
+    from discreet.ledger import Ledger
     from discreet.serve.office.database import OfficeDatabase
 
 
@@ -54,10 +55,12 @@ def keys(
     Example: discreet keys postgresql://host/census::people --id person_id --secret keys.secret
     --into people_keys
     """
+    from discreet.facade.microdata import DEFAULT_EDITIONS  # start-up time
+
     if (out is None) == (into is None):
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
     data = records.open(source, id=id, editions=None)
-    policy = choice(Editions, records.editions or "kept", "--editions")
+    policy = records.editions or DEFAULT_EDITIONS
     found = Secret.from_file(secret, create=True)
     with progress_bar():
         if into is not None:
@@ -105,21 +108,139 @@ def codes(
 
 
 def ledger(
-    action: Annotated[Literal["show"], typer.Argument(help="Show what the ledger holds.")],
+    action: Annotated[
+        Literal["show", "enter", "accept", "withdraw", "correct", "backup", "upgrade"],
+        typer.Argument(help="Show it, make an entry, copy it, or convert an old one."),
+    ],
     path: Annotated[Path, typer.Argument(help="The ledger's file.")],
+    table: Annotated[
+        str | None,
+        typer.Option(help="enter: a table's file; accept: its variables, e.g. 'age*region'."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the data set.")] = None,
+    edition: Annotated[str | None, typer.Option(help="Its edition.")] = None,
+    by: Annotated[
+        str | None, typer.Option(help="correct: the edition that takes its place.")
+    ] = None,
+    reason: Annotated[str | None, typer.Option(help="Why; it is entered.")] = None,
+    out: Out = None,
     json: Json = False,
 ) -> None:
-    """Show the custodian's ledger: what each data set has spent of its budget, and every entry.
+    """Show and keep the custodian's ledger: totals and entries, decisions, copies.
 
     Example: discreet ledger show discreet.db
+
+    Example: discreet ledger enter discreet.db --table table-2024.parquet
+
+    Example: discreet ledger accept discreet.db --name census --edition 2025 --table "age*region"
+    --reason "The records of 2024 are gone."
+
+    Example: discreet ledger withdraw discreet.db --name census --edition 2024
+    --reason "One region was counted twice."
+
+    Example: discreet ledger correct discreet.db --name census --edition 2024 --by 2024-r1
+    --reason "One region was counted twice."
+
+    Example: discreet ledger backup discreet.db --out discreet-2026-11-18.db
+
+    Example: discreet ledger upgrade discreet.db
     """
+    from discreet.ledger.upkeep import back_up  # start-up time
+
     if not path.exists():
         raise ParameterError(
             f"there is no ledger {path}. The first release with --ledger {path} makes it."
         )
+    if action == "upgrade":
+        _upgrade(path, json)
+        return
     found = Ledger(path)
-    summary = {"side": "confidential", "data_sets": found.summary(), "entries": found.rows()}
-    answer(summary, json, found.text())
+    if action == "show":
+        summary = {"side": "confidential", "data_sets": found.summary(), "entries": found.rows()}
+        answer(summary, json, found.text())
+    elif action == "backup":
+        copy = back_up(path, _required(out, "--out"))
+        answer({"side": "confidential", "file": str(copy)}, json, f"{copy}: a copy (owner only)")
+    elif action == "enter":
+        _enter(found, Path(_required(table, "--table")), json)
+    else:
+        data_set = DataSet(_required(name, "--name"), _required(edition, "--edition"))
+        why = _required(reason, "--reason")
+        if action == "accept":
+            labels = [part.strip() for part in _required(table, "--table").split("*")]
+            found.accept(data_set, labels, why)
+        elif action == "withdraw":
+            found.withdraw(data_set, why)
+        else:
+            found.correct(data_set, _required(by, "--by"), why)
+        entered = {"name": data_set.name, "edition": data_set.edition, "decision": action}
+        text = f"{data_set.name}, edition {data_set.edition}: {action} is entered."
+        answer(entered, json, text)
+
+
+def _upgrade(path: Path, json: bool) -> None:
+    from discreet.ledger.upkeep import upgrade  # start-up time
+
+    old = upgrade(path)
+    text = (
+        f"{path}: converted. The old file is {old}; delete it once all is well, since its "
+        "sketches recognise people. Enter the tables of earlier editions from their records: "
+        "discreet tabulate, then discreet ledger enter."
+    )
+    answer({"side": "confidential", "old": str(old)}, json, text)
+
+
+def _enter(found: Ledger, path: Path, json: bool) -> None:
+    from discreet.facade.table import read_table  # start-up time
+
+    table = read_table(path)
+    found.enter(table)
+    data_set = table.data_set
+    text = f"{data_set.name}, edition {data_set.edition}: the tables of {path} are entered."
+    answer({"name": data_set.name, "edition": data_set.edition}, json, text)
+
+
+def _required(value: Any, option: str) -> Any:
+    if value is None:
+        raise ParameterError(f"this needs {option}; see the examples of --help.")
+    return value
+
+
+def secret(
+    action: Annotated[
+        Literal["backup", "rotate"], typer.Argument(help="Copy the secret, or exchange it.")
+    ],
+    path: Annotated[Path, typer.Argument(help="The secret's file.")],
+    out: Out = None,
+    ledger: LedgerFile = None,
+    reason: Annotated[str | None, typer.Option(help="rotate: why; it is entered.")] = None,
+    json: Json = False,
+) -> None:
+    """Keep the custodian's secret: copy it, or exchange it for a new one.
+
+    Example: discreet secret backup keys.secret --out /safe/keys.secret
+
+    Example: discreet secret rotate keys.secret --out old.secret --ledger discreet.db
+    --reason "A laptop with the file was lost."
+    """
+    from discreet.ledger import Ledger  # start-up time
+    from discreet.records.secret import Secret, copy_secret, put_new_secret  # start-up time
+
+    kept = _required(out, "--out")
+    old = Secret.from_file(path)
+    if action == "backup":
+        copy_secret(path, kept)
+        answer({"file": str(kept), "side": "confidential"}, json, f"{kept}: a copy (owner only)")
+        return
+    book = Ledger(_required(ledger, "--ledger"), create=False)
+    why = _required(reason, "--reason")
+    copy_secret(path, kept)
+    with put_new_secret(path) as new:  # entered before anybody can use it
+        names = book.rotate(old.mark, new.mark, why)
+    text = (
+        f"{path}: a new secret for {', '.join(names) or 'no data set yet'}; the old one is {kept}."
+    )
+    answer({"file": str(path), "old": str(kept), "data_sets": names}, json, text)
 
 
 def log(

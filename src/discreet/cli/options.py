@@ -29,6 +29,7 @@ from discreet.progress import listening
 from discreet.records.secret import Secret
 from discreet.registry import plain_value
 from discreet.release.formats.write import writer_of
+from discreet.tables.statement import Statement
 
 SecretFile = Annotated[
     Path | None, typer.Option("--secret", help="The custodian's secret file, for keys and noise.")
@@ -111,7 +112,26 @@ class RecordOptions:
         None
     )
     editions: Annotated[
-        str | None, typer.Option(help="Record keys over editions: kept (the default) or redrawn.")
+        str | None,
+        typer.Option(
+            help="How editions are drawn: phased (the default), fresh, kept, renewed:0.05."
+        ),
+    ] = None
+    churn: Annotated[
+        float | None,
+        typer.Option(help="Share of the records that change between editions, e.g. 0.01."),
+    ] = None
+    planned: Annotated[int | None, typer.Option(help="How many editions there will be.")] = None
+
+    time: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of time, which a ledger leaves out; may be repeated."),
+    ] = None
+    moves: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="COLUMN=STEP that moves with every edition, e.g. age=1; may be repeated."
+        ),
     ] = None
 
     def open(self, source: str, *, hierarchies: list[str] | None = None, **more: Any) -> Microdata:
@@ -126,6 +146,7 @@ class RecordOptions:
         """
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}
+        given["moves"] = plain_values(self.moves) or None
         if self.secret is not None:
             given["secret"] = Secret.from_file(_require_secret(self.secret))
         chosen = {option: value for option, value in given.items() if value is not None}
@@ -134,6 +155,13 @@ class RecordOptions:
 
 FILE_OPTIONS = ("encoding", "decimal", "delimiter", "thousands", "header", "metadata")
 UNWEIGHTED = tuple(f.name for f in fields(RecordOptions) if f.name not in ("weight", *_BOUNDS))
+
+
+def previous_releases(paths: list[Path] | None) -> list[Release] | None:
+    """The releases of the edition before."""
+    from discreet.facade.table import read_release  # start-up time
+
+    return [read_release(path) for path in paths] if paths else None
 
 
 def _require_secret(secret: Path) -> Path:
@@ -214,6 +242,10 @@ def _option(kind: Any, name: str) -> inspect.Parameter:
     return inspect.Parameter(name, _BY_NAME, default=getattr(kind, name), annotation=annotation)
 
 
+Previous = Annotated[
+    list[Path] | None,
+    typer.Option("--previous", help="Release of the edition before, to repeat (may be repeated)."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write.")]
 Unit = Annotated[
@@ -290,7 +322,8 @@ def check_out(out: Path | None) -> None:
 
 
 def write_release(release: Release, out: Path | None, as_json: bool, **more: Any) -> None:
-    """Write a release where that is asked for, and say what it is."""
+    """Write a release where that is asked for, and say what it is and how editions are drawn."""
+    mode = editions_line(release.statement)
     if out is not None:
         save_or_write(release, out)
     summary = {
@@ -298,9 +331,19 @@ def write_release(release: Release, out: Path | None, as_json: bool, **more: Any
         "side": "public",
         **more,
         "published_cells": release.design.n_published,
+        "editions": mode,
         "statement": release.statement.text,
     }
-    answer(summary, as_json, f"{release}" if out is None else f"{out}: {release.statement.text}")
+    text = f"{release}" if out is None else f"{out}: {release.statement.text}"
+    answer(summary, as_json, f"{text}\n{mode}" if mode else text)
+
+
+def editions_line(statement: Statement) -> str:
+    """Which mode the editions of a release are drawn in, and why."""
+    first = statement.steps[0].parameters if statement.steps else {}
+    if "why" not in first:
+        return ""
+    return f"Editions are drawn {first['keys']}: {first['why']}."
 
 
 def save_or_write(release: Release, out: Path) -> None:

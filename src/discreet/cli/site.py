@@ -20,6 +20,7 @@ from discreet.cli.options import (
     RecordOptions,
     Weight,
     answer,
+    editions_line,
     progress_bar,
     say,
     with_options,
@@ -184,7 +185,7 @@ def _changed(settings: Any, given: dict[str, Any]) -> Any:
 _NO_LEDGER = (
     "data set {!r} names no ledger, so an edition that differs from an earlier one by a single "
     "person is not noticed, and whoever compares both learns about this person. Name one beside "
-    "its records: ledger = 'ledger.db'."
+    "its records, ledger = 'ledger.db', or by --ledger."
 )
 
 
@@ -200,6 +201,7 @@ def build(
         bool, typer.Option("--plan", help="Say what the build takes, and stop.")
     ] = False,
     again: Again = False,
+    ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
     """Protect the data sets that are released once, so that `discreet serve` can answer.
@@ -207,6 +209,8 @@ def build(
     Example: discreet build site.toml
 
     Example: discreet build site.toml --only census --plan
+
+    Example: discreet build site.toml --ledger discreet.db
     """
     from discreet.serve.build import build as build_one  # start-up time
     from discreet.serve.build import datasets_to_build, open_records_of, plan_build  # start-up time
@@ -214,7 +218,7 @@ def build(
     config = read_site(site)
     done = []
     for dataset in datasets_to_build(config, only or (), stale=stale):
-        data = open_records_of(config, dataset)
+        data = open_records_of(config, dataset, ledger)
         needs = plan_build(dataset, data)
         if not as_json:
             say(needs.text)
@@ -225,8 +229,14 @@ def build(
             notice(_NO_LEDGER.format(dataset.name))
         with progress_bar():
             built = build_one(config, dataset, data, again=again)
-        done.append({"name": built.name, "edition": built.edition, "cells": built.cells})
-    lines = [f"{d['name']}: {d['cells']:,} protected cells" for d in done if "cells" in d]
+        mode = editions_line(built.statement)
+        entry = {"name": built.name, "edition": built.edition, "cells": built.cells}
+        done.append({**entry, "editions": mode})
+    lines = [
+        f"{d['name']}: {d['cells']:,} protected cells. {d['editions']}".rstrip()
+        for d in done
+        if "cells" in d
+    ]
     text = "\n".join(lines) or ("" if plan else "Every data set is built.")
     if as_json or text:
         answer({"datasets": done}, as_json, text)

@@ -11,9 +11,11 @@ from discreet import registry
 from discreet.cli.options import (
     Hierarchies,
     Json,
+    LedgerFile,
     LedgerOptions,
     Out,
     Parameters,
+    Previous,
     RecordOptions,
     SecretFile,
     Unit,
@@ -21,6 +23,7 @@ from discreet.cli.options import (
     check_out,
     choice,
     plain_values,
+    previous_releases,
     progress_bar,
     save_or_write,
     with_options,
@@ -47,6 +50,7 @@ def tabulate(
     out: Annotated[Path, typer.Option("--out", "-o", help="The table, a confidential .parquet.")],
     hierarchy: Hierarchies = None,
     records: RecordOptions,
+    ledger: LedgerFile = None,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
     value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,
     contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None,
@@ -64,11 +68,15 @@ def tabulate(
     Example: discreet tabulate people.csv --by "region*age + region*sex" --codes codes.toml
     --id person_id --secret keys.secret --name census --edition 2024 --out table.parquet
 
+    Example: discreet tabulate people.csv --by "region*age" --codes codes.toml --id person_id
+    --secret keys.secret --name census --edition 2025 --moves age=1 --ledger discreet.db
+    --out table.parquet
+
     Example: discreet tabulate firms.csv --by "activity*region" --value turnover
     --contributor enterprise --out table.parquet
     """
     check_table_name(out)
-    data = records.open(source, hierarchies=hierarchy)
+    data = records.open(source, hierarchies=hierarchy, ledger=ledger)
     with progress_bar():
         table = data.tabulate(
             by,
@@ -88,6 +96,7 @@ def tabulate(
         "keys": table.published.key is not None,
         "weights": table.published.weight is not None,
         "value": value,
+        "ledger": table.ledger_path,
     }
     text = f"{out}: {table.design.n_published:,} published cells (confidential, owner only)"
     answer(summary, json, text)
@@ -103,6 +112,7 @@ def protect(
     unit: Unit = None,
     secret: SecretFile = None,
     book: LedgerOptions,
+    previous: Previous = None,
     json: Json = False,
     seed: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -132,7 +142,13 @@ def protect(
         truth = truth.with_secret(Secret.from_file(secret))
     chosen = registry.build("method", method, plain_values(set))
     with progress_bar():
-        release = truth.protect(chosen, unit=unit, ledger=ledger, again=book.again)
+        release = truth.protect(
+            chosen,
+            unit=unit,
+            ledger=ledger,
+            again=book.again,
+            previous=previous_releases(previous),
+        )
     write_release(release, out, json, method=method)
 
 
@@ -201,6 +217,7 @@ def run(
     out: Annotated[Path, typer.Option("--out", "-o", help="The release: .parquet, .csv, .xlsx, …")],
     records: RecordOptions,
     book: LedgerOptions,
+    previous: Previous = None,
     json: Json = False,
 ) -> None:
     """Tabulate, protect and fit as a recipe says.
@@ -212,7 +229,7 @@ def run(
     plan = Recipe.read(recipe)
     data = records.open(source, ledger=book.open())
     with progress_bar():
-        release = plan.run(data, again=book.again)
+        release = plan.run(data, again=book.again, previous=previous_releases(previous))
     write_release(release, out, json)
 
 

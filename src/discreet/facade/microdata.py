@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from discreet.design.formula import Margins
 from discreet.design.support import Support
@@ -34,12 +34,15 @@ from discreet.records.sources import (
 from discreet.records.tabulate import tabulate
 from discreet.records.text_form import TextForm
 from discreet.tables.assembly import HierarchiesLike, as_hierarchies
+from discreet.tables.editions import CHOICES, EditionMode
 from discreet.tables.keys import KeyConvention
 from discreet.tables.keys import convention as key_convention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
-from discreet.tables.truth import DataSet, Keys
+from discreet.tables.sketches import Passage
+from discreet.tables.truth import DataSet
 
-Editions = Literal["kept", "redrawn"]
+DEFAULT_EDITIONS = "phased"
+"""The mode of editions unless one is named; how long values are repeated is left to the rule."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -100,7 +103,7 @@ class Microdata(UnitRecords):
         *,
         id: str | None = None,
         convention: str | KeyConvention = "discreet",
-        editions: Editions = "kept",
+        editions: str = DEFAULT_EDITIONS,
     ) -> Self:
         """Record keys from a keyed hash of a stable id, made outside the engine.
 
@@ -111,9 +114,11 @@ class Microdata(UnitRecords):
           secret: The secret; it never becomes part of a query.
           id: Column of ids, if it is not known yet; none may be missing or occur twice.
           convention: The range of keys, `"discreet"` (32 bits) or a peer's.
-          editions: `"kept"`: an id has the same key in all editions, so cells that stay the same
-            get the same noise, and a cell in which one record changed shows it. `"redrawn"`: keys
-            are made anew for each edition, so that the noise of many editions can be averaged.
+          editions: How the next edition is drawn. `"phased"`: values are repeated and drawn afresh
+            every m-th edition, `"phased:4"` for every fourth. `"fresh"`: every edition has keys
+            of its own, whose noise can be averaged. `"renewed:0.05"`: a share of the records draws
+            new keys. `"kept"`: an id has the same key for ever, so that a cell in which one record
+            changed shows it. What each gives away is measured in `docs/editions.md`.
         """
         rule = key_convention(convention)
         keys_of = self._keys_of(secret, rule, editions)
@@ -153,7 +158,7 @@ class Microdata(UnitRecords):
         *,
         id: str | None = None,
         convention: str | KeyConvention = "discreet",
-        editions: Editions = "kept",
+        editions: str = DEFAULT_EDITIONS,
     ) -> Self:
         """Record keys as `with_keys` makes them, stored in a new table beside the records.
 
@@ -165,7 +170,7 @@ class Microdata(UnitRecords):
           secret: The secret; it never becomes part of a query.
           id: Column of ids, if it is not known yet; none may be missing or occur twice.
           convention: The range of keys.
-          editions: Whether keys are `"kept"` over editions or `"redrawn"`, as for `with_keys`.
+          editions: The mode of editions, as for `with_keys`.
         """
         rule = key_convention(convention)
         keys_of = self._keys_of(secret, rule, editions)
@@ -186,7 +191,7 @@ class Microdata(UnitRecords):
         record_keys.check_match(self.backend, self.table, keys, self.origin)
         return self._with_side(keys, header.convention or self.convention, header.keys)
 
-    def with_secret(self, secret: Secret, *, editions: Editions = "kept") -> Self:
+    def with_secret(self, secret: Secret, *, editions: str = DEFAULT_EDITIONS) -> Self:
         """The custodian's secret: it draws noise, and makes keys where none are and ids are known.
 
         Args:
@@ -195,7 +200,7 @@ class Microdata(UnitRecords):
         """
         if self.id is not None and not self.has_keys:
             return self.with_keys(secret, convention=self.convention, editions=editions)
-        return replace(self, secret=secret)._enter_edition()
+        return replace(self, secret=secret)._check_secret()
 
     def write_keys(self, path: str | Path) -> Path:
         """Write ids and record keys to a Parquet file that only its owner can read."""
@@ -306,20 +311,20 @@ class Microdata(UnitRecords):
             raise UnknownNameError("id column", name, self.columns)
         return name
 
-    def _keys_of(self, secret: Secret, rule: KeyConvention, editions: Editions) -> KeysOf:
-        if editions not in ("kept", "redrawn"):
-            raise ParameterError(f"editions must be 'kept' or 'redrawn', got {editions!r}.")
-        edition = self.data_set.edition if editions == "redrawn" else None
-        return partial(secret.keys_for_ids, rule=rule, edition=edition)
+    def _keys_of(self, secret: Secret, rule: KeyConvention, editions: str) -> KeysOf:
+        mode = EditionMode.parse(editions)
+        if mode.kind == "given":
+            raise ParameterError(f"the mode of editions must be {CHOICES}, got {editions!r}.")
+        edition = self.data_set.edition
+        return partial(secret.keys_for_ids, rule=rule, edition=edition, mode=mode)
 
     def _with_side(
         self,
         keys: RecordKeys,
         rule: KeyConvention,
-        policy: Keys = "given",
+        policy: str = "given",
         secret: Secret | None = None,
     ) -> Self:
-        self._check_id(keys.id)
         return replace(
             self,
             id=keys.id,
@@ -329,7 +334,7 @@ class Microdata(UnitRecords):
             secret=self.secret if secret is None else secret,
             data_set=replace(self.data_set, keys=policy),
             key_check=KeyCheck(),
-        )._enter_edition()
+        )._check_secret()
 
 
 def _said_declared(declared: Sequence[str], categories: Mapping[str, Any]) -> frozenset[str]:
@@ -361,7 +366,9 @@ def open(
     name: str | None = None,
     edition: str = "1",
     secret: str | Path | Secret | None = None,
-    editions: Editions = "kept",
+    editions: str = DEFAULT_EDITIONS,
+    churn: float | None = None,
+    planned: int | None = None,
     ledger: Any = None,
     random_keys: str | Path | None = None,
     encoding: str | None = None,
@@ -370,6 +377,8 @@ def open(
     thousands: str | None = None,
     header: int | None = None,
     metadata: str | Path | None = None,
+    time: str | Sequence[str] = (),
+    moves: Mapping[str, int] | None = None,
 ) -> Microdata:
     """Records with roles.
 
@@ -402,9 +411,13 @@ def open(
       edition: Changes whenever the records do.
       secret: A secret or its file, which is made when it does not exist. It makes record keys from
         the ids; beside keys that are there, or without ids, it serves noise alone.
-      editions: Whether keys made by the secret are `"kept"` over editions or `"redrawn"`, as for
+      editions: How editions are drawn with keys that the secret makes, as for
         `Microdata.with_keys`.
-      ledger: The custodian's `Ledger`, or its file; the edition is entered there.
+      churn: Declared share of the records that change from one edition to the next, such as 0.01.
+        The default mode follows from it.
+      planned: Declared number of editions.
+      ledger: The custodian's `Ledger`, or its file; tables are entered there before they are
+        published, and compared with those of other editions.
       random_keys: A Parquet file of keys that are drawn once: ids and keys, or without `id` a copy
         of the records with a key each. When it exists, its keys are used.
       encoding: Encoding of a CSV file. What is not said of such a file is found in its beginning,
@@ -416,6 +429,10 @@ def open(
         default.
       metadata: The `.rda` file that describes a file of fixed width, if it does not lie beside it
         under the same name.
+      time: Columns that say which time a record is of. A ledger leaves them out of account when it
+        compares editions.
+      moves: By column how far it moves from one edition to the next: `{"age": 1}`. A ledger moves
+        it back, by the number in the edition's name.
     """
     texts(key=key, weight=weight, id=id, table=table, encoding=encoding, delimiter=delimiter)
     paths(
@@ -448,6 +465,7 @@ def open(
         )
     categories = {v: t for v, t in found.lists.items() if v not in (weight, key, id)}
     said = _said_declared(declared, categories)
+    passage = Passage((time,) if isinstance(time, str) else tuple(time), moves or {})
     data = Microdata(
         found.records,
         found.backend,
@@ -458,8 +476,14 @@ def open(
         convention=key_convention(convention),
         hierarchies={**categories, **trees},
         undeclared=frozenset(categories) - said - trees.keys(),
-        data_set=DataSet(name_of(source, found.origin) if name is None else name, edition),
+        data_set=DataSet(
+            name_of(source, found.origin) if name is None else name,
+            edition,
+            churn=churn,
+            planned=planned,
+        ),
         notes=found.notes,
+        passage=passage if lists is None else lists.passage.joined(passage),
     )
     if lists is not None:
         data = replace(data, table=lists.inside(data.table), outside=lists.outside)

@@ -22,6 +22,7 @@ from discreet.tables.from_frames import (
 from discreet.tables.keys import KeyConvention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
 from discreet.tables.protected import Method, PublicTable
+from discreet.tables.sketches import Passage
 from discreet.tables.storage import save_table
 from discreet.tables.truth import DataSet, TrueTable
 
@@ -54,6 +55,9 @@ class Table(TrueTable):
         declared: bool | Sequence[str] = False,
         name: str = "unnamed",
         edition: str = "1",
+        time: str | Sequence[str] = (),
+        moves: Mapping[str, int] | None = None,
+        editions: str = "given",
     ) -> Self:
         """A table from a frame of inner cells: a row per combination, with its count.
 
@@ -75,6 +79,10 @@ class Table(TrueTable):
             them, count as found in the records, which differentially private methods refuse.
           name: Name of the data set.
           edition: Its edition.
+          time: Variables of time, which a ledger leaves out when it compares editions.
+          moves: By variable how far it moves in an edition, as for `discreet.open`.
+          editions: Whether the keys are `"kept"` over editions or `"fresh"` in each, where that is
+            known.
         """
         table = cells_to_table(
             frame,
@@ -88,7 +96,8 @@ class Table(TrueTable):
             convention=convention,
             declared=declared,
         )
-        return cls.wrap(replace(table, data_set=DataSet(name, edition)))
+        passage = Passage((time,) if isinstance(time, str) else tuple(time), moves or {})
+        return cls.wrap(replace(table, data_set=DataSet(name, edition, editions), passage=passage))
 
     @classmethod
     def from_frame(
@@ -168,6 +177,7 @@ class Table(TrueTable):
         unit: str | None = None,
         ledger: Any = None,
         again: bool = False,
+        previous: PublicTable | Sequence[PublicTable] | None = None,
         **parameters: Any,
     ) -> Release:
         """Protect the table for publication.
@@ -181,9 +191,13 @@ class Table(TrueTable):
             absent.
           again: Whether a table-wise release may differ from the one that was registered before
             for this edition. Several of them can be averaged.
+          previous: The release of the edition before, or several; phased editions repeat its
+            values until they are due. A ledger remembers them itself.
           **parameters: Parameters of a method that is given by name.
         """
-        made = publish(self, method, parameters, unit=unit, ledger=ledger, again=again)
+        made = publish(
+            self, method, parameters, unit=unit, ledger=ledger, again=again, previous=previous
+        )
         return Release.wrap(made)
 
     def simulate(

@@ -1,28 +1,30 @@
-"""The file of a ledger, what its tables hold, and what is known of an edition."""
+"""The file of a ledger, and what its tables hold."""
 
 from __future__ import annotations
 
 import json
 import os
+import secrets
 import sqlite3
 import stat
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from discreet.accounting import Cost, Relation, Total
-from discreet.arrays import Whole
-from discreet.errors import LedgerError, ParameterError
+from discreet.errors import LedgerError
 from discreet.files import OWNER_ONLY
+from discreet.tables.editions import EditionMode
+from discreet.tables.sketches import Labels, Sketch, table_name
 from discreet.tables.truth import DataSet
 
 _OURS = 0x64697363  # "disc"
+VERSION = 3
+"""The layout of the file, as it says itself; that of version 0.2 says 0."""
+_KEY_BYTES = 32
 _PATIENCE = 60.0  # seconds that a writer waits for others
 _SCHEMA = (
     "CREATE TABLE budgets (name TEXT PRIMARY KEY, epsilon TEXT, delta TEXT, relation TEXT)",
@@ -31,14 +33,21 @@ _SCHEMA = (
     "CREATE INDEX costs_by_name ON costs (name, epsilon, delta, rho)",
     "CREATE TABLE releases (time TEXT, name TEXT, edition TEXT, number INTEGER, digest TEXT,"
     " step TEXT, PRIMARY KEY (name, edition, number))",
-    "CREATE TABLE editions (time TEXT, name TEXT, edition TEXT, keys TEXT, mark TEXT, sketch BLOB,"
+    "CREATE TABLE editions (time TEXT, name TEXT, edition TEXT, keys TEXT, mark TEXT,"
     " PRIMARY KEY (name, edition))",
+    "CREATE TABLE sketches (time TEXT, name TEXT, edition TEXT, labels TEXT, design TEXT,"
+    " mark TEXT, sketch BLOB)",
+    "CREATE INDEX sketches_by_table ON sketches (name, edition, labels)",
+    "CREATE TABLE decisions (time TEXT, name TEXT, edition TEXT, decision TEXT, about TEXT,"
+    " reason TEXT)",
+    "CREATE TABLE keys (purpose TEXT PRIMARY KEY, key BLOB)",
     "CREATE TABLE counts (time TEXT, name TEXT, edition TEXT, variables TEXT, digest TEXT,"
     " PRIMARY KEY (name, edition, variables))",
     f"PRAGMA application_id = {_OURS}",
+    f"PRAGMA user_version = {VERSION}",
 )
-_LATER_COLUMNS = {"budgets": "relation", "costs": "relation"}
-"""Columns that ledgers of earlier versions lack; their old rows have nothing there."""
+COPIED = ("budgets", "costs", "releases", "editions", "counts")
+"""What a ledger of an older layout has as well."""
 
 
 class LedgerFile:
@@ -46,37 +55,55 @@ class LedgerFile:
 
     Promise: what was written within `writing` is on the disk when the block ends, or none of it
     is, also when the program is killed or the power fails; writers wait for each other.
+
+    Args:
+      path: The file.
+      create: Make it when it is not there; otherwise its absence is an error.
+      any_version: Take a file of an older layout too.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, create: bool = True, any_version: bool = False) -> None:
         self.path = Path(path).absolute()
-        try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, OWNER_ONLY))
-            found = self.path.stat()
-        except OSError as error:
-            raise LedgerError(f"cannot open the ledger {self.path}: {error.strerror}.") from error
-        if found.st_size:
-            with self.reading() as db:
-                if not _is_ours(db):
-                    raise LedgerError(
-                        f"{self.path} is a database, but not a ledger. Give the path of a ledger, "
-                        "or a path where there is no file yet."
-                    )
-        if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise LedgerError(
-                f"the ledger {self.path} has permissions {stat.S_IMODE(found.st_mode):o}: others "
-                f"can reach it. Change them with `chmod 600 {self.path}`."
-            )
+        if not self.path.exists():
+            if not create:
+                raise LedgerError(
+                    f"there is no ledger {self.path}, in which these tables are entered. Put back "
+                    "its last copy, or name where it is now with `ledger=` or `--ledger`."
+                )
+            _create(self.path)
+        self._check_mode()
         with self.reading() as db:
-            is_complete = found.st_size and not _missing_columns(db)
-        if is_complete:
-            return
-        with self.writing() as db:  # another process may have been faster
             if not _is_ours(db):
-                for statement in _SCHEMA:
-                    db.execute(statement)
-            for table, column in _missing_columns(db):
-                db.execute(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+                raise LedgerError(
+                    f"{self.path} is not a ledger. Give the path of a ledger, or a path where "
+                    f"there is no file yet. If it was a ledger, the file is damaged: {_PUT_BACK}"
+                )
+            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise LedgerError(f"the ledger {self.path} is damaged: {found}. {_PUT_BACK}")
+            self.version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if not any_version:
+            self._check_version()
+
+    def _check_mode(self) -> None:
+        mode = self.path.stat().st_mode
+        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            raise LedgerError(
+                f"the ledger {self.path} has permissions {stat.S_IMODE(mode):o}: others can reach "
+                f"it. Change them with `chmod 600 {self.path}`."
+            )
+
+    def _check_version(self) -> None:
+        if self.version > VERSION:
+            raise LedgerError(
+                f"the ledger {self.path} was made by a newer version of discreet; update it."
+            )
+        if self.version < VERSION:
+            raise LedgerError(
+                f"the ledger {self.path} was made by version 0.2. Its sketches are of whole "
+                "records and without a key: whoever has the file can recognise people by them. "
+                f"Convert it with `discreet ledger upgrade {self.path}`."
+            )
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """One consistent view of the ledger."""
@@ -101,34 +128,59 @@ class LedgerFile:
         except sqlite3.Error as error:
             raise LedgerError(
                 f"cannot use the ledger {self.path}: {error}. It must be a ledger made by "
-                "discreet, on a disk of this machine."
+                f"discreet, on a disk of this machine. If the file is damaged: {_PUT_BACK}"
             ) from error
+
+
+_PUT_BACK = (
+    "put back its last copy (`discreet ledger backup` makes them), and enter what was released "
+    "since then again by `discreet ledger enter`."
+)
+
+
+def _create(path: Path) -> None:
+    """A new ledger under its name in one step; whoever comes second keeps the first one."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
+        write_schema(temporary)
+        os.link(temporary, path)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise LedgerError(f"cannot open the ledger {path}: {error.strerror}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_schema(path: Path) -> None:
+    """Make an empty file a ledger, with a key of its own."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA synchronous = EXTRA")
+        db.execute("BEGIN IMMEDIATE")
+        for statement in _SCHEMA:
+            db.execute(statement)
+        db.execute("INSERT INTO keys VALUES ('cells', ?)", (secrets.token_bytes(_KEY_BYTES),))
+        db.execute("COMMIT")
 
 
 def _is_ours(db: sqlite3.Connection) -> bool:
     return bool(db.execute("PRAGMA application_id").fetchone()[0] == _OURS)
 
 
-def _missing_columns(db: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Columns that this file lacks."""
-    return [
-        (table, column)
-        for table, column in _LATER_COLUMNS.items()
-        if column not in {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-    ]
-
-
 _KINDS = {
     "private release": "SELECT time, name, edition, epsilon, delta, rho, relation, step FROM costs",
     "table-wise release": "SELECT time, name, edition, number, digest, step FROM releases",
     "edition": "SELECT time, name, edition, keys FROM editions",
+    "table": "SELECT time, name, edition, labels FROM sketches WHERE mark IS NULL",
     "counts": "SELECT time, name, edition, variables, digest FROM counts",
+    "decision": "SELECT time, name, edition, decision, reason FROM decisions",
 }
 
 
 def names(db: sqlite3.Connection) -> list[str]:
     """The data sets of which something was entered."""
-    tables = ("costs", "releases", "editions", "counts")
+    tables = ("costs", "releases", "editions", "counts", "decisions")
     query = " UNION ".join(f"SELECT name FROM {table}" for table in tables)
     return [name for (name,) in db.execute(f"{query} ORDER BY name")]
 
@@ -145,6 +197,8 @@ def all_rows(db: sqlite3.Connection) -> list[dict[str, Any]]:
             for name in ("step", "relation"):
                 if row.get(name) is not None:
                     row[name] = json.loads(row[name])
+            if "labels" in row:
+                row["table"] = table_name(json.loads(row.pop("labels")))
             found.append(row)
     return sorted(found, key=lambda row: str(row["time"]))
 
@@ -240,21 +294,96 @@ def add_release(
 
 def editions_of(db: sqlite3.Connection, name: str) -> dict[str, Edition]:
     """What is known of each edition of a data set."""
-    query = "SELECT edition, keys, mark, sketch FROM editions WHERE name = ?"
+    query = "SELECT edition, keys, mark FROM editions WHERE name = ?"
     return {
-        edition: Edition(keys, mark, None if sketch is None else Sketch.from_bytes(sketch))
-        for edition, keys, mark, sketch in db.execute(query, (name,))
+        edition: Edition(keys and str(EditionMode.parse(keys)), mark)
+        for edition, keys, mark in db.execute(query, (name,))
     }
 
 
 def put_edition(db: sqlite3.Connection, data_set: DataSet, edition: Edition) -> None:
     """Enter an edition, or what has become known of it."""
-    sketch = None if edition.sketch is None else edition.sketch.to_bytes()
     db.execute(
-        "INSERT INTO editions VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (name, edition) DO UPDATE "
-        "SET keys = excluded.keys, mark = excluded.mark, sketch = excluded.sketch",
-        (*_head(data_set), edition.keys, edition.mark, sketch),
+        "INSERT INTO editions (time, name, edition, keys, mark) VALUES (?, ?, ?, ?, ?) "
+        "ON CONFLICT (name, edition) DO UPDATE SET keys = excluded.keys, mark = excluded.mark",
+        (*_head(data_set), edition.keys, edition.mark),
     )
+
+
+@dataclass(frozen=True)
+class StoredSketch:
+    """A sketch as the ledger keeps it: of the cells of a table, or by a mark of its records."""
+
+    labels: Labels
+    design: str
+    mark: str | None
+    sketch: Sketch
+
+
+def sketches_of(db: sqlite3.Connection, name: str, edition: str) -> list[StoredSketch]:
+    """All sketches of an edition."""
+    query = "SELECT labels, design, mark, sketch FROM sketches WHERE name = ? AND edition = ?"
+    return [
+        StoredSketch(tuple(json.loads(labels)), design, mark, Sketch.from_bytes(sketch))
+        for labels, design, mark, sketch in db.execute(query, (name, edition))
+    ]
+
+
+def add_sketch(db: sqlite3.Connection, data_set: DataSet, given: StoredSketch) -> None:
+    """Enter the sketch of a table."""
+    labels = labels_text(given.labels)
+    row = (*_head(data_set), labels, given.design, given.mark, given.sketch.to_bytes())
+    db.execute("INSERT INTO sketches VALUES (?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def cell_key(db: sqlite3.Connection) -> bytes:
+    """The key of the sketches of cells."""
+    found = db.execute("SELECT key FROM keys WHERE purpose = 'cells'").fetchone()
+    if found is None:
+        raise LedgerError(f"the ledger has lost its key, so the file is damaged: {_PUT_BACK}")
+    return bytes(found[0])
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the custodian decided of an edition: accepted, withdrawn, corrected or rotated."""
+
+    edition: str
+    decision: str
+    about: str
+
+
+def decisions_of(db: sqlite3.Connection, name: str) -> list[Decision]:
+    """All decisions on a data set, oldest first."""
+    query = "SELECT edition, decision, about FROM decisions WHERE name = ? ORDER BY rowid"
+    return [Decision(*row) for row in db.execute(query, (name,))]
+
+
+def add_decision(
+    db: sqlite3.Connection, data_set: DataSet, decision: str, about: str, reason: str
+) -> None:
+    """Enter a decision with its reason."""
+    row = (*_head(data_set), decision, about, reason)
+    db.execute("INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
+def labels_text(labels: Sequence[str]) -> str:
+    """The labels of a table as a text that no other table has."""
+    return json.dumps(list(labels), ensure_ascii=False)
+
+
+def is_released(db: sqlite3.Connection, data_set: DataSet) -> bool:
+    """Whether something of this edition was entered beside the edition itself."""
+    found = "SELECT 1 FROM sqlite_master WHERE name = 'published'"  # made with the first release
+    tables = [
+        "counts",
+        "releases",
+        "costs",
+        *(["published"] if db.execute(found).fetchone() else []),
+    ]
+    queries = [f"SELECT 1 FROM {table} WHERE name = ? AND edition = ?" for table in tables]
+    named = (data_set.name, data_set.edition)
+    return any(db.execute(query, named).fetchone() for query in queries)
 
 
 def counts_of(db: sqlite3.Connection, data_set: DataSet, variables: str) -> str | None:
@@ -292,87 +421,24 @@ OTHER_DATA = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class Sketch:
-    r"""Sketches of the ids of some records, and of their ids with all their values.
-
-    Promise: `changed_since` is never above the true number of changed records. With 4,096 buckets
-    it falls short by about 2 % at 100 changed records, 11 % at 500 and a half at 5,000.
-
-    Attributes:
-      ids: Signed sums over hashes of the ids; zeros where records have none.
-      rows: Signed sums over hashes of the whole records.
-    """
-
-    ids: Whole
-    rows: Whole
-
-    def __post_init__(self) -> None:
-        for name in ("ids", "rows"):
-            vector = np.asarray(getattr(self, name))
-            if vector.ndim != 1 or vector.dtype.kind != "i":
-                raise ParameterError(
-                    f"{name} of a sketch must be a vector of whole numbers, got shape "
-                    f"{vector.shape} of {vector.dtype}."
-                )
-            object.__setattr__(self, name, vector.astype(np.int64))
-        if len(self.ids) != len(self.rows):
-            raise ParameterError(
-                f"ids and rows of a sketch must have the same number of buckets, got "
-                f"{len(self.ids)} and {len(self.rows)}."
-            )
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sketch) and self.to_bytes() == other.to_bytes()
-
-    def __hash__(self) -> int:
-        return hash(self.to_bytes())
-
-    def changed_since(self, other: Sketch) -> float:
-        """How many records, at least, were added, removed or changed between two sketches.
-
-        A changed record has its id in both but other values: it counts twice in the rows, as a
-        version that went and a version that came, and not in the ids.
-        """
-        if len(self.ids) != len(other.ids):
-            raise ParameterError(
-                f"sketches of {len(self.ids)} and {len(other.ids)} buckets cannot be compared."
-            )
-        ids = int(np.abs(self.ids - other.ids).sum())
-        rows = int(np.abs(self.rows - other.rows).sum())
-        return ids + max(0, rows - ids) / 2
-
-    def to_bytes(self) -> bytes:
-        """The sketch as bytes, to be stored."""
-        return zlib.compress(np.concatenate([self.ids, self.rows]).astype("<i8").tobytes())
-
-    @classmethod
-    def from_bytes(cls, stored: bytes) -> Sketch:
-        """The sketch that was stored as bytes."""
-        both = np.frombuffer(zlib.decompress(stored), dtype="<i8").astype(np.int64)
-        return cls(both[: len(both) // 2], both[len(both) // 2 :])
-
-
 @dataclass(frozen=True)
 class Edition:
     """What is known of an edition; `None` where nothing is."""
 
-    keys: str | None = None  # whether record keys are kept in the next edition or redrawn
+    keys: str | None = None  # the mode of editions, which decides about record keys
     mark: str | None = None  # the mark of the secret behind them
-    sketch: Sketch | None = None  # sketch of the records
 
     def merge(self, new: Edition, data_set: DataSet) -> Edition:
         """What both know together; an error where they contradict each other."""
         for what, here, there in (
             ("way of making record keys", self.keys, new.keys),
             ("secret", self.mark, new.mark),
-            ("set of records", self.sketch, new.sketch),
         ):
             if here is not None and there is not None and here != there:
                 raise LedgerError(
                     f"{edition_text(data_set)} was entered with another {what}. {OTHER_DATA}"
                 )
-        return Edition(self.keys or new.keys, self.mark or new.mark, self.sketch or new.sketch)
+        return Edition(self.keys or new.keys, self.mark or new.mark)
 
 
 def edition_text(data_set: DataSet) -> str:
@@ -380,29 +446,25 @@ def edition_text(data_set: DataSet) -> str:
     return f"edition {data_set.edition!r} of data set {data_set.name!r}"
 
 
-def check_kept_keys(new: Edition, others: Mapping[str, Edition], data_set: DataSet) -> None:
-    """Refuse keys that are said to be kept but come from another secret than before."""
+def check_kept_keys(
+    new: Edition,
+    others: Mapping[str, Edition],
+    data_set: DataSet,
+    rotated: Mapping[str, str],
+) -> None:
+    """Refuse keys that are said to be kept but come from another secret than before.
+
+    A secret that was rotated is followed to the one that took its place.
+    """
     for name, other in others.items():
         is_kept = new.keys == other.keys == "kept"
-        if is_kept and new.mark and other.mark and new.mark != other.mark:
+        latest = other.mark
+        for _ in rotated:
+            latest = latest if latest is None else rotated.get(latest, latest)
+        if is_kept and new.mark and other.mark and new.mark not in (other.mark, latest):
             raise LedgerError(
                 f"the record keys of {edition_text(data_set)} are said to be kept, but its secret "
-                f"is not that of edition {name!r}. Use that secret, or keys='redrawn'."
-            )
-
-
-def check_changed(
-    sketch: Sketch, others: Mapping[str, Edition], data_set: DataSet, min_changed: int
-) -> None:
-    """Refuse records that differ too little from those of an earlier edition."""
-    for name, other in others.items():
-        if other.sketch is None:
-            continue
-        changed = sketch.changed_since(other.sketch)
-        if changed < min_changed:
-            raise LedgerError(
-                f"{edition_text(data_set)} differs from edition {name!r} by about {changed:.0f} "
-                f"records, fewer than min_changed={min_changed}: a comparison of their tables "
-                "could show who changed, and how. Publish less often, so that more records change "
-                "between editions, or open the ledger with a smaller min_changed."
+                f"is not that of edition {name!r}. Use that secret or its copy. If it is lost, "
+                "draw keys anew for each edition, editions='fresh'; if others have seen it, "
+                "exchange it by `discreet secret rotate`."
             )

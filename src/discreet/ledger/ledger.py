@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from discreet.accounting import Change, Cost, Relation, Total
 from discreet.errors import BudgetError, LedgerError, ParameterError
-from discreet.ledger import entries
+from discreet.ledger import entries, guard
 from discreet.ledger.entries import (
     OTHER_DATA,
     Edition,
     LedgerFile,
-    Sketch,
-    check_changed,
     check_kept_keys,
     edition_text,
+    labels_text,
 )
-from discreet.tables.truth import DataSet
+from discreet.tables.sketches import RecordSketches, SketchedTable, tables_of
+from discreet.tables.truth import DataSet, TrueTable
 
 AVERAGED = (
     "The noise of several such releases can be averaged away. Make further tables from the first "
@@ -32,8 +33,9 @@ AVERAGED = (
 class Ledger:
     """A file in which every release is entered before anybody gets it.
 
-    The ledger is confidential. It holds names, times, costs, digests and sketches, but no true
-    count and no secret.
+    The ledger is confidential, as the tables are: it holds names, times, costs, digests, sketches
+    of tables and the key of these. It holds no secret and no record, but whoever has the file can
+    test a guess of a table's counts against its sketch.
 
     Promise: an entry is on the disk when the method that made it returns, so that a program that
     is killed afterwards has counted too much and never too little. Several processes can use one
@@ -49,8 +51,9 @@ class Ledger:
         (replaced by another) or `"known"` (replaced by one that leaves all known margins as they
         are). Costs of other relations are converted where a theorem allows it, and refused where
         none does: known margins have no finite ε for a unit that is added or removed.
-      min_changed: By how many records a new edition must differ from every earlier one. The
-        number is found by a sketch that never overstates it.
+      min_changed: By how many records each table of a new edition must differ from that of every
+        earlier one. The number is found by sketches that never overstate it.
+      create: Whether a file that is not there is made.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Ledger:
         delta: float | None = None,
         relation: Change = "add-remove",
         min_changed: int = 20,
+        create: bool = True,
     ) -> None:
         if epsilon is None and delta is not None:
             raise ParameterError(f"a budget needs epsilon, got delta={delta!r} alone.")
@@ -73,7 +77,7 @@ class Ledger:
         if epsilon is not None:
             self.budget = Cost(epsilon, 0.0 if delta is None else delta, relation=neighbours)
         self.min_changed = min_changed
-        self._file = LedgerFile(path)
+        self._file = LedgerFile(path, create=create)
 
     @property
     def path(self) -> Path:
@@ -142,33 +146,128 @@ class Ledger:
             return len(found) + 1
 
     def register_edition(
-        self, data_set: DataSet, sketch: Sketch | None, secret_mark: str | None
+        self,
+        data_set: DataSet,
+        tables: Sequence[SketchedTable],
+        secret_mark: str | None,
+        records: RecordSketches | None = None,
     ) -> None:
-        """Enter an edition of the records, or check that it is the one that was entered.
+        """Enter tables of an edition before they are published, or check that they are entered.
 
-        What is not known (no sketch, no mark, keys that came with the records) is not checked,
-        and added when a later call knows it.
+        What is not known (no mark, keys that came with the records) is not checked, and added when
+        a later call knows it.
 
         Args:
           data_set: The records.
-          sketch: Sketch of the records.
+          tables: The tables; an edition is entered with at least one.
           secret_mark: The mark of the secret behind the record keys.
+          records: Sketches of the records by their keys, where they have keys.
 
         Raises:
-          LedgerError: The edition was entered with other records, other keys or another secret;
-            or it is new and differs too little from an earlier one.
+          LedgerError: The edition was withdrawn, or entered with other records, other keys or
+            another secret; or one of its tables is held: it differs too little from that of
+            another edition, or cannot be compared with it. Nothing is entered then.
         """
+        if not tables:
+            raise ParameterError("an edition is entered with its tables; none was given.")
         keys = None if data_set.keys == "given" else data_set.keys
         with self._file.writing() as db:
+            decided = entries.decisions_of(db, data_set.name)
+            guard.check_open(decided, data_set)
             others = entries.editions_of(db, data_set.name)
             before = others.pop(data_set.edition, None)
-            now = (before or Edition()).merge(Edition(keys, secret_mark, sketch), data_set)
-            if now == before:
-                return
-            check_kept_keys(now, others, data_set)
-            if now.sketch is not None and (before is None or before.sketch is None):
-                check_changed(now.sketch, others, data_set, self.min_changed)
-            entries.put_edition(db, data_set, now)
+            if before is not None and not entries.is_released(db, data_set):
+                before = replace(before, keys=None)  # another mode, as long as nobody has a table
+            now = (before or Edition()).merge(Edition(keys, secret_mark), data_set)
+            check_kept_keys(now, others, data_set, guard.rotated_marks(decided))
+            if now != before:
+                entries.put_edition(db, data_set, now)
+            guard.enter_tables(db, data_set, tables, records, self.min_changed)
+
+    def enter(self, table: TrueTable) -> None:
+        """Enter the tables of a confidential table, as its publication does.
+
+        With it the tables of an edition that was published elsewhere, or before there was a
+        ledger, become known, so that the next edition can be compared with them.
+        """
+        data_set = table.data_set
+        tables = tables_of(table.design, table.z, table.passage, data_set.edition)
+        mark = None if table.sketches is None else table.sketches.secret_mark
+        if table.secret is not None:
+            mark = table.secret.mark
+        self.register_edition(data_set, tables, mark, table.sketches)
+
+    def check_secret(self, data_set: DataSet, secret_mark: str | None) -> None:
+        """Refuse a secret that is not the one of this edition, or of the keys that are kept.
+
+        Raises:
+          LedgerError: The edition was entered with another secret or with other keys, or a secret
+            of kept keys was lost.
+        """
+        keys = None if data_set.keys == "given" else data_set.keys
+        with self._file.reading() as db:
+            others = entries.editions_of(db, data_set.name)
+            before = others.pop(data_set.edition, Edition())
+            now = before.merge(Edition(keys, secret_mark), data_set)
+            decided = entries.decisions_of(db, data_set.name)
+            check_kept_keys(now, others, data_set, guard.rotated_marks(decided))
+
+    def accept(self, data_set: DataSet, labels: Sequence[str], reason: str) -> None:
+        """Let a table pass that is held, by a decision of the custodian that is entered.
+
+        Args:
+          data_set: The edition to be published.
+          labels: The variables of the table, as the refusal names them.
+          reason: Why it may pass.
+        """
+        about = labels_text(sorted(labels))
+        with self._file.writing() as db:
+            entries.add_decision(db, data_set, guard.ACCEPTED, about, _reason(reason))
+
+    def withdraw(self, data_set: DataSet, reason: str) -> None:
+        """Enter that an edition was withdrawn: nothing more is released of it.
+
+        Who has seen it has seen it, so other editions are compared with it as before.
+        """
+        self._decide(data_set, guard.WITHDRAWN, "", reason)
+
+    def correct(self, data_set: DataSet, by: str, reason: str) -> None:
+        """Enter that another edition takes the place of a published one.
+
+        A correction is an edition like others: its tables are held where they differ from those
+        of the first one by too few records.
+
+        Args:
+          data_set: The edition that was published.
+          by: The name of the edition that takes its place.
+          reason: What was wrong.
+        """
+        if by == data_set.edition:
+            raise ParameterError(f"a correction has a name of its own, got {by!r} again.")
+        self._decide(data_set, guard.CORRECTED, by, reason)
+
+    def rotate(self, old_mark: str, new_mark: str, reason: str) -> list[str]:
+        """Enter that a secret was exchanged; returns the data sets whose kept keys it made."""
+        with self._file.writing() as db:
+            query = "SELECT DISTINCT name FROM editions WHERE mark = ? ORDER BY name"
+            found = [name for (name,) in db.execute(query, (old_mark,))]
+            for name in found:
+                about = f"{old_mark}>{new_mark}"
+                entries.add_decision(
+                    db, DataSet(name, "all"), guard.ROTATED, about, _reason(reason)
+                )
+            return found
+
+    def _decide(self, data_set: DataSet, decision: str, about: str, reason: str) -> None:
+        with self._file.writing() as db:
+            known = entries.editions_of(db, data_set.name)
+            if data_set.edition not in known:
+                listed = ", ".join(map(repr, sorted(known))) or "none"
+                raise LedgerError(
+                    f"the ledger has no {edition_text(data_set)}; its editions are {listed}."
+                )
+            guard.check_open(entries.decisions_of(db, data_set.name), data_set)
+            entries.add_decision(db, data_set, decision, about, _reason(reason))
 
     def register_counts(self, data_set: DataSet, variables: str, digest: str) -> None:
         """Enter the counts of a table, or check that they are those that were entered.
@@ -228,6 +327,12 @@ class Ledger:
                 "ledger without one."
             )
         return kept
+
+
+def _reason(given: str) -> str:
+    if not given.strip():
+        raise ParameterError("a decision is entered with its reason; give one, e.g. 'wrong codes'.")
+    return given.strip()
 
 
 def _check_budget(name: str, before: Total, cost: Cost, budget: Cost) -> None:
@@ -328,4 +433,8 @@ def row_line(row: Mapping[str, Any]) -> str:
             return f"{line} {row['number']} ({step})"
         case "edition":
             return f"{line}, keys {row['keys']}" if row["keys"] else line
+        case "table":
+            return f"{line} {row['table']}"
+        case "decision":
+            return f"{line}, {row['decision']}: {row['reason']}"
     return f"{line} of {row['variables']}"

@@ -135,8 +135,14 @@ def keys_with_zeros(cells: NoiseCells) -> Whole:
             "with secret='keys.secret'."
         )
     keys, named = keys.copy(), zero_definitions(cells, empty)
+    if cells.table.data_set.mode.kind == "renewed":
+        raise KeysError(
+            "this method moves empty cells, which have no records whose keys could be renewed, so "
+            "that they would stand out over editions. Use editions='phased' or 'fresh', or a "
+            "method that keeps zeros."
+        )
     # an empty cell has no records whose new keys would tell the edition
-    if cells.table.data_set.keys == "redrawn":
+    if cells.table.data_set.mode.is_by_edition:
         named = [{**cell, _EDITION: cells.table.data_set.edition} for cell in named]
     keys[empty] = rule.check(secret.zero_key(named, rule))
     return keys

@@ -96,6 +96,11 @@ class SeededSecret:
         words = [int.from_bytes(digest(self._salt, cell)[:4], "big") for cell in cells]
         return np.array(words, dtype=np.int64) % convention(rule).modulus
 
+    def cell_marks(self, cells: Sequence[Cell]) -> Whole:
+        """A hash of each cell's definition with the seed."""
+        words = [int.from_bytes(digest(self._salt, cell)[:7], "big") for cell in cells]
+        return np.array(words, dtype=np.int64)
+
     def mixed(self, keys: Whole, purpose: str) -> Whole:
         """A fast mix of each key with seed and purpose (a 64-bit finaliser)."""
         salt = int.from_bytes(digest(self._salt, purpose)[:8], "big")

@@ -11,6 +11,7 @@ from discreet.digests import digest
 from discreet.errors import ParameterError
 from discreet.ledger import Ledger
 from discreet.ledger.ledger import AVERAGED
+from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
 from discreet.protect.privacy import cost_of
 from discreet.protect.sentences import data_step, follows_truth
@@ -47,6 +48,7 @@ def publish(
     unit: str | None,
     ledger: Any,
     again: bool,
+    previous: Any = None,
 ) -> PublicTable:
     """A release of the table; see `Table.protect`.
 
@@ -68,15 +70,25 @@ def publish(
             "Use proposals= for the effort of a release; seconds= works in `table.simulate` only."
         )
     table = in_unit(table, chosen, unit)
-    book = open_ledger(ledger if ledger is not None else table.ledger)
+    book = open_ledger(table.ledger, create=False) if ledger is None else open_ledger(ledger)
+    plan = editions.plan_edition(table, chosen)
+    editions.check_number(plan, table, book)
     number = _register(book, chosen, table, again)
-    protected = run(chosen, table, SecretDraws())
-    if book is not None and protected.statement.privacy is not None:
-        cost = cost_of(protected.statement.privacy)
-        book.spend(table.data_set, cost, {"method": chosen.name})
-    first = data_step(table, chosen, is_counted=book is not None, number=number)
+    found = editions.find_earlier(plan, table, chosen, previous, book)
+    protected: Protected | None = found.whole
+    if protected is None:
+        protected = editions.repeat(found, run(chosen, table, SecretDraws()), table)
+        if book is not None and protected.statement.privacy is not None:
+            cost = cost_of(protected.statement.privacy)
+            book.spend(table.data_set, cost, {"method": chosen.name})
+    said, counted = editions.said(found), book is not None
+    first = data_step(
+        table, chosen, is_counted=counted, number=number, plan=said, place=found.place
+    )
     statement = replace(protected.statement.with_first_step(first), version=__version__)
-    return PublicTable.wrap(replace(protected, statement=statement))
+    made = PublicTable.wrap(replace(protected, statement=statement))
+    editions.enter(found, made, table, chosen, book)
+    return made
 
 
 def run(method: Method, table: TrueTable, draws: Draws) -> Protected:
@@ -159,9 +171,9 @@ def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
     return replace(table, unit=unit)
 
 
-def open_ledger(given: Any) -> Ledger | None:
-    """A ledger, or the one in a file."""
-    return given if given is None or isinstance(given, Ledger) else Ledger(given)
+def open_ledger(given: Any, *, create: bool = True) -> Ledger | None:
+    """A ledger, or the one in a file; a stored table's own must be where it was."""
+    return given if given is None or isinstance(given, Ledger) else Ledger(given, create=create)
 
 
 def _register(book: Ledger | None, method: Method, table: TrueTable, again: bool) -> int | None:
@@ -173,9 +185,8 @@ def _register(book: Ledger | None, method: Method, table: TrueTable, again: bool
             "a ledger counts by the name of the data set, and these records have none. Open them "
             "with name='census-2026' (`Table.from_counts(..., name=...)`)."
         )
-    if book is not table.ledger:  # records that were opened with a ledger are registered already
-        mark = None if table.secret is None else table.secret.mark
-        book.register_edition(table.data_set, None, mark)
+    if method.source != "system":  # ε says what two private editions tell of one person
+        book.enter(table)
     ordered, arranged = in_canonical_order(method, table)
     if table.inner is not None:
         codes = [(axis.name, axis.leaves) for axis in ordered.design.axes]

@@ -16,6 +16,7 @@ import numpy as np
 
 from discreet import __version__
 from discreet.arrays import Array, Real
+from discreet.tables.editions import EditionMode
 from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Claims, Protected
 from discreet.tables.statement import PrivacyStatement, Sentence, Statement, Step, step_of
 from discreet.tables.truth import DataSet, SecretLike
@@ -190,15 +191,40 @@ class Sourced(Protocol):
         """`"keys"`, `"table"` or `"system"`."""
 
 
+class Planned(Protocol):
+    """How editions are drawn, where that was decided."""
+
+    @property
+    def mode(self) -> EditionMode:
+        """The mode."""
+
+    @property
+    def why(self) -> str:
+        """The reason in a few words."""
+
+    @property
+    def text(self) -> str:
+        """What it means for further editions."""
+
+
 def data_step(
-    subject: StatementSubject, method: Sourced, *, is_counted: bool, number: int | None
+    subject: StatementSubject,
+    method: Sourced,
+    *,
+    is_counted: bool,
+    number: int | None,
+    plan: Planned | None = None,
+    place: int = 0,
 ) -> Step:
     """The first step of a statement: which data, and what other releases of them mean.
 
-    The number says which of its edition's table-wise releases this is, if a ledger counts them.
+    The number says which of its edition's table-wise releases this is, if a ledger counts them;
+    plan and place say how editions follow each other and which of them this is.
     """
     data = subject.data_set
-    said = [_edition(data, method), _others(method, is_counted)]
+    told = plan is not None and (method.source == "keys" or plan.mode.kind == "phased")
+    edition = limit("editions", plan.text) if plan and told else _edition(method)
+    said = [edition, _others(method, is_counted)]
     if method.source != "system" and subject.secret is not None and subject.secret.is_public:
         said.append(
             limit(
@@ -216,7 +242,16 @@ def data_step(
                 "such releases can be averaged.",
             )
         )
-    parameters = {"name": data.name, "edition": data.edition, "keys": data.keys}
+    mode = str(plan.mode) if plan else data.keys
+    why = plan.why if plan else None
+    told_place = {"place": place or None}
+    parameters = {
+        "name": data.name,
+        "edition": data.edition,
+        "keys": mode,
+        "why": why,
+        **told_place,
+    }
     return step_of("data", parameters, said)
 
 
@@ -226,35 +261,18 @@ def follows_truth(method: Sourced) -> bool:
     return "source" in getattr(claims, "follows_truth", ())
 
 
-def _edition(data: DataSet, method: Sourced) -> Sentence:
+def _edition(method: Sourced) -> Sentence:
     """What a next edition would give away."""
     if follows_truth(method):
         text = (
             "Each edition is suppressed anew: a cell that is hidden here and shown in another "
             "edition or another table of nearly the same records can often be computed."
         )
-    elif method.source != "keys":
+    else:
         text = (
             "Each edition is drawn anew: n editions of nearly the same records average to a noise "
             "smaller by the square root of n, and their difference is not protected further."
         )
-    elif data.keys == "redrawn":
-        text = (
-            "Record keys are drawn anew for each edition: the mean of n editions of the same cell "
-            "has a noise smaller by the square root of n."
-        )
-    else:
-        kept = (
-            "a cell whose records did not change gets the same noise, and a cell in which a single "
-            "record changed shows that it did."
-        )
-        text = f"Record keys are kept over editions: {kept}"
-        if data.keys == "given":
-            text = (
-                f"Record keys came with the records. Where they are kept over editions, {kept} "
-                "Where they are drawn anew, the mean of n editions has a noise smaller by the "
-                "square root of n."
-            )
     return limit("editions", text)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from discreet.errors import CodeError, DataError, ParameterError, UnknownNameErr
 from discreet.frames import fresh_name
 from discreet.records.recode import Recoded, Trees, is_missing, value_of_code
 from discreet.tables.assembly import Hierarchies, free_total
+from discreet.tables.sketches import Passage
 
 REFUSE, DROP = "refuse", "drop"
 WORDS = (REFUSE, DROP)
-_KEYS = ("codes", "hierarchy", "other", "missing", "spelling")
+_KEYS = ("codes", "hierarchy", "other", "missing", "spelling", "time", "moves")
 AS_WRITTEN, NUMBER = "as written", "number"
 
 
@@ -83,6 +84,7 @@ class CodeLists:
 
     hierarchies: Hierarchies  # code lists and hierarchies by variable
     outside: Mapping[str, Outside]  # what happens to records that they do not cover, by variable
+    passage: Passage = field(default_factory=Passage)  # variables of time, and those that move
     numbers: Collection[str] = ()  # variables of which 47, 47.0 and 047 are one code
 
     @classmethod
@@ -93,6 +95,9 @@ class CodeLists:
         this one that `Hierarchy.read` can read, or several), and perhaps `other` and `missing`:
         `"refuse"` (the default), `"drop"`, or a code of the list. With `spelling = "number"` the
         texts 47, 47.0 and 047 are the code 47; without it they are different.
+        `time = true` says that the variable is the time of a record, and `moves = 1` that it moves
+        by so much from one edition to the next; a ledger takes both into account when it
+        compares editions.
 
         Raises:
           DataError: A file is absent, or is not TOML.
@@ -112,7 +117,7 @@ class CodeLists:
             if spelling not in (AS_WRITTEN, NUMBER):
                 raise UnknownNameError(f"spelling of {where}", spelling, (AS_WRITTEN, NUMBER))
             numbers += [name] if spelling == NUMBER else []
-        return cls(trees, rules, numbers)
+        return cls(trees, rules, _passage(file, content), numbers)
 
     @staticmethod
     def files(path: str | Path) -> list[Path]:
@@ -162,6 +167,16 @@ def _content(file: Path) -> dict[str, dict[str, Any]]:
             if key not in _KEYS:
                 raise UnknownNameError(f"key of {_where(file, name)}", key, _KEYS)
     return content
+
+
+def _passage(file: Path, content: Mapping[str, Mapping[str, Any]]) -> Passage:
+    """Variables of time, and those that move."""
+    for name, entry in content.items():
+        if not isinstance(entry.get("time", False), bool):
+            raise CodeError(f"{_where(file, name)}: time must be true or false.")
+    time = tuple(name for name, entry in content.items() if entry.get("time"))
+    moves = {name: entry["moves"] for name, entry in content.items() if "moves" in entry}
+    return Passage(time, moves)
 
 
 def _where(file: Path, variable: str) -> str:

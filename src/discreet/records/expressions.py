@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from discreet.arrays import Whole
 from discreet.errors import DataError
 from discreet.frames import fresh_name
-from discreet.ledger.entries import Sketch
 from discreet.records.backend import connection_of, fetch
 from discreet.tables.keys import SAMPLED, KeyCounts, buckets_of, require_uniform
+from discreet.tables.sketches import BUCKETS, Labels, RecordSketches, Sketch
 
 if TYPE_CHECKING:
     from discreet.records.records import UnitRecords
 
-BUCKETS = 16**3
 _BUCKET_DIGITS = 3
 _SEPARATOR, _MISSING = "\x1f", "\x1e"
 
@@ -113,34 +113,70 @@ def count_keys(data: UnitRecords) -> KeyCounts:
     return KeyCounts(by_high, by_low, int(distinct.sum()), rule)
 
 
-def sketch_of(data: UnitRecords) -> Sketch:
-    """A sketch of the records as they were opened: what a ledger tells editions apart by.
+def record_sketches(data: UnitRecords, tables: Sequence[Labels]) -> RecordSketches | None:
+    """Sketches of the records as they were opened: their keys with the codes of each table.
 
-    A record is hashed with all its columns but the record key, and once more by its id alone;
-    without an id the second part is empty, and changes are undercounted. Three hexadecimal digits
-    of the hash are the bucket and the fourth is the sign. Recodes and the order of records and
-    columns make no difference.
-    Cost: one query that returns at most 8,192 sums.
+    A record's key is hashed with its codes of a table's variables; three hexadecimal digits of the
+    hash are the bucket and the fourth is the sign. Neither a secret nor a key becomes part of the
+    query. Variables of time are left out, those that move are moved back.
+    Cost: one query, with a pass over the records for each table, that returns at most 4,096 sums
+    for each.
+
+    Args:
+      data: The records; those without keys have no such sketches.
+      tables: The variables of each table.
+    """
+    if not data.has_keys:
+        return None
+    wanted = list(dict.fromkeys([(), *(tuple(sorted(names)) for names in tables)]))
+    opened, key = data.opened, data.key
+    if data.record_keys is not None:
+        opened, key = data.record_keys.join(opened)
+    whole = whole_keys(opened[key], data.convention.modulus)[0].cast("string")
+    texts = [[whole, *(_moved_back(opened, data, name) for name in names)] for names in wanted]
+    vectors = _sums(data, opened, texts)
+    total = int(fetch(data.backend, opened.aggregate(n=opened.count()), data.origin)[0][0].as_py())
+    mark = "" if data.secret is None else data.secret.mark
+    by_variables = {names: Sketch(v, total) for names, v in zip(wanted, vectors, strict=True)}
+    return RecordSketches(f"{mark}/{data.convention.name}", by_variables)
+
+
+def content_sums(data: UnitRecords) -> Whole:
+    """Sums over hashes of whole records, record keys left out: the same for the same records.
+
+    They are without a key, so they serve one comparison and are never stored.
     """
     columns = sorted(name for name in data.opened.columns if name != data.key)
-    parts = [columns] if data.id is None else [columns, [data.id]]
-    queries = [_sums(data, part, i) for i, part in enumerate(parts)]
-    found = fetch(data.backend, reduce(lambda a, b: a.union(b), queries), data.origin)
-    vectors = np.zeros((2, BUCKETS), dtype=np.int64)
-    for row in found.to_pylist():
-        vectors[row["part"], int(row["bucket"], 16)] = row["total"]
-    return Sketch(ids=vectors[1], rows=vectors[0])
+    return _sums(data, data.opened, [[data.opened[name] for name in columns]])[0]
 
 
-def _sums(data: UnitRecords, columns: Sequence[str], part: int) -> Any:
-    """The signed number of records in each bucket, by a hash of some columns."""
+def _moved_back(table: Any, data: UnitRecords, name: str) -> Any:
+    """A variable as it was at the start; what is no whole number stays as it is."""
     import ibis
 
-    table = data.opened
-    texts = [table[name].cast("string").fill_null(_MISSING) for name in columns]
-    digest = connection_of(data.backend).digest(ibis.literal(_SEPARATOR).join(texts))
-    hashed = table.select(digest=digest)
-    sign = ibis.ifelse(hashed.digest.substr(_BUCKET_DIGITS, 1).isin(list("01234567")), 1, -1)
-    bucket = hashed.digest.substr(0, _BUCKET_DIGITS)
-    sums = hashed.group_by(bucket=bucket).aggregate(total=sign.sum().cast("int64"))
-    return sums.select(part=ibis.literal(part, "int64"), bucket=sums.bucket, total=sums.total)
+    column, shift = table[name], data.passage.shift(name, data.data_set.edition)
+    if shift is None:
+        return column
+    text = column.cast("string")
+    whole = ibis.ifelse(text.re_search(r"^-?[0-9]+$"), text, ibis.null("string")).cast("int64")
+    return ibis.coalesce((whole - shift).cast("string"), text)
+
+
+def _sums(data: UnitRecords, table: Any, parts: Sequence[Sequence[Any]]) -> list[Whole]:
+    """For each part the signed number of records in each bucket, by a hash of some columns."""
+    import ibis
+
+    queries, connection = [], connection_of(data.backend)
+    for part, columns in enumerate(parts):
+        texts = [column.cast("string").fill_null(_MISSING) for column in columns]
+        hashed = table.select(digest=connection.digest(ibis.literal(_SEPARATOR).join(texts)))
+        sign = ibis.ifelse(hashed.digest.substr(_BUCKET_DIGITS, 1).isin(list("01234567")), 1, -1)
+        bucket = hashed.digest.substr(0, _BUCKET_DIGITS)
+        sums = hashed.group_by(bucket=bucket).aggregate(total=sign.sum().cast("int64"))
+        place = ibis.literal(part, "int64")
+        queries.append(sums.select(part=place, bucket=sums.bucket, total=sums.total))
+    found = fetch(data.backend, reduce(lambda a, b: a.union(b), queries), data.origin)
+    vectors = np.zeros((len(parts), BUCKETS), dtype=np.int64)
+    for row in found.to_pylist():
+        vectors[row["part"], int(row["bucket"], 16)] = row["total"]
+    return list(vectors)

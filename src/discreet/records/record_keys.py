@@ -17,8 +17,8 @@ from discreet.frames import fresh_name, to_arrow
 from discreet.randomness import system_integers
 from discreet.records.backend import connection_of, fetch, table_of
 from discreet.records.connection import TABLE_MARK, attempt
+from discreet.tables.editions import EditionMode
 from discreet.tables.keys import KeyConvention
-from discreet.tables.truth import Keys
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,12 +52,12 @@ class Header:
     """What is known of keys in a side table."""
 
     convention: KeyConvention | None = None
-    keys: Keys = "given"  # whether they stay the same in the next edition
+    keys: str = "given"  # the mode of editions they were made for
     edition: str | None = None  # the edition they were made for
 
     def check_edition(self, edition: str) -> None:
         """Refuse keys that were made for another edition of the records alone."""
-        if self.keys == "redrawn" and self.edition != edition:
+        if EditionMode.parse(self.keys).is_by_edition and self.edition != edition:
             raise KeysError(
                 f"the keys were made for edition {self.edition!r}, but the records are edition "
                 f"{edition!r}. Make keys for this edition, or name the records' edition."

@@ -9,13 +9,14 @@ from typing import Any, Self
 
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError, is_number
 from discreet.records.code_list import Outside
-from discreet.records.expressions import KeyCheck, sketch_of
+from discreet.records.expressions import KeyCheck
 from discreet.records.recode import Rules
 from discreet.records.record_keys import RecordKeys
 from discreet.records.secret import Secret
 from discreet.tables.assembly import Hierarchies, HierarchiesLike, as_hierarchies
 from discreet.tables.keys import CONVENTIONS, KeyConvention
 from discreet.tables.keys import convention as key_convention
+from discreet.tables.sketches import Passage
 from discreet.tables.truth import Bounds, DataSet
 
 
@@ -44,6 +45,7 @@ class UnitRecords:
       data_set: The records' name and edition, how their keys are made, and what bounds one unit.
       ledger: Where the custodian enters what is released.
       opened: The records before any recode; what the ledger compares with other editions.
+      passage: What passes by itself from one edition to the next: time, and variables that move.
       key_check: Looks at keys that were given.
       notes: What was done to the records when they were opened.
     """
@@ -64,6 +66,7 @@ class UnitRecords:
     data_set: DataSet = field(default_factory=DataSet)
     ledger: Any = None
     opened: Any = None
+    passage: Passage = field(default_factory=Passage)
     key_check: KeyCheck = field(default_factory=KeyCheck)
     notes: tuple[str, ...] = ()
 
@@ -71,7 +74,8 @@ class UnitRecords:
         check_spelling(self.columns)
         if self.opened is None:
             object.__setattr__(self, "opened", self.table)
-        for name in (self.weight, self.key, self.id, self.person, *self.hierarchies):
+        passing = (*self.passage.time, *self.passage.moves)
+        for name in (self.weight, self.key, self.id, self.person, *self.hierarchies, *passing):
             if name is not None and name not in self.columns:
                 raise UnknownNameError("column", name, self.columns)
 
@@ -133,7 +137,6 @@ class UnitRecords:
           id: Column that identifies a record.
           convention: What the keys mean: `"discreet"`, `"ptable"`, `"ons-256"`, ….
         """
-        self._check_id(id)
         given = {"weight": weight, "key": key, "id": id}
         changes: dict[str, Any] = {role: c for role, c in given.items() if c is not None}
         limits = {"weight": weight_bound, "person": person, "max_records": max_records}
@@ -158,41 +161,33 @@ class UnitRecords:
           edition: Changes whenever the records do.
         """
         data_set = replace(self.data_set, name=name, edition=edition)
-        if data_set.keys == "redrawn" and edition != self.data_set.edition:
+        if data_set.mode.is_by_edition and edition != self.data_set.edition:
             raise KeysError(
                 f"the record keys were made for edition {self.data_set.edition!r}; name edition "
                 f"{edition!r} first and make the keys then, `people.named(…).with_keys(…)`."
             )
-        return replace(self, data_set=data_set)._enter_edition()
+        return replace(self, data_set=data_set)._check_secret()
 
     def with_ledger(self, ledger: Any) -> Self:
-        """The records with the custodian's ledger, in which their edition is entered.
+        """The records with the custodian's ledger, in which their tables are entered.
 
-        The records as they were opened are compared with those that were entered before; the
-        engine summarises them in one query.
+        A table is entered before it is published: `Table.protect` compares it with those of other
+        editions, by a sketch that the engine makes of the records.
 
         Args:
           ledger: A `Ledger`.
 
         Raises:
-          LedgerError: The edition was entered with other records or keys, or is too near to an
-            earlier one.
+          LedgerError: The edition was entered with other keys or another secret, or keys that are
+            kept come from another secret than before.
         """
-        return replace(self, ledger=ledger)._enter_edition()
+        return replace(self, ledger=ledger)._check_secret()
 
-    def _check_id(self, id: str | None) -> None:
-        """A ledger knows the records by their ids, so these are named before it is attached."""
-        if self.ledger is not None and id not in (None, self.id):
-            raise ParameterError(
-                f"the ledger was given the records without {id!r} as their id. Name the id first: "
-                f"`dc.open(…, id={id!r}, ledger=…)`."
-            )
-
-    def _enter_edition(self) -> Self:
-        """The same records, known to their ledger if they have one."""
+    def _check_secret(self) -> Self:
+        """The same records, with a secret that their ledger, if they have one, takes."""
         if self.ledger is not None:
             mark = None if self.secret is None else self.secret.mark
-            self.ledger.register_edition(self.data_set, sketch_of(self), mark)
+            self.ledger.check_secret(self.data_set, mark)
         return self
 
     def with_hierarchies(

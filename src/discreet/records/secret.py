@@ -7,7 +7,8 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,7 +18,8 @@ from discreet.arrays import Unsigned64, Whole
 from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
 from discreet.errors import KeysError
-from discreet.files import OWNER_ONLY
+from discreet.files import OWNER_ONLY, written_whole
+from discreet.tables.editions import EditionMode, edition_number
 from discreet.tables.keys import KeyConvention, convention
 
 FEWEST_BYTES = 32
@@ -107,6 +109,7 @@ class Secret:
         ids: Iterable[object],
         rule: str | KeyConvention = "discreet",
         edition: str | None = None,
+        mode: EditionMode | str | None = None,
     ) -> Whole:
         """The record key of each id: whole numbers below the convention's modulus.
 
@@ -114,13 +117,44 @@ class Secret:
           ids: Any column or sequence of whole numbers or texts; ``7`` and ``"7"`` are one id.
           rule: The key convention.
           edition: Keys of this edition alone; without it an id has one key in all editions.
+          mode: How editions follow each other; `"fresh"` where an edition is named. Kept keys are
+            the same in all editions. Under `"renewed:q"` an id draws a new key with chance `q` for
+            every edition, by a keyed coin.
         """
-        if edition is None:
+        chosen = EditionMode.parse("fresh" if mode is None else str(mode))
+        if edition is None or chosen.kind == "kept":
             state = _of_domain(self._keys, b"discreet record key")
+        elif chosen.share is not None:
+            return self._renewed(list(_id_texts(ids)), convention(rule), edition, chosen.share)
         else:
             state = _of_domain(self._keys, b"discreet record key of an edition")
             state.update(_with_length(edition))
         return _to_range(_words(state, _id_texts(ids)), convention(rule))
+
+    def _renewed(
+        self, texts: list[bytes], rule: KeyConvention, edition: str, share: float
+    ) -> Whole:
+        """Keys that belong to the last edition in which an id's coin fell so.
+
+        Cost: about `1/share` hashes for each id, since the coins of the editions before are thrown
+        again; no list of them need be kept.
+        """
+        keys, waiting = np.zeros(len(texts), dtype=np.int64), np.arange(len(texts))
+        below = np.uint64(int(share * 2**64))
+        for number in range(edition_number(edition), -1, -1):
+            some = [texts[k] for k in waiting.tolist()]
+            place = number.to_bytes(8, "big")
+            coin = _of_domain(self._keys, b"discreet renewal of a record key")
+            coin.update(place)
+            is_new = (_words(coin, some) < below) | (number == 0)
+            state = _of_domain(self._keys, b"discreet renewed record key")
+            state.update(place)
+            chosen = [some[k] for k in np.flatnonzero(is_new).tolist()]
+            keys[waiting[is_new]] = _to_range(_words(state, chosen), rule)
+            waiting = waiting[~is_new]
+            if not len(waiting):
+                break
+        return keys
 
     def zero_key(self, cells: Sequence[Cell], rule: str | KeyConvention = "discreet") -> Whole:
         """The key of each cell, from its definition alone: its codes, totals left out.
@@ -146,6 +180,11 @@ class Secret:
         mixed: Whole = (words >> np.uint64(32)).astype(np.int64)[place]
         return mixed
 
+    def cell_marks(self, cells: Sequence[Cell]) -> Whole:
+        """A keyed hash of each cell's definition: by it a cell is known in other editions."""
+        state = _of_domain(self._keys, b"discreet mark of a cell")
+        return (_words(state, map(definition, cells)) >> np.uint64(1)).astype(np.int64)
+
     def generator(self, message: bytes) -> np.random.Generator:
         """A generator that depends on the secret and the message only.
 
@@ -164,6 +203,23 @@ class Secret:
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise KeysError("a secret cannot be pickled or copied; read it again where it is needed.")
+
+
+def copy_secret(path: str | Path, copy: str | Path) -> None:
+    """Copy a secret's file to one that only its owner can read, and that is not there yet."""
+    content = _read_private(Path(path))
+    if Path(copy).exists():
+        raise KeysError(f"{copy} exists; a copy never takes the place of another secret.")
+    with written_whole(copy, OWNER_ONLY) as temporary:
+        temporary.write_bytes(content + b"\n")
+
+
+@contextmanager
+def put_new_secret(path: str | Path) -> Iterator[Secret]:
+    """A new secret, which takes the place of the one in a file when the block ends well."""
+    with written_whole(path, OWNER_ONLY) as temporary:
+        temporary.write_text(secrets.token_hex(FEWEST_BYTES) + "\n")
+        yield Secret.from_file(temporary)
 
 
 def definition(cell: Cell) -> bytes:

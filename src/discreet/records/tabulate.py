@@ -19,9 +19,11 @@ from discreet.errors import DesignError, ParameterError, UnknownNameError
 from discreet.progress import notice, report
 from discreet.records.cells import Reader, contributions_of
 from discreet.records.engine import Engine
+from discreet.records.expressions import record_sketches
 from discreet.tables.assembly import CodedCells, Hierarchies, build_table, variables_of
 from discreet.tables.keys import KeyConvention
 from discreet.tables.magnitude import Magnitude
+from discreet.tables.sketches import RecordSketches, tables_of
 from discreet.tables.truth import CellValues, TrueTable
 
 if TYPE_CHECKING:
@@ -74,7 +76,16 @@ def tabulate(
         table = margins_table(groupings, terms, data.convention)
     if of is not None:
         table = replace(table, contributions=contributions_of(reader, table, of))
-    return replace(table, data_set=data.data_set, secret=data.secret, ledger=data.ledger)
+    found = replace(table, data_set=data.data_set, secret=data.secret, passage=data.passage)
+    if data.ledger is None:
+        return found
+    return replace(found, ledger=data.ledger, sketches=_record_sketches(data, found))
+
+
+def _record_sketches(data: UnitRecords, table: TrueTable) -> RecordSketches | None:
+    """Sketches of the records for the tables of a design; the total alone needs none."""
+    tables = tables_of(table.design, table.z, data.passage, data.data_set.edition)
+    return record_sketches(data, [t.variables for t in tables]) if tables else None
 
 
 def _announce_size(

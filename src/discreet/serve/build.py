@@ -15,18 +15,29 @@ from discreet.design.support import LARGEST_DENSE
 from discreet.digests import digest
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.progress import report
+from discreet.protect.sentences import process
 from discreet.records.code_list import CodeLists
 from discreet.records.secret import Secret
-from discreet.serve.data.inner import InnerTable, is_built, write_build
+from discreet.serve.data.inner import (
+    InnerTable,
+    current_build,
+    is_built,
+    write_build,
+)
 from discreet.serve.data.live import axis_named, method_of, names_of, open_records
 from discreet.serve.data.source import require_declared
+from discreet.tables.statement import plain_data
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
+    from discreet.tables.statement import Statement
 
-_NOT_DECIDING = ("ledger", "epsilon", "delta", "relation")  # a larger budget draws no table again
+# neither a larger budget, nor a declared churn, nor what the ledger compares draws a table again
+_NOT_DECIDING = (
+    "ledger", "epsilon", "delta", "relation", "time", "moves", "churn", "planned",
+)  # fmt: skip
 _BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
 _BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
 _BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
@@ -60,12 +71,13 @@ class BuildPlan:
 
 @dataclass(frozen=True)
 class FinishedBuild:
-    """A built data set: its place, and how many protected cells it keeps."""
+    """A built data set: its place, how many protected cells it keeps, and what is said of it."""
 
     name: str
     edition: str
     place: Path
     cells: int
+    statement: Statement
 
 
 def origin_of(dataset: DatasetConfig, folder: Path) -> str:
@@ -136,7 +148,7 @@ def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
     entries = _BYTES_PER_ENTRY * tables
     if _on_occurring_cells(recipe).support != "occurring":
         return inner * (_BYTES_PER_CELL + entries)
-    records = int(recipe.of([()]).tabulate(data).z[0])
+    records = int(recipe.of([()]).tabulate(replace(data, ledger=None)).z[0])
     lifted = inner if inner <= LARGEST_DENSE else 0
     return min(records, inner) * (_BYTES_PER_FILLED + entries) + lifted * _BYTES_PER_PLACE
 
@@ -154,10 +166,45 @@ def build(
     """Build a data set's inner table and make it the one that is served."""
     report(f"building {dataset.name}", 0.0)
     origin = origin_of(dataset, config.folder)
-    table = inner_table(dataset.recipe, data, origin, again=again)
-    place = write_build(table, config.cache_folder / dataset.name)
+    folder = config.cache_folder / dataset.name
+    table = repeated_table(dataset.recipe, data, folder, origin)
+    if table is None:
+        table = inner_table(dataset.recipe, data, origin, again=again)
+    place = write_build(table, folder)
     report(f"building {dataset.name}", 1.0)
-    return FinishedBuild(dataset.name, table.edition, place, len(table.values))
+    return FinishedBuild(dataset.name, table.edition, place, len(table.values), table.statement)
+
+
+def repeated_table(
+    recipe: Recipe, data: Microdata, folder: Path, made_from: str
+) -> InnerTable | None:
+    """The inner table of the edition before, if editions are phased and none is due."""
+    every, named, found = data.data_set.mode.every, data.data_set, current_build(folder)
+    if every is None or found is None or not found.is_dir():
+        return None
+    before = InnerTable.read(found)
+    first, done = before.statement.steps[0], before.statement.steps[1]
+    place = int(first.parameters.get("place", 0)) + 1
+    is_ours = first.parameters.get("name") == named.name and before.edition != named.edition
+    is_same = done.name == f"protect:{recipe.method.name}" and all(
+        done.parameters.get(name, value) == plain_data(value)
+        for name, value in recipe.method.parameters.items()
+    )
+    axes = {a.name: a for a in (axis_named(recipe, name, data) for name in names_of(recipe))}
+    is_same &= {n: a.leaves for n, a in axes.items()} == {a.name: a.leaves for a in before.axes}
+    if not is_ours or not is_same or place % every == 0:
+        return None
+    told = {
+        **first.parameters,
+        "edition": named.edition,
+        "place": place,
+        "keys": str(named.mode),
+        "why": f"the tables are those of edition {before.edition}, drawn afresh every {every}",
+    }
+    note = process("repeated", f"All figures are those of edition {before.edition!r}.")
+    step = replace(first, parameters=told, sentences=(*first.sentences, note))
+    statement = replace(before.statement, steps=(step, *before.statement.steps[1:]))
+    return replace(before, statement=statement, edition=named.edition, made_from=made_from)
 
 
 def datasets_to_build(
@@ -183,11 +230,16 @@ def datasets_to_build(
     return [d for d in chosen if not stale or is_stale(d)]
 
 
-def open_records_of(config: SiteConfig, dataset: DatasetConfig) -> Microdata:
-    """The records of a data set, opened."""
-    if dataset.records is None:
+def open_records_of(
+    config: SiteConfig, dataset: DatasetConfig, ledger: Path | None = None
+) -> Microdata:
+    """The records of a data set, opened; a ledger that is given takes the place of its own."""
+    records = dataset.records
+    if records is None:
         raise ParameterError(f"data set {dataset.name!r} names no records.")
-    return open_records(dataset.records, config.folder)
+    if ledger is not None:
+        records = replace(records, ledger=str(ledger.absolute()))
+    return open_records(records, config.folder)
 
 
 def _to_json(value: Any) -> str:

@@ -19,6 +19,7 @@ from discreet.rules.counts import PrimaryRule, public_name_and_reason
 from discreet.synthesis.formula import CONSTANT, GROUPS, PIECES, PLAIN, ModelFormula, parse
 from discreet.synthesis.model import Missing
 from discreet.synthesis.result import SourceRecords
+from discreet.tables.sketches import table_of_columns
 from discreet.tables.truth import UNNAMED
 
 HYBRID, CORRECTION, CORRELATION = "hybrid", "from-residuals", "residual-correlation"
@@ -247,7 +248,11 @@ class SynthesisDraw:
                 "them with name='survey-2026'."
             )
         shown, secret = self._identity(), records.secret
-        book.register_edition(records.data_set, None, None if secret is None else secret.mark)
+        hidden = {*records.withheld, *self.request.formula.confidential}
+        shown_columns = [name for name in records.columns if name not in hidden]
+        table = table_of_columns(records.table, shown_columns)
+        mark = None if secret is None else secret.mark
+        book.register_edition(records.data_set, [table], mark)
         if secret is None:  # no two draws are the same, so each is a release of its own
             shown = digest(shown, system_generator().bytes(32))
         method, model = f"synthesize {self.request.method}", self.request.formula.text

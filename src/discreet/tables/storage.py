@@ -36,6 +36,7 @@ from discreet.tables.magnitude import (
 )
 from discreet.tables.protected import PublicTable
 from discreet.tables.show import NO_QUALITY, frame_of, inner_frame_of, mask_missing_quality
+from discreet.tables.sketches import Passage, RecordSketches
 from discreet.tables.statement import Statement
 from discreet.tables.truth import VALUE_COLUMNS, Bounds, CellValues, DataSet, TrueTable
 
@@ -71,6 +72,9 @@ def save_table(table: TrueTable, path: str | Path) -> Path:
             "is_weighted": given.is_weighted,
             "may_be_negative": given.may_be_negative,
         },
+        "ledger": table.ledger_path,
+        "passage": table.passage.to_json(),
+        "sketches": table.sketches and table.sketches.to_json(),
     }
     content = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
     return _write(content, header, table.design, path, OWNER_ONLY)
@@ -205,7 +209,13 @@ def _table(content: pa.Table, header: dict[str, Any]) -> TrueTable:
     values = CellValues(**_arrays(published, header["columns"]))
     spec = header.get("data_set")  # that of a table written by version 0.1 has no name
     data_set = DataSet() if spec is None else DataSet(**spec | {"bounds": Bounds(**spec["bounds"])})
-    parts: dict[str, Any] = {"data_set": data_set}
+    sketches = header.get("sketches")
+    parts: dict[str, Any] = {
+        "data_set": data_set,
+        "ledger": header.get("ledger"),
+        "passage": Passage(**header.get("passage", {})),
+        "sketches": sketches and RecordSketches.from_json(sketches),
+    }
     if header.get("contributions"):
         inside = (inner, where) if header["inner"] else None
         parts["contributions"] = _contributions(header["contributions"], design, published, inside)

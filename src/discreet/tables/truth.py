@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Cell, Design
 from discreet.errors import DataError, DesignError, KeysError, ParameterError
 from discreet.tables import show
+from discreet.tables.editions import EditionMode
 from discreet.tables.keys import CONVENTIONS, KeyConvention, convention
 from discreet.tables.magnitude import Contributions, contribution_columns
+from discreet.tables.sketches import Passage, RecordSketches
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,33 +39,46 @@ class Bounds:
     max_records: int = 1
 
 
-Keys = Literal["kept", "redrawn", "given"]
-
-
 @dataclass(frozen=True)
 class DataSet:
-    """The name of some records, which of their editions this is, and how their keys are made.
+    """The name of some records, which of their editions this is, and how editions are drawn.
 
     Attributes:
       name: The name under which the custodian's ledger counts releases and budget.
       edition: Changes whenever the records do.
-      keys: Whether record keys stay the same in the next edition (`"kept"`), are made anew
-        (`"redrawn"`), or came with the records (`"given"`).
+      keys: The mode of editions, which decides about record keys (`tables/editions.py`), or
+        `"given"` where they came with the records.
       bounds: What one unit can contribute.
+      churn: Declared share of the records that change from one edition to the next; a public
+        figure, never counted from the records.
+      planned: Declared number of editions.
     """
 
     name: str = UNNAMED
     edition: str = "1"
-    keys: Keys = "given"
+    keys: str = "given"
     bounds: Bounds = field(default_factory=Bounds)
+    churn: float | None = None
+    planned: int | None = None
 
     def __post_init__(self) -> None:
         for what in ("name", "edition"):
             value = getattr(self, what)
             if not isinstance(value, str) or not value.strip():
                 raise ParameterError(f"the {what} of a data set must be a text, got {value!r}.")
-        if self.keys not in ("kept", "redrawn", "given"):
-            raise ParameterError(f"keys must be 'kept', 'redrawn' or 'given', got {self.keys!r}.")
+        object.__setattr__(self, "keys", str(EditionMode.parse(self.keys)))
+        if self.churn is not None and not 0 < self.churn <= 1:
+            raise ParameterError(
+                f"churn is the share of records that change between editions, above 0 and at most "
+                f"1, got {self.churn!r}."
+            )
+        if self.planned is not None and self.planned < 1:
+            raise ParameterError(f"at least one edition is planned, got {self.planned!r}.")
+
+    @property
+    def mode(self) -> EditionMode:
+        """How this edition is drawn after others."""
+        return EditionMode.parse(self.keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +125,9 @@ class SecretLike(Protocol):
     def mixed(self, keys: Whole, purpose: str) -> Whole:
         """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes."""
 
+    def cell_marks(self, cells: Sequence[Cell]) -> Whole:
+        """A keyed hash of each cell's definition: by it a cell is known in other editions."""
+
     def generator(self, message: bytes) -> np.random.Generator:
         """A generator that depends on the secret and the message only."""
 
@@ -129,8 +147,10 @@ class TrueTable(show.Frames):
       unit: What is to be published, `"count"` or `"weight"`; undecided when absent.
       secret: The custodian's secret, behind a face that gives no more than keyed hashes; never
         stored.
-      ledger: Where the custodian enters what is released; never stored.
+      ledger: Where the custodian enters what is released; a stored table keeps its address.
       contributions: Sums of a value and the largest contributions to each cell, for magnitudes.
+      passage: What passes by itself from one edition to the next.
+      sketches: Sketches of the records by their keys, for a ledger that compares editions.
     """
 
     design: Design
@@ -142,6 +162,8 @@ class TrueTable(show.Frames):
     secret: SecretLike | None = field(default=None, repr=False)
     ledger: Any = field(default=None, repr=False)
     contributions: Contributions | None = None
+    passage: Passage = field(default_factory=Passage)
+    sketches: RecordSketches | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         _check_length(self.published, self.design.n_published, "published")
@@ -161,6 +183,11 @@ class TrueTable(show.Frames):
         values = inner if isinstance(inner, CellValues) else CellValues(np.asarray(inner))
         rule = convention(convention_)
         return cls(design, values.apply_linear(design.aggregate, rule), values, rule)
+
+    @property
+    def ledger_path(self) -> str | None:
+        """Where the ledger is, for a table that leaves this program."""
+        return None if self.ledger is None else str(getattr(self.ledger, "path", self.ledger))
 
     @property
     def z(self) -> Whole:
@@ -249,7 +276,7 @@ class TrueTable(show.Frames):
         return show.inner_frame_of(self.design, columns, some)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "secret": None, "ledger": None}
+        return {**self.__dict__, "secret": None, "ledger": self.ledger_path}
 
     def __repr__(self) -> str:
         return show.text(self.design, *self._view())

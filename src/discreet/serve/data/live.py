@@ -26,6 +26,7 @@ from discreet.design.formula import Term, parse
 from discreet.errors import BudgetError, LedgerError, ParameterError
 from discreet.facade.microdata import open as open_microdata
 from discreet.ledger import Ledger
+from discreet.protect.editions import plan_edition
 from discreet.protect.sentences import data_step
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import split_table
@@ -97,6 +98,7 @@ class LiveSource:
         require_keyed(recipe)
         self._disk_cache, self._tables = disk_cache, RecipeTables(recipe, data, connections, files)
         self.variables, self.edition = self._tables.variables(titles), self._tables.edition
+        self._tables.enter(self.variables)
         # Missing keys are an error now, not for the first visitor.
         smallest = self._tables.release((self.variables[0].smallest.name,))
         self.statement, self.units = smallest.statement, (smallest.unit,)
@@ -108,6 +110,24 @@ class LiveSource:
         if self._disk_cache is None:
             return self._tables.cube(details)
         return self._disk_cache.get((*details, unit), lambda: self._tables.cube(details))
+
+
+def _drawn_afresh(data: Any) -> Any:
+    """The records, their editions drawn afresh where the mode is left to the rule.
+
+    On the fly a table is made when somebody asks for it, and nobody may have asked before: there
+    is no earlier value to repeat.
+    """
+    data_set = getattr(data, "data_set", None)
+    if data_set is None or data_set.mode.kind != "phased":
+        return data
+    if data_set.mode.every is not None:
+        raise ParameterError(
+            f"editions={data_set.keys!r} repeats values of an earlier edition, but on the fly "
+            "tables are made when somebody asks. Use editions = 'fresh', 'renewed:0.05' or 'kept', "
+            "or mode = 'release-once'."
+        )
+    return replace(data, data_set=replace(data_set, keys="fresh"))
 
 
 class RecipeTables:
@@ -128,9 +148,11 @@ class RecipeTables:
         files: GuardedFiles | None = None,
     ) -> None:
         self.recipe, self._files = recipe, files or GuardedFiles()
-        first: Any = data() if callable(data) else data
+        first: Any = _drawn_afresh(data() if callable(data) else data)
         self._files.settle()
-        make: Callable[[], Any] = data if callable(data) else lambda: first
+        make: Callable[[], Any] = (
+            (lambda: _drawn_afresh(data())) if callable(data) else lambda: first
+        )
         self._pool = ConnectionPool[Any](make, connections if callable(data) else 1, first=first)
         data_set = getattr(first, "data_set", None)
         self.edition = "1" if data_set is None else str(data_set.edition)
@@ -143,19 +165,34 @@ class RecipeTables:
         Raises:
           Refusal: The records are not those that were opened.
         """
+        recipe = self.recipe.of(crossing(details))
         # Before, since other records must not be read; and after, since they may have been
         # exchanged while the engine read them.
         with self._pool.connection() as data:
             self._files.check()
-            release = self.recipe.of(crossing(details)).run(data)
+            table = recipe.tabulate(_without_ledger(data))
+            release = recipe.run(table, ledger=self.ledger)
         self._files.check()
         return release
+
+    def enter(self, variables: Sequence[OfferedVariable]) -> None:
+        """Enter the crossing of all that is on offer, in which every table on the fly lies.
+
+        Raises:
+          LedgerError: It differs too little from that of another edition.
+        """
+        if self.ledger is None:
+            return
+        finest = tuple(max(v.details, key=lambda d: d.cells).name for v in variables)
+        recipe = replace(self.recipe.of([finest]), support="occurring")
+        with self._pool.connection() as data:
+            self.ledger.enter(recipe.tabulate(data))
 
     def statement(self, details: Sequence[str]) -> Statement:
         """What will be said of the crossing, from a trial on no records: it costs no budget."""
         recipe = self.recipe.of(crossing(details))
         with self._pool.connection() as data:
-            table = recipe.tabulate(data)
+            table = recipe.tabulate(_without_ledger(data))
         method = method_of(recipe)
         empty = replace(
             table,
@@ -163,7 +200,8 @@ class RecipeTables:
             inner=table.inner and table.inner.apply_linear(np.zeros_like, table.convention),
         )
         trial = recipe.fit(empty.simulate(method, seed=0, unit=recipe.unit))
-        first = data_step(table, method, is_counted=self.ledger is not None, number=None)
+        plan = plan_edition(table, method)
+        first = data_step(table, method, is_counted=self.ledger is not None, number=None, plan=plan)
         return replace(trial.statement.with_first_step(first), version=__version__)
 
     def cube(self, details: Sequence[str]) -> Cube:
@@ -194,8 +232,13 @@ def names_of(recipe: Recipe) -> list[str]:
 
 def axis_named(recipe: Recipe, name: str, data: Microdata) -> Axis:
     """A variable, from a table that is thrown away; it costs no budget."""
-    design = recipe.of([(name,)]).tabulate(data).design
+    design = recipe.of([(name,)]).tabulate(_without_ledger(data)).design
     return design.require_variables("variables to offer").axes[0]
+
+
+def _without_ledger(data: Any) -> Any:
+    """The records for a table that is not entered by itself, which saves a sketch of them."""
+    return data if getattr(data, "ledger", None) is None else replace(data, ledger=None)
 
 
 def require_keyed(recipe: Recipe) -> None:

@@ -60,6 +60,8 @@ class RecordsConfig:
     delta: float | None = None
     relation: Literal["add-remove", "replace", "known"] = "add-remove"
     editions: str | None = None
+    churn: float | None = None
+    planned: int | None = None
     random_keys: str | None = None
     convention: str | None = None
     encoding: str | None = None
@@ -68,6 +70,8 @@ class RecordsConfig:
     thousands: str | None = None
     header: int | None = None
     metadata: str | None = None
+    time: tuple[str, ...] = ()
+    moves: Mapping[str, int] = field(default_factory=dict)
     recode: Mapping[str, Any] = field(default_factory=dict)
     structural_zeros: tuple[Mapping[str, Any], ...] = ()
 
