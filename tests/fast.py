@@ -82,7 +82,11 @@ FAST = {
         "tests/assess/risk/test_disclosure.py",
         "tests/assess/utility",
     ],
-    "attack": ["tests/attack/test_privacy_game.py", "tests/attack/test_scoring.py"],
+    "attack": [
+        "tests/attack/test_privacy_game.py",
+        "tests/attack/test_scoring.py",
+        "tests/attacks/test_second_releases.py",
+    ],
     "testing": [
         "tests/testing/test_fitters.py",
         "tests/testing/test_methods.py",

@@ -76,7 +76,7 @@ def test_a_recipe_enters_its_release_in_the_ledger(table, tmp_path):
 
 def test_the_unit_of_a_recipe_decides_what_is_published():
     frame = {"a": ["x", "y"], "n": [4, 5], "w": [40.0, 50.0], "k": [3, 4]}
-    table = dc.Table.from_counts(frame, count="n", margins="a", weight="w", key="k")
+    table = dc.Table.from_counts(frame, count="n", margins="a", weight="w", key="k", mean_weight=10)
     with pytest.raises(ParameterError, match="unit='weight'"):
         Recipe("a", Choice("cell-key", {"D": 5, "V": 2})).run(table)
     method = Choice("cell-key", {"D": 5, "V": 2, "grid": 10})

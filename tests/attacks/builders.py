@@ -16,7 +16,7 @@ from tests.attacks.victims import SECRET
 
 SIZES = {"region": 6, "age": 4, "sex": 2}
 NAMES = tuple(SIZES)
-ONCE = Recipe("region*age*sex", Choice("safe", {"proposals": 2e4}))
+ONCE = Recipe("region*age*sex", Choice("safe", {}))
 LIVE = Recipe("region*age*sex", Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
 WIDE = Policy(max_variables=3, max_cells=10_000)
 

@@ -264,7 +264,7 @@ def test_the_ledger_remembers_what_was_published_and_tables_agree(tmp_path):
 
 def test_a_whole_table_is_repeated_until_it_is_due():
     codes, ids = people(), np.arange(PEOPLE)
-    method, made, drawn = dc.Safe(proposals=2_000), None, []
+    method, made, drawn = dc.Safe(), None, []
     for edition in range(1, 6):
         rest = np.arange(100 * edition, PEOPLE)
         table = tabulated(codes[:, rest], ids[rest], "phased:4", str(edition))

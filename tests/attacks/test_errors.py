@@ -24,8 +24,8 @@ from tests.serve.records import RECIPE, small_country
 
 TABLE = country(mean=4.0)
 FAILING = {
-    "a bound that a cell cannot keep": (dc.Safe(bounds={1: 0, 2: 0}, proposals=1e4), TABLE),
-    "no secret": (dc.Safe(proposals=1e4), TABLE.with_secret(None)),
+    "a bound that a cell cannot keep": (dc.Safe(bounds={1: 0, 2: 0}), TABLE),
+    "no secret": (dc.Safe(), TABLE.with_secret(None)),
     "no secret for zeros": (dc.CellKey(MOVES_ZEROS), TABLE.with_secret(None)),
     "no keys": (
         dc.CellKey(PTABLE),
@@ -33,7 +33,7 @@ FAILING = {
     ),
     "no weights": (dc.CellKey(PTABLE, grid=10), TABLE),
     "a largest move that a cell cannot keep": (
-        dc.Adjust(dc.CellKey(PTABLE), min_count=9, max_move=1, proposals=1e4),
+        dc.Adjust(dc.CellKey(PTABLE), min_count=9, max_move=1),
         TABLE,
     ),
     "a clock": (dc.Safe(seconds=1), TABLE),

@@ -24,12 +24,12 @@ from tests.attacks.victims import (
 
 BY_KEY = [dc.CellKey(PTABLE), dc.DropAdd(0.05), dc.Pram()]
 FOR_A_TABLE = [
-    dc.Safe(proposals=2e4),
-    dc.SmallCountRounding(proposals=2e4),
+    dc.Safe(),
+    dc.SmallCountRounding(),
     dc.ControlledRounding(),
     dc.Pram(invariant=True),
     dc.Pram(invariant=True, realised=True),
-    dc.Adjust(dc.CellKey(PTABLE), proposals=2e4),
+    dc.Adjust(dc.CellKey(PTABLE)),
 ]
 RELEASES = 40
 
@@ -77,8 +77,8 @@ def by_name(release):
 @pytest.mark.parametrize(
     "method",
     [
-        dc.Safe(proposals=2e4),
-        dc.SmallCountRounding(proposals=2e4, force_inner=True),
+        dc.Safe(),
+        dc.SmallCountRounding(force_inner=True),
         dc.ControlledRounding(),
         dc.DropAdd(0.05),
     ],
@@ -94,21 +94,21 @@ def test_fresh_draws_average_to_the_truth_and_releases_do_not(method):
 
 
 def test_a_release_that_differs_by_a_parameter_is_refused(tmp_path):
-    """Any change of a parameter draws anew, so that the ledger lets one such release pass."""
+    """A change of a parameter draws anew, so that the ledger lets one such release pass."""
     ledger = dc.Ledger(tmp_path / "ledger.db")
     table = replace(country(mean=8.0), data_set=DataSet("census"))
-    first, *others = (dc.Safe(proposals=2e4 + k) for k in range(20))
+    first, *others = (dc.Safe(max_move=3 + k) for k in (0, 1, 2, 3, 5, 7, 12, 17))
     release = table.protect(first, ledger=ledger)
     assert (table.protect(first, ledger=ledger).z == release.z).all()
     for method in (others[0], dc.ControlledRounding(), dc.Pram(invariant=True)):
         with pytest.raises(LedgerError, match="averaged"):
             table.protect(method, ledger=ledger)
     again = table.protect(others[0], ledger=ledger, again=True)
-    assert "such releases can be averaged" in again.statement.text
+    assert "This is release 2 of this edition" in again.statement.text
     alone = [table.protect(method) for method in others]  # the control: nobody counts
-    assert alone[0].statement.says("other-releases")
+    assert "Nobody counts releases" in alone[0].statement.text
     single = np.mean([exact_share(r.z, table.z) for r in alone])
-    assert exact_share(np.mean([r.z for r in alone], axis=0), table.z) > single + 0.2
+    assert exact_share(np.mean([r.z for r in alone], axis=0), table.z) > single + 0.1
 
 
 # One table under two settings

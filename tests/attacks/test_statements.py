@@ -12,7 +12,6 @@ from discreet.tables.statement import Statement, Step
 from discreet.testing.laws import Broken, ReleaseEvidence, check_sentences
 from tests.attacks.victims import MOVES_ZEROS, PTABLE, country, keyed_table
 
-QUICK = {"proposals": 2e4}
 METHODS = {
     "cell-key": dc.CellKey(PTABLE),
     "cell-key that hides": dc.CellKey(PTABLE, threshold=10),
@@ -23,11 +22,11 @@ METHODS = {
     "pram": dc.Pram(),
     "pram invariant": dc.Pram(invariant=True),
     "pram realised": dc.Pram(invariant=True, realised=True),
-    "safe": dc.Safe(**QUICK),
-    "safe with bounds": dc.Safe(bounds={1: 3, 2: 6}, **QUICK),
-    "small-count-rounding": dc.SmallCountRounding(**QUICK),
+    "safe": dc.Safe(),
+    "safe with bounds": dc.Safe(bounds={1: 3, 2: 6}),
+    "small-count-rounding": dc.SmallCountRounding(),
     "controlled-rounding": dc.ControlledRounding(),
-    "adjust": dc.Adjust(dc.CellKey(PTABLE), **QUICK),
+    "adjust": dc.Adjust(dc.CellKey(PTABLE)),
     "suppress": dc.Suppress(dc.rules.Threshold(2)),
     "suppress by elimination": dc.Suppress(dc.rules.Threshold(2), secondary="gauss"),
     "suppress at least cost": dc.Suppress(dc.rules.Threshold(2), secondary="optimal"),

@@ -9,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet import Table
 from discreet.design.product import ProductDesign
+from discreet.errors import ParameterError
 from discreet.protect.publication import by_cell, by_mean
 from discreet.tables.truth import Bounds, CellValues, DataSet
 from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes
@@ -37,7 +38,7 @@ def survey(cell, weight, **sizes):
     key = np.random.default_rng(6).integers(MODULUS, size=n) * (count > 0)
     sums = [np.bincount(cell, weights=w, minlength=n) for w in (weight, weight**2)]
     table = Table.from_inner(ProductDesign(axes, "*".join(sizes)), CellValues(count, *sums, key))
-    data = DataSet("survey", bounds=Bounds(weight=500.0))
+    data = DataSet("survey", bounds=Bounds(weight=500.0, mean_weight=100.0))
     return replace(table.with_secret(SECRET), data_set=data)
 
 
@@ -113,7 +114,7 @@ def test_the_mean_weight_of_the_cell_gives_the_noise_away(victim):
 @pytest.mark.parametrize("kind", KEYED)
 def test_a_grid_leaves_nothing_to_read_off(victim, kind):
     table, _ = victim
-    for grid in (float(round(table.published.weight.max() / table.z.max())), 73.5):
+    for grid in (100.0, 150.0):
         method = KEYED[kind](grid)
         release = table.protect(method, unit="weight")
         assert (release.z % grid == 0).all()
@@ -156,7 +157,7 @@ def test_weights_without_a_word_on_them_are_refused(victim):
 
 def by_two_grids(table, kind):
     """How often the noise is read off two grids: values differ by noise times the difference."""
-    fine, coarse = 50.0, 500.0
+    fine, coarse = 100.0, 500.0
     releases = [table.protect(KEYED[kind](g), unit="weight") for g in (fine, coarse)]
     some = table.published.weight > 60 * coarse
     noise = on_grid(table, releases[0], fine)[1]
@@ -168,7 +169,7 @@ def by_two_grids(table, kind):
 def test_two_grids_do_not_give_the_noise_away(victim, kind):
     table, _ = victim
     assert by_two_grids(table, kind) < (0.65 if kind == "pram" else 0.4)
-    release = table.protect(KEYED[kind](50.0), unit="weight")
+    release = table.protect(KEYED[kind](100.0), unit="weight")
     assert "in another unit tell more together" in release.statement.text
 
 
@@ -176,3 +177,58 @@ def test_the_same_noise_on_two_grids_gives_it_away(victim):
     """The control: without a secret the key itself looks the noise up on every grid."""
     table, _ = victim
     assert by_two_grids(table.with_secret(None), "cell-key") > 0.8
+
+
+# Grids below what a record stands for
+
+
+def sampled_records(seed=4):
+    """A survey of 700 people with a mean weight of 45, and its inner cells."""
+    rng = np.random.default_rng(seed)
+    cell = np.ravel_multi_index([rng.integers(n, size=700) for n in (14, 9, 2)], (14, 9, 2))
+    weight = np.round(20 + rng.gamma(4.0, 6.25, 700))
+    table = survey(cell, weight, region=14, age=9, sex=2)
+    bounds = Bounds(weight=110.0, mean_weight=45.0)
+    return replace(table, data_set=DataSet("survey", bounds=bounds)), table.design.orders == 3
+
+
+@pytest.mark.parametrize("grid", [5.0, 1.0, 0.01])
+def test_a_grid_below_the_mean_weight_tells_records_and_is_refused(grid, record_property):
+    """Numbers of sampled records are guessed as weighted count over mean weight, both public."""
+    table, inner = sampled_records()
+    guesses = {
+        step: np.rint(table.simulate(dc.CellKey(PTABLE, grid=step), unit="weight", seed=1).z / 45)
+        for step in (grid, 45.0)
+    }
+    right = {step: np.mean((guess == table.z)[inner]) for step, guess in guesses.items()}
+    often = np.bincount(table.z[inner]).max() / inner.sum()
+    record_property(f"records guessed at {grid:g}, at 45, blindly", str((*right.values(), often)))
+    assert right[grid] > 0.6
+    assert right[45.0] < often + 0.03
+    with pytest.raises(ParameterError, match=r"is below 45, the declared mean weight"):
+        table.protect(dc.CellKey(PTABLE, grid=grid), unit="weight")
+    table.protect(dc.CellKey(PTABLE, grid=50.0), unit="weight")
+
+
+@pytest.mark.parametrize(
+    ("bounds", "why"),
+    [
+        (Bounds(), r"judged by declared figures.*mean_weight=45"),
+        (Bounds(weight=110.0), "is below 110, the declared bound of weights"),
+        (Bounds(weight=1000.0, mean_weight=45.0), r"is below 200, .* over the largest move \(5"),
+    ],
+)
+def test_the_bound_of_grids_follows_from_declared_figures(bounds, why):
+    table, _ = sampled_records()
+    declared = replace(table, data_set=DataSet("survey", bounds=bounds))
+    with pytest.raises(ParameterError, match=why):
+        declared.protect(dc.CellKey(PTABLE, grid=70.0), unit="weight")
+
+
+def test_the_refusal_of_a_grid_is_the_same_for_all_records():
+    texts = set()
+    for seed in range(4):
+        with pytest.raises(ParameterError) as why:
+            sampled_records(seed)[0].protect(dc.CellKey(PTABLE, grid=30.0), unit="weight")
+        texts.add(str(why.value))
+    assert len(texts) == 1

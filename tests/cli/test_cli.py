@@ -294,7 +294,7 @@ def test_found_codes_are_refused_by_private_methods(folder, capsys):
 
 def test_weights_need_a_word_on_what_is_published(folder, capsys):
     dc.Secret.from_file("keys.secret", create=True)
-    coded(folder, "--weight", "w", "--id", "id", "--secret", "keys.secret")
+    coded(folder, "--weight", "w", "--mean-weight", 2, "--id", "id", "--secret", "keys.secret")
     noise = ("protect", "table.parquet", "--method", "cell-key", *PTABLE, "--out", "r.csv")
     capsys.readouterr()
     assert run(*noise) == 2
@@ -332,7 +332,6 @@ def test_a_recipe_runs_with_code_lists_an_edition_and_a_ledger(folder, capsys):
     (folder / "codes.toml").write_text(CODES)
     (folder / "recipe.toml").write_text(
         "[tabulate]\nmargins = 'town*sex'\n[protect]\nmethod = 'safe'\n"
-        "parameters = {proposals = 1e5}\n"
     )
     arguments = ("run", "recipe.toml", "people.parquet", "--id", "id", "--secret", "keys.secret",
                  "--codes", "codes.toml", "--name", "towns", "--edition", "2024",

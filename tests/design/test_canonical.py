@@ -120,7 +120,7 @@ def test_formulas_that_mean_the_same_give_the_same_release():
     ids=["secret", "name", "edition"],
 )
 def test_secret_name_and_edition_make_another_release(other):
-    method = TABLE_WISE["safe"]
+    method = TABLE_WISE["invariant pram"]  # SAFE finds the same optimum of so small a table
     table = census()
     assert not same(table.protect(method), replace(table, **other).protect(method))
 

@@ -365,3 +365,109 @@ def test_the_total_alone_ignores_structural_zeros():
         COUNTS, count="n", margins=[()], structural_zeros=[{"party": "A", "age": "young"}]
     )
     assert table.z.tolist() == [18]
+
+
+# What comes in is believed only when it is true
+
+
+def whole(total=95):
+    return {"sex": ["f", "m", "Total"], "count": [43, 52, total]}
+
+
+@pytest.mark.parametrize(
+    ("frame", "margins", "why"),
+    [
+        (whole(99), "sex", r"total: 99 given, 95 summed"),
+        (
+            {
+                "a": ["x", "y", "Total", "Total", "Total"],
+                "b": ["Total", "Total", "Total", "u", "v"],
+                "count": [5, 4, 9, 6, 4],
+            },
+            "a + b",
+            r"total: 9 given, 10 summed",
+        ),
+    ],
+)
+def test_published_cells_that_do_not_add_up_are_refused_with_both_sums(frame, margins, why):
+    with pytest.raises(DataError, match=why) as refused:
+        dc.Table.from_frame(frame, margins)
+    assert "adds_up=False" in str(refused.value)
+    assert "summed" not in refused.value.public()
+
+
+def test_hierarchies_are_checked_level_by_level():
+    tree = dc.Hierarchy("Total", {"n1": "north", "n2": "north", "s": "Total", "north": "Total"})
+    codes = ["n1", "n2", "s", "north", "Total"]
+    right = {"place": codes, "count": [1, 2, 3, 3, 6]}
+    assert dc.Table.from_frame(right, "place", hierarchies={"place": tree}).z.sum() == 15
+    with pytest.raises(DataError, match="'north'.*4 given, 3 summed"):
+        dc.Table.from_frame(
+            {**right, "count": [1, 2, 3, 4, 6]}, "place", hierarchies={"place": tree}
+        )
+
+
+def test_a_table_meant_not_to_add_up_is_protected_cell_by_cell(tmp_path):
+    odd = dc.Table.from_frame({**whole(99), "k": [1, 2, 3]}, "sex", key="k", adds_up=False)
+    odd = dc.facade.read_table(odd.save(tmp_path / "odd.parquet"))
+    assert odd.inner is None
+    assert odd.protect(dc.CellKey(dc.perturbation_table(2, 1))).z[-1] != 95
+    for method in (dc.Suppress(), dc.ControlledRounding(), dc.Safe(), dc.DiscreteLaplace(1.0)):
+        with pytest.raises(ParameterError, match="adds_up=False.*cell-key"):
+            odd.simulate(method, seed=1)
+
+
+TOTALS = {
+    "a": ["x", "x", "y", "y", "x", "y", "Total", "Total", "Total"],
+    "b": ["u", "v", "u", "v", "Total", "Total", "u", "v", "Total"],
+    "n": [1, 2, 4, 11, 3, 15, 5, 13, 18],
+}
+
+
+def renamed(frame, **names):
+    return {c: [names.get(v, v) for v in values] for c, values in frame.items()}
+
+
+@pytest.mark.parametrize("name", ["Total", "TOTAL", "_T", "(all)"])
+@pytest.mark.parametrize("margins", ["a*b", "a"])
+def test_rows_of_totals_are_not_counted_again(name, margins):
+    """By name and by their sums, also where no margin names the variable."""
+    table = dc.Table.from_counts(renamed(TOTALS, Total=name), "n", margins)
+    assert table.z[table.design.position({})] == 18
+    assert table.design.axes[0].leaves == ("x", "y")
+    assert table.design.axes[0].total == "Total"
+
+
+def test_totals_are_known_by_the_code_list():
+    tree = dc.Hierarchy.flat(["x", "y"], root="Norway")
+    frame = renamed(TOTALS, Total="Norway")
+    frame["b"] = TOTALS["b"]
+    table = dc.Table.from_counts(frame, "n", "a*b", hierarchies={"a": tree})
+    assert table.z[table.design.position({})] == 18
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "why"),
+    [
+        ({**TOTALS, "n": [1, 2, 4, 11, 3, 15, 5, 13, 19]}, {}, "all: 19 given, 18 summed"),
+        ({**TOTALS, "n": [1, 2, 4, 11, 3, 15, 6, 13, 18]}, {}, "b u: 6 given, 5 summed"),
+        (
+            {"a": list("pqr") * 3, "b": [*"xxx", *"yyy", *"zzz"], "n": [1, 2, 3, 4, 5, 9, 1, 7, 8]},
+            {},
+            r"code 'r' of variable 'a' is the sum of all others.*declared=\['a'\]",
+        ),
+        ({**TOTALS, "a": [*"xxyyxy", "Total", "All", "Total"]}, {}, "both sound like its total"),
+    ],
+)
+def test_what_may_be_a_total_and_may_not_is_refused(frame, options, why):
+    with pytest.raises(DataError, match=why):
+        dc.Table.from_counts(frame, "n", "a*b", **options)
+
+
+def test_a_declared_category_may_be_called_total():
+    frame = {"a": ["x", "Total"], "n": [1, 5]}
+    with pytest.raises(DataError, match="not the sums"):
+        dc.Table.from_counts(frame, "n", "a")
+    assert dc.Table.from_counts(frame, "n", "a", declared=True).z[-1] == 6
+    sums = {"a": list("pqr") * 3, "b": [*"xxx", *"yyy", *"zzz"], "n": [1, 2, 3, 4, 5, 9, 1, 7, 8]}
+    assert dc.Table.from_counts(sums, "n", "a*b", declared=["a"]).z[-1] == 40

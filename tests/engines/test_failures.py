@@ -121,7 +121,7 @@ def test_keys_that_were_not_finished_are_not_there(fragile, monkeypatch):
     assert made == [50, 50, 50]
     fragile.serve()
     again = dc.open(f"{fragile.url}::people", id="id").store_keys(
-        "people_keys", dc.Secret(b"x" * 32)
+        "people_keys", dc.Secret(b"the secret of a test, and of no office")
     )
     assert again.tabulate("sex").z[0] == 200
 
@@ -157,10 +157,12 @@ def test_reading_needs_no_right_to_write(server, sql):
     sql.execute("GRANT SELECT ON readable TO reader")
     address = f"postgresql://reader:reader@127.0.0.1:{server.port}/postgres::readable"
     data = dc.open(address, id="id")
-    keyed = data.with_keys(dc.Secret(b"x" * 32)).recode(sex={"f": "w"})
+    keyed = data.with_keys(dc.Secret(b"the secret of a test, and of no office")).recode(
+        sex={"f": "w"}
+    )
     assert keyed.tabulate("sex").z.tolist() == [9, 9]
     with pytest.raises(EngineError, match="permission denied for schema public"):
-        data.store_keys("reader_keys", dc.Secret(b"x" * 32))
+        data.store_keys("reader_keys", dc.Secret(b"the secret of a test, and of no office"))
 
 
 HARD_WORK = """

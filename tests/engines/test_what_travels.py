@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.cli import main
 
-SECRET = "c0ffee00" * 8
+SECRET = "c0ffee005ec2e791d04b8fa36c1e97d2850ab3f46e7c219d"
 N = 500
 FRAME = pa.table(
     {

@@ -277,7 +277,7 @@ def test_the_ledger_stays_where_it_is_when_the_program_moves(tmp_path, monkeypat
     assert Ledger(tmp_path / "a ledger?.db").spent("census").entries == 1
 
 
-# --- table-wise releases --------------------------------------------------------------------------
+# --- releases -------------------------------------------------------------------------------------
 
 
 def test_a_different_table_wise_release_of_an_edition_needs_again(path):
@@ -352,7 +352,7 @@ def test_keys_that_are_kept_come_from_one_secret_and_one_edition_has_one_way(pat
         lambda: ledger.register_edition(later, people(1), "another"),
         lambda: ledger.check_secret(later, "another"),
     ):
-        with pytest.raises(LedgerError, match="said to be kept.*edition '2021'.*secret rotate"):
+        with pytest.raises(LedgerError, match="in mode .kept.*edition '2021'.*secret rotate"):
             attempt()
     ledger.register_edition(DataSet("census", "2022", keys="redrawn"), people(2), "another")
     ledger.register_edition(DataSet("census", "2023", keys="kept"), people(3), "mark")
@@ -366,7 +366,7 @@ def test_a_rotated_secret_is_followed(path):
     ledger.register_edition(DataSet("census", "2", keys="kept"), people(2), "second")
     ledger.rotate("second", "third", "lost again")
     ledger.register_edition(DataSet("census", "3", keys="kept"), people(3), "third")
-    with pytest.raises(LedgerError, match="said to be kept"):
+    with pytest.raises(LedgerError, match="in mode .kept."):
         ledger.register_edition(DataSet("census", "4", keys="kept"), people(4), "fourth")
 
 
@@ -453,7 +453,7 @@ def test_rows_are_plain_data_in_the_order_of_time(path):
         "table",
         "counts",
         "private release",
-        "table-wise release",
+        "release",
     }
     first = next(row for row in rows if row.get("epsilon") == 0.25)
     assert first["step"] == {"margins": ["own"], "method": "discrete-laplace"}
@@ -475,7 +475,7 @@ def test_the_text_tells_totals_and_every_entry(path):
     assert "of a budget of ε = 1, δ = 1e-09." in text
     assert "survey: 1 private releases cost ε = 2, δ = 1e-07 for one record added" in text
     assert "together; no budget." in text
-    assert "census, edition 2021: table-wise release 1 (method safe)" in text
+    assert "census, edition 2021: release 1 (method safe)" in text
     assert "census, edition 2021: edition, keys kept" in text
     assert "census, edition 2021: table person" in text
     assert "census, edition 2021: counts of age*sex" in text

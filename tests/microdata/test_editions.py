@@ -25,7 +25,7 @@ FRAME = pa.table(
 
 @pytest.fixture
 def secret():
-    return dc.Secret(b"x" * 32)
+    return dc.Secret(b"the secret of a test, and of no office")
 
 
 @pytest.fixture
@@ -136,7 +136,12 @@ def test_headers_of_older_files_are_read(people, tmp_path):
     import json
 
     side = pa.table(
-        {"pid": np.arange(N), "record_key": dc.Secret(b"x" * 32).keys_for_ids(range(N))}
+        {
+            "pid": np.arange(N),
+            "record_key": dc.Secret(b"the secret of a test, and of no office").keys_for_ids(
+                range(N)
+            ),
+        }
     )
     header = {"side": "confidential", "convention": ["discreet", 2**32, "right"]}
     path = tmp_path / "keys.parquet"
@@ -157,7 +162,9 @@ def test_a_secret_file_is_all_that_opening_needs(tmp_path):
     without = dc.open(FRAME, secret=path)
     assert not without.has_keys
     assert without.secret is not None
-    given = FRAME.append_column("k", pa.array(dc.Secret(b"y" * 32).keys_for_ids(range(N))))
+    given = FRAME.append_column(
+        "k", pa.array(dc.Secret(b"another secret of a test, of no office").keys_for_ids(range(N)))
+    )
     beside = dc.open(given, key="k", id="pid", secret=path)
     assert beside.key == "k"
     assert beside.secret is not None
@@ -170,7 +177,10 @@ def test_bounds_are_part_of_the_data_set(people):
     assert "person, at most 2 records" in repr(bounded)
     assert "weight, at most 3" in repr(bounded)
     assert people.with_roles(person="home").data_set.bounds.max_records == 1
-    assert bounded.with_keys(dc.Secret(b"x" * 32)).data_set.bounds == bounded.data_set.bounds
+    assert (
+        bounded.with_keys(dc.Secret(b"the secret of a test, and of no office")).data_set.bounds
+        == bounded.data_set.bounds
+    )
 
 
 @pytest.mark.parametrize(
@@ -245,7 +255,7 @@ def test_another_secret_for_the_same_edition_is_refused(ledger, secret):
     published(FRAME, ledger, secret=secret)
     data = opened(FRAME, ledger, secret=secret)
     with pytest.raises(DiscreetError, match="another secret"):
-        data.with_keys(dc.Secret(b"y" * 32))
+        data.with_keys(dc.Secret(b"another secret of a test, of no office"))
     data = data.with_keys(secret, editions="fresh")  # nobody has a table of it yet
     data.tabulate("sex").protect("cell-key", D=5, V=3, js=2)
     with pytest.raises(DiscreetError, match="another way of making record keys"):

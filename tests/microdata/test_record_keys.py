@@ -16,7 +16,7 @@ FRAME = pa.table({"person": [11, 12, 13, 14], "sex": ["f", "m", "f", None]})
 
 @pytest.fixture
 def secret():
-    return dc.Secret(b"x" * 32)
+    return dc.Secret(b"the secret of a test, and of no office")
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import pytest
 
 from discreet import Secret
 from discreet.errors import KeysError
-from discreet.records.secret import definition
+from discreet.records.secret import FEWEST_BITS, definition, surprise
 from discreet.tables.keys import CONVENTIONS
 
-MATERIAL = b"0123456789abcdef0123456789abcdef"
-DIGITS = b"00112233445566778899aabbccddeeff" * 2
+MATERIAL = b"91b2c07f6e3d85a4d0f1728c9be6435a"
+DIGITS = b"5f0c9a7be2d4186370abfe5192c8d7e46b3a1c0f8e9d2745f6e1b0c3a4d59782"
 
 
 @pytest.fixture
@@ -180,9 +180,11 @@ def private(path, content):
     return path
 
 
-def test_secrets_of_the_first_version_give_the_same_keys(tmp_path):
+def test_secrets_of_the_first_version_give_the_same_keys(tmp_path, monkeypatch):
     """The values were made by version 0.1 from the same file."""
-    secret = Secret.from_file(private(tmp_path / "s", DIGITS + b"\n"))
+    monkeypatch.setattr("discreet.records.secret.FEWEST_BITS", 0)
+    digits = b"00112233445566778899aabbccddeeff" * 2
+    secret = Secret.from_file(private(tmp_path / "s", digits + b"\n"))
     assert secret.keys_for_ids([1, 42, "Åse"]).tolist() == [955830923, 1565699480, 1644436549]
     assert secret.keys_for_ids([1, 42, "Åse"], "ons-256").tolist() == [139, 152, 69]
     assert secret.zero_key([{"sex": "f"}, {}]).tolist() == [1482509825, 1905503743]
@@ -349,3 +351,38 @@ def test_a_share_of_the_keys_is_renewed_at_each_edition_and_comes_back(secret):
     assert (keys[0] != keys[3]).mean() == pytest.approx(1 - 0.9**11, abs=0.03)
     again = secret.keys_for_ids(ids[::-1], edition="2026-02", mode=mode)
     np.testing.assert_array_equal(again[::-1], keys[1])
+
+
+@pytest.mark.parametrize(
+    "material",
+    [
+        bytes(32),
+        b"x" * 32,
+        b"swordfish" * 4,
+        bytes(range(32)),
+        bytes(range(64, 0, -2)),
+        b"abcdefghijklmnopqrstuvwxyz012345",
+        b"0" * 64,
+        f"{7:064x}".encode(),
+        bytes(range(32)).hex().encode(),
+        b"0123456789" * 4,
+        b"ab" * 31 + b"cd",
+        b"2026-01-01 2026-01-02 2026-01-03",
+    ],
+)
+def test_what_anybody_can_guess_is_no_secret(material):
+    with pytest.raises(KeysError, match="can be guessed.*create=True") as why:
+        Secret(material)
+    assert material.decode("latin-1")[:8] not in str(why.value)
+
+
+def test_what_the_system_draws_is_never_refused():
+    rng = np.random.default_rng(1)
+    drawn = [rng.bytes(32) for _ in range(500)]
+    least = min(surprise(each) for raw in drawn for each in (raw, raw.hex().encode()))
+    assert least > FEWEST_BITS + 20
+
+
+def test_a_secret_file_of_zeros_is_refused(tmp_path):
+    with pytest.raises(KeysError, match="can be guessed"):
+        Secret.from_file(private(tmp_path / "s", b"0" * 64))

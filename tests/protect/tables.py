@@ -1,10 +1,12 @@
 """Tables that several tests of methods use."""
 
+from dataclasses import replace
+
 import numpy as np
 
 import discreet as dc
 from discreet import Secret
-from discreet.tables.truth import CellValues
+from discreet.tables.truth import Bounds, CellValues, DataSet
 
 SECRET = Secret(b"a secret of at least thirty-two bytes for tests")
 
@@ -42,4 +44,5 @@ def square(counts, weights=None):
     design = dc.Design.product({"a": counts.shape[0], "b": counts.shape[1]}, [("a", "b")])
     weight = None if weights is None else np.asarray(weights, dtype=float).ravel()
     values = CellValues(counts.ravel(), weight)
-    return dc.Table.from_inner(design, values)
+    bounds = Bounds(mean_weight=None if weights is None else 30.0)
+    return replace(dc.Table.from_inner(design, values), data_set=DataSet(bounds=bounds))

@@ -99,7 +99,9 @@ def test_the_secret_decides_where_the_matrix_is_that_of_the_table():
     table, method = party("party*age*sex"), dc.Pram(invariant=True)
     with pytest.raises(KeysError, match="publication draws from a secret"):
         table.protect(method)
-    secrets = [Secret(bytes([k]) * 32) for k in (1, 1, 2)]
+    secrets = [
+        Secret(f"custodian number {k} has a secret of their own".encode()) for k in (1, 1, 2)
+    ]
     first, second, other = (table.with_secret(s).protect(method).z for s in secrets)
     np.testing.assert_array_equal(first, second)
     assert not np.array_equal(first, other)

@@ -12,7 +12,7 @@ from discreet.testing.laws import sample_table
 from tests.protect.methods import ALL, DRAWING, NOISE, TABLE_WISE
 from tests.protect.tables import SECRET, keyed_party
 
-SAFE = dc.Safe(proposals=1e3)
+SAFE = dc.Safe()
 
 
 def table(margins="party*age*sex", **options):
@@ -53,7 +53,7 @@ def test_noise_of_two_tables_is_unrelated_although_the_secret_is_one():
 
 
 def test_methods_by_name_and_parameters_that_go_nowhere():
-    by_name = table().protect("safe", proposals=1e3)
+    by_name = table().protect("safe")
     np.testing.assert_array_equal(by_name.z, table().protect(SAFE).z)
     with pytest.raises(ParameterError, match="min_count would have no effect"):
         table().protect(SAFE, min_count=5)
@@ -137,16 +137,19 @@ def test_a_second_release_for_the_whole_table_needs_a_word(ledger):
     same = table("sex*age*party").protect(SAFE, ledger=ledger)
     assert same.z[same.design.position({})] == first.z[first.design.position({})]
     with pytest.raises(LedgerError, match=r"release.tabulate.*again=True"):
-        table().protect(dc.Safe(min_count=4, proposals=1e3), ledger=ledger)
-    second = table().protect(dc.Safe(min_count=4, proposals=1e3), ledger=ledger, again=True)
+        table().protect(dc.Safe(min_count=4), ledger=ledger)
+    second = table().protect(dc.Safe(min_count=4), ledger=ledger, again=True)
     assert "This is release 2 of this edition" in second.statement.text
     assert not table().protect(SAFE, ledger=ledger).statement.says("released-again")
 
 
-def test_methods_by_key_need_no_word(ledger):
-    for method in (NOISE, dc.DropAdd(), dc.Pram()):
-        table().protect(method, ledger=ledger)
+def test_tables_under_one_law_need_no_word_and_another_law_does(ledger):
+    table().protect(NOISE, ledger=ledger)
     table("sex*age").protect(NOISE, ledger=ledger)
+    for method in (dc.DropAdd(), dc.Pram()):
+        with pytest.raises(LedgerError, match=r"several laws of noise.*again=True"):
+            table().protect(method, ledger=ledger)
+        table().protect(method, ledger=ledger, again=True)
 
 
 def test_other_counts_under_the_same_edition_are_refused(ledger):

@@ -70,7 +70,7 @@ def test_what_held_before_a_fit_is_caught_when_it_is_left_standing(kind, pipelin
 
 def test_adjusted_counts_claim_no_mean_and_say_what_adjustment_keeps():
     table = keyed_party().with_secret(SECRET)
-    text = table.protect(dc.Adjust(NOISE, proposals=1e3)).statement
+    text = table.protect(dc.Adjust(NOISE)).statement
     for kind in ("mean-zero", "same-everywhere", "need-not-add-up"):
         assert NOISE.statement().says(kind)
         assert not text.says(kind)
@@ -82,7 +82,7 @@ def test_a_quality_takes_nothing_back_and_a_further_table_keeps_what_holds():
     table = keyed_party("party*age*sex").with_secret(SECRET)
     graded = table.protect(dc.protect.Quality(NOISE)).statement
     assert {s.kind for s in NOISE.statement().sentences} <= {s.kind for s in graded.sentences}
-    release = table.protect(dc.Safe(proposals=1e3))
+    release = table.protect(dc.Safe())
     further = release.tabulate("party + sex")
     evidence = ReleaseEvidence(further.z, [further], lambda: True)
     for kind in ("adds-up", "never-published"):

@@ -37,7 +37,7 @@ METHODS = {
 }
 
 
-@pytest.mark.parametrize("grid", [30, 12.5])
+@pytest.mark.parametrize("grid", [70, 150.0])
 @pytest.mark.parametrize("kind", METHODS)
 def test_weighted_counts_are_whole_steps_of_the_grid(kind, grid):
     release = WEIGHTED.protect(METHODS[kind](grid=grid), unit="weight")
@@ -87,11 +87,11 @@ def test_private_noise_is_drawn_for_the_steps_that_one_weight_can_move(method):
 
 
 def test_the_steps_of_the_weighted_count_are_looked_up_by_a_hash_of_their_own():
-    method = dc.CellKey(PTABLE, grid=30)
+    method = dc.CellKey(PTABLE, grid=70)
     release = WEIGHTED.protect(method, unit="weight")
-    whole = np.floor(WEIGHTED.weights / 30 + 0.5).astype(int)
+    whole = np.floor(WEIGHTED.weights / 70 + 0.5).astype(int)
     keys = SECRET.mixed(WEIGHTED.cell_keys, method.purpose)
-    np.testing.assert_array_equal(release.z, 30 * (whole + PTABLE.noise(whole, keys, 2**32)))
+    np.testing.assert_array_equal(release.z, 70 * (whole + PTABLE.noise(whole, keys, 2**32)))
 
 
 def test_tables_on_two_grids_share_no_noise():
@@ -101,13 +101,13 @@ def test_tables_on_two_grids_share_no_noise():
     table = square(count, 40.0 * count).rekeyed(rng).with_secret(SECRET)
     steps = [
         (table.protect(dc.CellKey(PTABLE, grid=g), unit="weight").z - table.weights) / g
-        for g in (20, 40)
+        for g in (50, 100)
     ]
     assert abs(np.corrcoef(steps)[0, 1]) < 5 / 50
 
 
 def test_sums_of_weighted_cells_add_up():
-    method = dc.CellKey(PTABLE, margins="summed", grid=30)
+    method = dc.CellKey(PTABLE, margins="summed", grid=70)
     release = WEIGHTED.protect(method, unit="weight")
     np.testing.assert_allclose(release.design.aggregate(release.y), release.z)
 

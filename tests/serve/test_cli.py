@@ -113,6 +113,8 @@ def test_serve_says_what_is_missing_before_it_listens(folder, capsys):
     census = folder / "census-2000-3.parquet"
     codes = ("--codes", folder / "codes" / "codes.toml")
     assert run("serve", census, "--by", "sex", *codes, "--port", 0) == 2
+    assert "publication draws from a secret" in capsys.readouterr().err
+    assert run("serve", census, "--by", "sex", *codes, "--port", 0, "--on-the-fly") == 2
     assert "no cell keys" in capsys.readouterr().err
     keys = ("--id", "person_id", "--secret", folder / "keys.secret")
     assert run("serve", census, "--by", "sex", *keys, "--port", 0) == 2
@@ -123,7 +125,7 @@ def test_serve_says_what_is_missing_before_it_listens(folder, capsys):
     assert "max_cells must be at least 1" in capsys.readouterr().err
 
 
-def test_serve_follows_a_recipe(folder, tmp_path):
+def test_serve_follows_a_recipe(folder, tmp_path, capsys):
     recipe = tmp_path / "recipe.toml"
     recipe.write_text(
         "[tabulate]\nmargins = 'sex*marital'\n"
@@ -133,6 +135,9 @@ def test_serve_follows_a_recipe(folder, tmp_path):
     look = ("--title", "Ours", "--root-path", "/tables", "--port", 0)
     codes = ("--codes", folder / "codes" / "codes.toml")
     options = ("--recipe", recipe, *codes, *keys, *look)
+    assert run("serve", folder / "census-2000-3.parquet", *options) == 2
+    assert "--on-the-fly" in capsys.readouterr().err
+    options = (*options, "--on-the-fly")
     with started("serve", folder / "census-2000-3.parquet", *options) as (_, address):
         limits = json.loads(fetched(f"{address}api/v1/limits"))
         page = fetched(f"{address}d/census-2000-3/table?rows=sex")
@@ -158,13 +163,35 @@ def survey_options(survey):
 
 
 def test_weights_are_served_in_steps_of_a_public_weight(survey):
-    options = ("--weight", "w", "--grid", 13, "--name", "survey", "--edition", "2024")
+    options = (
+        "--weight",
+        "w",
+        "--mean-weight",
+        13,
+        "--grid",
+        15,
+        "--name",
+        "survey",
+        "--edition",
+        "2024",
+    )
     with started("serve", *survey_options(survey), *options) as (_, address):
         found = cells(f"{address}d/survey/table.csv?rows=sex")
         page = fetched(f"{address}d/survey/table?rows=sex")
-    assert all(int(cell["weight"]) % 13 == 0 for cell in found)
+    assert all(int(cell["weight"]) % 15 == 0 for cell in found)
     assert "2024" in page
-    assert "in steps of 13" in page
+    assert "in steps of 15" in page
+
+
+@pytest.mark.parametrize("options", [(), ("--on-the-fly",)], ids=["once", "on the fly"])
+def test_records_are_released_once_unless_on_the_fly_is_said(survey, options):
+    """Once, all figures are sums of one table; on the fly, they need not be, and it is said."""
+    with started("serve", *survey_options(survey), *options) as (process, address):
+        page = fetched(f"{address}d/survey/table?rows=sex")
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    assert ("cell key method" in page) == bool(options)
+    assert ("single out people" in err) == bool(options)
 
 
 @pytest.mark.parametrize("options", [("--weight", "w"), ("--grid", 13)])
@@ -176,10 +203,11 @@ def test_weights_and_their_grid_go_together(survey, capsys, options):
 def test_a_method_that_draws_for_each_table_is_not_served(survey, capsys):
     recipe = survey.with_name("recipe.toml")
     recipe.write_text("[tabulate]\nmargins = 'sex'\n[protect]\nmethod = 'safe'\n")
-    assert run("serve", *survey_options(survey), "--recipe", recipe) == 2
+    given = (*survey_options(survey), "--recipe", recipe, "--on-the-fly")
+    assert run("serve", *given) == 2
     assert "average it away" in capsys.readouterr().err
     recipe.write_text("[tabulate]\nmargins = 'sex'\n[protect]\nmethod = 'safe'\nseed = 1\n")
-    assert run("serve", *survey_options(survey), "--recipe", recipe) == 2
+    assert run("serve", *given) == 2
     assert "publication draws from a secret" in capsys.readouterr().err
 
 

@@ -45,7 +45,7 @@ def described(**changes):
         "records": {**records, "edition": "2026"},
         "recipe": {
             "tabulate": {"margins": "place*age*sex"},
-            "protect": {"method": "safe", "parameters": {"proposals": 1e4}},
+            "protect": {"method": "safe", "parameters": {}},
         },
     }
     live = {
@@ -114,7 +114,7 @@ def test_a_stale_build_says_so(folder, what):
     build_all(folder)
     changed = described()
     if what == "recipe":
-        changed["datasets"]["people"]["recipe"]["protect"]["parameters"]["proposals"] = 2e4
+        changed["datasets"]["people"]["recipe"]["protect"]["parameters"]["min_count"] = 4
     elif what == "edition":
         changed["datasets"]["people"]["records"]["edition"] = "2027"
     else:
@@ -551,11 +551,11 @@ def test_a_survey_is_served_in_steps_of_a_public_weight(folder):
     lines = [f"{line},{'w' if k == 0 else 10 + k % 5}" for k, line in enumerate(text)]
     (folder / "people.csv").write_text("\n".join(lines))
     given = described()["datasets"]["live"]
-    given["records"]["weight"] = "w"
+    given["records"] |= {"weight": "w", "mean_weight": 12}
     given["recipe"]["protect"] |= {"unit": "weight"}
-    given["recipe"]["protect"]["parameters"]["grid"] = 12
+    given["recipe"]["protect"]["parameters"]["grid"] = 15
     site = start_site(site_of({"datasets": {"live": given}}, folder))
     answer = site.dataset("live").answer(Query.parse("rows=place&columns=sex"))
     assert answer.cube.unit == "weight"
-    assert not (answer.cube.values % 12).any()
+    assert not (answer.cube.values % 15).any()
     assert 5_000 < answer.cube.values[0, 0] < 7_000

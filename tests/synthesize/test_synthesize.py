@@ -171,7 +171,7 @@ def test_a_ledger_enters_releases_and_refuses_a_different_second_one(tmp_path):
     request = {"secret": SECRET, "name": "people", "ledger": ledger}
     for _ in range(2):
         dc.synthesize(PEOPLE, MODEL, **request)
-    entered = [row for row in ledger.rows() if row["entry"] == "table-wise release"]
+    entered = [row for row in ledger.rows() if row["entry"] == "release"]
     assert [row["step"]["method"] for row in entered] == ["synthesize ipso"]
     with pytest.raises(LedgerError, match="again=True"):
         dc.synthesize(PEOPLE, "income ~ age", **request)

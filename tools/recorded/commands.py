@@ -48,7 +48,6 @@ ledger = "site-ledger.db"
 margins = "region*sex"
 [datasets.people.recipe.protect]
 method = "safe"
-parameters = {proposals = 2e3}
 """
 QUERY = """
 version = 1
@@ -70,7 +69,7 @@ KEYS = "--id pid --secret keys.secret --codes codes.toml"
 FIRMS = "tabulate firms.csv --by activity*region"
 SUMS = "--value turnover --contributor enterprise"
 DRAWN = "--secret keys.secret"
-SAFE = f"--method safe -s proposals=2000 {DRAWN} --ledger ledger.db"
+SAFE = f"--method safe {DRAWN} --ledger ledger.db"
 NOISE = "-s D=5 -s V=3 -s js=2"
 KEYED = f"--method cell-key {NOISE} {DRAWN}"
 BY_REGION = f"--clusters region {DRAWN}"
@@ -94,9 +93,9 @@ protect table.parquet {SAFE} -s min_count=4 --again --out safe2.parquet
 protect table.parquet --method drop-add {DRAWN} --out dropped.px
 protect table.parquet --method pram {DRAWN} --out pram.jsonstat.json
 protect table.parquet --method controlled-rounding {DRAWN} --out rounded.sdmx.csv
-protect table.parquet --method small-count-rounding -s proposals=2000 {DRAWN} --out small.html
+protect table.parquet --method small-count-rounding {DRAWN} --out small.html
 protect table.parquet --method quality {NOISE} {DRAWN} --out quality.json
-protect table.parquet --method adjust {NOISE} -s proposals=2000 {DRAWN} --out adjusted.parquet
+protect table.parquet --method adjust {NOISE} {DRAWN} --out adjusted.parquet
 protect weighted.parquet {KEYED} -s grid=10 --unit weight --out weighted.csv
 protect weighted.parquet {KEYED} --out weighted2.csv
 protect counts.parquet --method suppress -s max=3 --out suppressed.csv
@@ -112,7 +111,7 @@ protect missing.parquet --method cell-key --out x.csv
 protect people.csv --method cell-key --out x.csv
 protect release.parquet --method cell-key --out x.csv
 protect table.parquet --method discrete-laplace -s epsilon=-1 --out x.csv
-protect table.parquet --method safe -s proposals=2000 --out x.csv
+protect table.parquet --method safe --out x.csv
 protect
 fit release.parquet --out fitted.parquet
 fit release.csv --fitter non-negative --out fitted.csv

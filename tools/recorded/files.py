@@ -7,7 +7,7 @@ from pathlib import Path
 
 import discreet as dc
 from recorded import commands, inputs
-from recorded.library import FEW, NOISE, VARIANTS
+from recorded.library import NOISE, VARIANTS
 from recorded.site import run, serving, write_secret
 
 
@@ -26,7 +26,7 @@ def write(folder: Path) -> None:
         release.save(folder / f"release-{name}.parquet")
     releases["keyed"].save(folder / "release-keyed.csv")
     ledger = dc.Ledger(folder / "ledger.db", epsilon=2.0)
-    inputs.flat().protect(dc.Safe(proposals=FEW), ledger=ledger)
+    inputs.flat().protect(dc.Safe(), ledger=ledger)
     inputs.flat().protect(dc.DiscreteLaplace(0.5), ledger=ledger)
     _write_site(folder / "site")
     for path in folder.rglob("*.db"):

@@ -69,6 +69,7 @@ def weighted() -> dc.Table:
         "region*sex",
         key="key",
         weight="w",
+        mean_weight=10,
         hierarchies={"region": REGION},
         declared=True,
         name="weighted",

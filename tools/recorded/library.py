@@ -19,16 +19,15 @@ from recorded.text import folder_text, normalised, outcome, sqlite_text, text_of
 Named = Iterator[tuple[str, Callable[[], Any]]]
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
 NOISE = dc.CellKey(PTABLE)
-FEW = 2e3  # proposals of searches
 SMALL: dict[str, dict[str, Any]] = {
-    "adjust": {"method": NOISE, "proposals": FEW},
+    "adjust": {"method": NOISE},
     "cell-key": {"D": 5, "V": 3, "js": 2},
     "discrete-gaussian": {"rho": 2.0},
     "discrete-laplace": {"epsilon": 3.0},
     "laplace": {"epsilon": 3.0},
     "quality": {"method": NOISE},
-    "safe": {"proposals": FEW},
-    "small-count-rounding": {"proposals": FEW},
+    "safe": {},
+    "small-count-rounding": {},
 }
 """Parameters of methods that need some, or that would search for long."""
 VARIANTS = {
@@ -41,8 +40,8 @@ VARIANTS = {
     "drop-add grid": dc.DropAdd(grid=10),
     "invariant pram": dc.Pram(invariant=True),
     "realised pram": dc.Pram(invariant=True, realised=True),
-    "quality of safe": dc.protect.Quality(dc.Safe(proposals=FEW)),
-    "forced rounding": dc.SmallCountRounding(3, force_inner=True, proposals=FEW),
+    "quality of safe": dc.protect.Quality(dc.Safe()),
+    "forced rounding": dc.SmallCountRounding(3, force_inner=True),
     "controlled rounding 5": dc.ControlledRounding(5),
     "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
     "gaussian open": dc.DiscreteGaussian(2.0, nonnegative=False),
@@ -185,7 +184,7 @@ def _private(of: str) -> Any:
 
 def _further(of: str) -> Any:
     names = {"flat": "age", "weighted": "sex", "magnitude": "region", "linked": "age*sex"}
-    return _release(of, dc.Safe(proposals=FEW)).tabulate(names.get(of, "region[part]*sex"))
+    return _release(of, dc.Safe()).tabulate(names.get(of, "region[part]*sex"))
 
 
 def _fitters_by_name() -> dict[str, Any]:
@@ -360,7 +359,7 @@ def _hierarchy(tree: Any) -> dict[str, Any]:
 def _measures() -> Named:
     releases = {
         "keyed": lambda of: _release(of),
-        "safe": lambda of: _release(of, dc.Safe(proposals=FEW)),
+        "safe": lambda of: _release(of, dc.Safe()),
         "suppressed": lambda of: _release(of, dc.Suppress()),
         "fitted": lambda of: _fitted(of, "non-negative"),
     }
@@ -436,7 +435,7 @@ def _said(found: Any) -> str:
 
 
 def _comparisons() -> Named:
-    methods = {"keyed": NOISE, "safe": dc.Safe(proposals=FEW), "rounded": "controlled-rounding"}
+    methods = {"keyed": NOISE, "safe": dc.Safe(), "rounded": "controlled-rounding"}
     table = inputs.linked()
     yield (
         "compare",
@@ -681,9 +680,9 @@ def _ledgers(folder: Path) -> Named:
     def spent() -> dict[str, Any]:
         ledger = dc.Ledger(folder / "ledger.db", epsilon=2.0)
         table = inputs.flat()
-        table.protect(dc.Safe(proposals=FEW), ledger=ledger)
+        table.protect(dc.Safe(), ledger=ledger)
         table.protect(dc.DiscreteLaplace(0.5), ledger=ledger)
-        refused = outcome(lambda: table.protect(dc.Safe(4, proposals=FEW), ledger=ledger))
+        refused = outcome(lambda: table.protect(dc.Safe(4), ledger=ledger))
         above = outcome(lambda: table.protect(dc.DiscreteLaplace(1.9), ledger=ledger))
         return {
             "text": ledger.text(),
@@ -699,7 +698,7 @@ def _ledgers(folder: Path) -> Named:
 
 def _reports(folder: Path) -> Named:
     def report() -> str:
-        methods = {"keyed": NOISE, "safe": dc.Safe(proposals=FEW)}
+        methods = {"keyed": NOISE, "safe": dc.Safe()}
         found = dc.compare(inputs.linked(), methods, replicates=3, sensitive="job", workers=1)
         path = found.report(folder / "out.html", {"hellinger-utility": 0.5})
         return path.read_text()

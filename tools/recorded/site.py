@@ -17,7 +17,7 @@ import tomli_w
 
 from recorded.entry import discreet
 
-SECRET = f"{7:064x}\n"
+SECRET = "8d1f6b0e93c72a54e60fb8d9175c3e2ab4f7096d81c5e3a2704fd96be81c5a37\n"
 PEOPLE = 3000
 ADDRESS = "http://tables.example"
 
@@ -74,7 +74,7 @@ def _datasets(census: Mapping[str, Any], survey: Mapping[str, Any]) -> dict[str,
             "records": {**people, "name": "census", "edition": "2026"},
             "recipe": {
                 "tabulate": {"margins": "region*age + region*sex + age*sex*marital"},
-                "protect": {"method": "safe", "parameters": {"proposals": 2e5}},
+                "protect": {"method": "safe", "parameters": {}},
             },
         },
         "rounded": {
@@ -85,7 +85,7 @@ def _datasets(census: Mapping[str, Any], survey: Mapping[str, Any]) -> dict[str,
                 "tabulate": {"margins": "region[province]*age[broad_age]*sex"},
                 "protect": {
                     "method": "small-count-rounding",
-                    "parameters": {"base": 3, "force_inner": True, "proposals": 2e4},
+                    "parameters": {"base": 3, "force_inner": True},
                 },
             },
             "policy": {

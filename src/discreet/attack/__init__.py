@@ -2,5 +2,6 @@
 
 from discreet.attack.frame import Attack, Claims, Knowledge
 from discreet.attack.scoring import Finding, judge
+from discreet.attack.several_laws import SeveralLaws
 
-__all__ = ["Attack", "Claims", "Finding", "Knowledge", "judge"]
+__all__ = ["Attack", "Claims", "Finding", "Knowledge", "SeveralLaws", "judge"]

@@ -11,8 +11,8 @@ BAD_INPUT, INTERRUPTED = 2, 130
 # Arguments of Python that commands have flags for: errors speak of what the reader can type.
 _FLAGS = (
     "again clusters codes convention decimal delimiter edition editions encoding gain groups "
-    "header id keep key keys large ledger max_records merge metadata method missing name "
-    "person pieces random_keys secret seed support thousands unit weight weight_bound"
+    "header id keep key keys large ledger max_records mean_weight merge metadata method missing "
+    "name person pieces random_keys secret seed support thousands unit weight weight_bound"
 )
 _ARGUMENT = re.compile(
     rf"\b(?P<name>{'|'.join(_FLAGS.split())})="

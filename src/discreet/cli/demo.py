@@ -22,6 +22,7 @@ from discreet.errors import DataError
 from discreet.facade.microdata import Microdata
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.progress import report
+from discreet.protect.options import GRIDS
 from discreet.recipe import Recipe
 from discreet.records.secret import Secret
 from discreet.serve import require_web
@@ -185,9 +186,12 @@ def demo_site(census: str, survey: str, persons: int, sampled: int) -> dict[str,
     site = tomllib.loads(text)
     people, sample = site["datasets"]["census"], site["datasets"]["survey"]
     people["description"] = people["description"].format(persons=persons)
-    people["recipe"]["protect"]["parameters"]["proposals"] = min(2e7, 200.0 * persons)
     people["policy"]["max_sparsity"] = 0.5 if persons >= _ENOUGH else 1.0
-    sample["recipe"]["protect"]["parameters"]["grid"] = max(1, round(persons / max(sampled, 1)))
+    mean = persons / max(sampled, 1)
+    sample["records"]["mean_weight"] = round(mean, 1)
+    sample["recipe"]["protect"]["parameters"]["grid"] = next(
+        g for g in GRIDS if g >= round(mean, 1)
+    )
     _complete(people, census, order=3)
     _complete(sample, survey, order=1)
     return site

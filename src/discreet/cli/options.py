@@ -48,7 +48,10 @@ Hierarchies = Annotated[
     typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
 ]
 Weight = Annotated[str | None, typer.Option(help="Column of survey weights.")]
-_BOUNDS = ("weight_bound", "person", "max_records")
+MeanWeight = Annotated[
+    float | None, typer.Option(help="Declared mean weight: population over sample size.")
+]
+_BOUNDS = ("weight_bound", "mean_weight", "person", "max_records")
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
 
@@ -60,6 +63,7 @@ class RecordOptions:
     weight_bound: Annotated[
         float | None, typer.Option(help="Public bound of weights; larger weights are cut to it.")
     ] = None
+    mean_weight: MeanWeight = None
     person: Annotated[
         str | None, typer.Option(help="Column of persons, where one person has several records.")
     ] = None

@@ -17,6 +17,7 @@ from discreet.cli.options import (
     Hierarchies,
     Json,
     LedgerFile,
+    MeanWeight,
     RecordOptions,
     Weight,
     answer,
@@ -26,6 +27,7 @@ from discreet.cli.options import (
     with_options,
 )
 from discreet.design.formula import Margins
+from discreet.design.formula import margins as crossings
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.files import written_whole
@@ -42,6 +44,14 @@ if TYPE_CHECKING:
     from discreet.serve.site.site import SiteHolder
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
+ONCE = Choice("safe", {})
+ON_THE_FLY = (
+    "Tables are made on the fly: the noise of a cell follows from its records, so that crossings "
+    "of ever more variables single out people who are alone in a cell, and most of what is said of "
+    "them then is right; sums around a cell can be averaged. Without --on-the-fly the records are "
+    "released once, and all tables are sums of one protected table."
+)
+_MOST_CROSSED = 3  # variables of the tables that a release is kept near to, where none are named
 _SETTINGS = {f.name: f for f in (*fields(ServerConfig), *fields(Policy))}
 
 
@@ -55,15 +65,23 @@ def _option(name: str) -> Any:
 def serve(
     *,
     source: Annotated[str, typer.Argument(help="A site.toml; or records, a file or a database.")],
-    recipe: Annotated[Path | None, typer.Option(help="A recipe.toml; else cell keys.")] = None,
+    recipe: Annotated[Path | None, typer.Option(help="A recipe.toml; else SAFE.")] = None,
     by: Annotated[str | None, typer.Option(help="What is on offer, e.g. 'region*age*sex'.")] = None,
     hierarchy: Hierarchies = None,
     records: Annotated[RecordOptions, UNWEIGHTED],
     ledger: LedgerFile = None,
     weight: Weight = None,
+    mean_weight: MeanWeight = None,
     grid: Annotated[
         float | None, typer.Option(help="Publish weighted counts in steps of this public weight.")
     ] = None,
+    on_the_fly: Annotated[
+        bool,
+        typer.Option(
+            "--on-the-fly",
+            help="Make tables by cell keys when they are asked for; tells more of single people.",
+        ),
+    ] = False,
     host: Annotated[str | None, _option("host")] = None,
     port: Annotated[int | None, _option("port")] = None,
     root_path: Annotated[str | None, _option("root_path")] = None,
@@ -74,30 +92,45 @@ def serve(
 ) -> None:
     """Let visitors put protected tables together in their browser, until Ctrl-C.
 
+    Records are released once: all tables are sums of one protected table.
+
     Example: discreet serve site.toml
 
     Example: discreet serve people.csv --by "region*age*sex" --codes codes.toml --id person_id
     --secret keys.secret
 
     Example: discreet serve survey.csv --by "region*sex" --codes codes.toml --id person_id
-    --secret keys.secret --weight w --grid 100
+    --secret keys.secret --weight w --mean-weight 90
+    --grid 100
     """
     from discreet.serve.site.start import load_site  # start-up time
 
     require_web()
-    opened = {**vars(records), "weight": weight, "hierarchies": hierarchy, "ledger": ledger}
+    opened = {
+        **vars(records),
+        "weight": weight,
+        "mean_weight": mean_weight,
+        "hierarchies": hierarchy,
+        "ledger": ledger,
+    }
     limits = {"max_variables": max_variables, "max_cells": max_cells}
     place = {"host": host, "port": port, "root_path": root_path, "workers": workers}
     path = Path(source) if source.endswith(".toml") else None
     with progress_bar():
         if path is not None:
             others = {"recipe": recipe, "by": by, "grid": grid, "title": title}
+            others["on_the_fly"] = on_the_fly or None
             _refuse_options({**opened, **limits, **others})
             holder = load_site(path)
         else:
-            data = records.open(source, hierarchies=hierarchy, weight=weight, ledger=ledger)
-            chosen = plan(data, recipe, by, grid)
-            holder = site(data, chosen, _changed(Policy(), limits), title or "Table builder")
+            given = replace(records, weight=weight, mean_weight=mean_weight)
+            data = given.open(source, hierarchies=hierarchy, ledger=ledger)
+            chosen = plan(data, recipe, by, grid, on_the_fly=on_the_fly)
+            policy = _changed(Policy(), limits)
+            name = title or "Table builder"
+            holder = site(data, chosen, policy, name, on_the_fly=on_the_fly)
+    if on_the_fly:
+        notice(ON_THE_FLY)
     run_site(holder, _changed(holder.current.config.server, place), path)
 
 
@@ -129,42 +162,65 @@ def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None)
         serve_until_stopped(make_app(holder, office), listening, server.root_path)
 
 
-def plan(data: Microdata, recipe: Path | None, by: str | None, grid: float | None = None) -> Recipe:
+def plan(
+    data: Microdata,
+    recipe: Path | None,
+    by: str | None,
+    grid: float | None = None,
+    *,
+    on_the_fly: bool = False,
+) -> Recipe:
     """How tables are made, and what is on offer: `by`, the recipe's margins, or the code lists."""
     if recipe is not None:
         if grid is not None:
             raise ParameterError("the recipe says how weights are published; leave out --grid.")
         found = Recipe.read(recipe)
         return found if by is None else found.of(by)
-    offered = [(name,) for name in data.hierarchies if name in data.dimensions]
+    names = [name for name in data.hierarchies if name in data.dimensions]
+    most = 1 if on_the_fly else min(_MOST_CROSSED, len(names))
+    offered = crossings(names, order=most, lower=not on_the_fly) if names else []
     if by is None and not offered:
         raise ParameterError(
             "nothing says which variables are on offer. Name them with --by 'region*sex', or in "
             "the margins of a recipe, or give code lists with --codes."
         )
-    return _default_plan(by or offered, data.weight is not None, grid)
+    return _default_plan(by or offered, data.weight is not None, grid, on_the_fly)
 
 
-def _default_plan(margins: Margins, has_weights: bool, grid: float | None) -> Recipe:
-    """Cell keys, on counts or on weighted counts."""
+def _default_plan(
+    margins: Margins, has_weights: bool, grid: float | None, on_the_fly: bool
+) -> Recipe:
+    """SAFE, or cell keys on the fly; weighted counts by cell keys, in inner cells if once."""
     if has_weights != (grid is not None):
         raise ParameterError(
             "--weight and --grid go together: --grid is the public weight that one step of noise "
             "stands for (population over sample size). Leave out both to count records."
         )
     if grid is None:
-        return Recipe(margins, DEFAULT_METHOD)
-    parameters = {**DEFAULT_METHOD.parameters, "grid": grid}
+        return Recipe(margins, DEFAULT_METHOD if on_the_fly else ONCE)
+    summed = {} if on_the_fly else {"margins": "summed"}
+    parameters = {**DEFAULT_METHOD.parameters, "grid": grid, **summed}
     return Recipe(margins, replace(DEFAULT_METHOD, parameters=parameters), unit=WEIGHT)
 
 
-def site(data: Microdata, recipe: Recipe, policy: Policy, title: str) -> SiteHolder:
-    """A site of one data set that is served on the fly."""
-    from discreet.serve.data.live import LiveSource  # start-up time
+def site(
+    data: Microdata, recipe: Recipe, policy: Policy, title: str, *, on_the_fly: bool
+) -> SiteHolder:
+    """A site of one data set that is released once, or served on the fly."""
+    from discreet.serve.build import inner_table, require_offered  # start-up time
+    from discreet.serve.data.inner import InnerSource  # start-up time
+    from discreet.serve.data.live import LiveSource, names_of  # start-up time
+    from discreet.serve.data.source import Source  # start-up time
     from discreet.serve.site.site import Site, SiteHolder  # start-up time
 
+    if on_the_fly:
+        source: Source = LiveSource(recipe, data)
+    else:
+        require_offered(recipe, data)
+        source = InnerSource(inner_table(recipe, data), names_of(recipe))
+
     name = re.sub(r"[^a-z0-9]+", "-", data.data_set.name.lower()).strip("-") or "data"
-    dataset = Dataset(name, DatasetInfo(title=title), LiveSource(recipe, data), policy)
+    dataset = Dataset(name, DatasetInfo(title=title), source, policy)
     return SiteHolder(Site(SiteConfig(title=title), {name: dataset}))
 
 

@@ -35,7 +35,13 @@ def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = N
 
 def sample(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
     """A household survey of the census of as many people, with weights and keys."""
-    return _people(persons, seed, path, is_sample=True).with_roles(weight="weight")
+    return _people(persons, seed, path, is_sample=True).with_roles(
+        weight="weight", mean_weight=MEAN_WEIGHT
+    )
+
+
+MEAN_WEIGHT = 45.0
+"""About what a person in the survey stands for: 2 to 5 % of the households of a province answer."""
 
 
 def _people(persons: int, seed: int, path: str | Path | None, *, is_sample: bool) -> Microdata:

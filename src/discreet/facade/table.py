@@ -24,7 +24,7 @@ from discreet.tables.magnitude import LARGEST, Magnitude, Negative
 from discreet.tables.protected import Method, PublicTable
 from discreet.tables.sketches import Passage
 from discreet.tables.storage import save_table
-from discreet.tables.truth import DataSet, TrueTable
+from discreet.tables.truth import Bounds, DataSet, TrueTable
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +48,7 @@ class Table(TrueTable):
         *,
         key: str | None = None,
         weight: str | None = None,
+        mean_weight: float | None = None,
         hierarchies: HierarchiesLike | None = None,
         support: Support = "all",
         structural_zeros: Sequence[Mapping[str, Any]] = (),
@@ -61,7 +62,9 @@ class Table(TrueTable):
     ) -> Self:
         """A table from a frame of inner cells: a row per combination, with its count.
 
-        Combinations that are absent have count zero; rows of the same combination are summed.
+        Combinations that are absent have count zero; rows of the same combination are summed. Rows
+        that are totals of others, by the code list, by name and by their sums, are left out; what
+        could be either is refused.
 
         Args:
           frame: Any data frame or Arrow table.
@@ -69,6 +72,7 @@ class Table(TrueTable):
           margins: What is published: a formula, or a list of tuples.
           key: Column of cell keys (whole numbers of the convention, or fractions).
           weight: Column of weight sums.
+          mean_weight: What a record stands for on average, population over sample size.
           hierarchies: By variable: a `Hierarchy`, several of them, or a file.
           support: Which combinations are inner cells: `"all"`, those `"occurring"`, or those
             `"listed"` (the occurring ones and the zeros that have a row).
@@ -97,7 +101,8 @@ class Table(TrueTable):
             declared=declared,
         )
         passage = Passage((time,) if isinstance(time, str) else tuple(time), moves or {})
-        return cls.wrap(replace(table, data_set=DataSet(name, edition, editions), passage=passage))
+        data_set = DataSet(name, edition, editions, Bounds(mean_weight=mean_weight))
+        return cls.wrap(replace(table, data_set=data_set, passage=passage))
 
     @classmethod
     def from_frame(
@@ -109,13 +114,34 @@ class Table(TrueTable):
         key: str | None = None,
         hierarchies: HierarchiesLike | None = None,
         convention: str | KeyConvention = "discreet",
+        adds_up: bool = True,
     ) -> Self:
         """A table from a frame of *published* cells, the inverse of `to_pandas` and its friends.
 
         Totals carry the total's code. The inner cells stay unknown unless they are published.
+
+        Args:
+          frame: Any data frame or Arrow table.
+          margins: What is published: a formula, or a list of tuples.
+          count: Column of counts.
+          key: Column of cell keys.
+          hierarchies: As for `from_counts`.
+          convention: What the keys mean.
+          adds_up: Whether cells are the sums of finer ones, which is checked. Tables that are meant
+            not to add up are protected cell by cell alone: by cell-key, drop-add or pram.
+
+        Raises:
+          DataError: Cells do not add up; the message names them with both sums, and is
+            confidential.
         """
         table = published_to_table(
-            frame, margins, count=count, key=key, hierarchies=hierarchies, convention=convention
+            frame,
+            margins,
+            count=count,
+            key=key,
+            hierarchies=hierarchies,
+            convention=convention,
+            adds_up=adds_up,
         )
         return cls.wrap(table)
 

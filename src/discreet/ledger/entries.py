@@ -170,7 +170,7 @@ def _is_ours(db: sqlite3.Connection) -> bool:
 
 _KINDS = {
     "private release": "SELECT time, name, edition, epsilon, delta, rho, relation, step FROM costs",
-    "table-wise release": "SELECT time, name, edition, number, digest, step FROM releases",
+    "release": "SELECT time, name, edition, number, digest, step FROM releases",
     "edition": "SELECT time, name, edition, keys FROM editions",
     "table": "SELECT time, name, edition, labels FROM sketches WHERE mark IS NULL",
     "counts": "SELECT time, name, edition, variables, digest FROM counts",
@@ -275,7 +275,7 @@ def add_budget(db: sqlite3.Connection, name: str, budget: Cost) -> None:
 
 
 def releases_of(db: sqlite3.Connection, data_set: DataSet) -> dict[str, int]:
-    """Numbers of the table-wise releases of an edition, by digest."""
+    """Numbers of the releases of an edition, by digest."""
     query = "SELECT digest, number FROM releases WHERE name = ? AND edition = ?"
     return dict(db.execute(query, (data_set.name, data_set.edition)).fetchall())
 
@@ -287,7 +287,7 @@ def add_release(
     digest: str,
     step: Mapping[str, object],
 ) -> None:
-    """Enter a table-wise release."""
+    """Enter a release."""
     row = (*_head(data_set), number, digest, _json(step))
     db.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?)", row)
 
@@ -452,19 +452,21 @@ def check_kept_keys(
     data_set: DataSet,
     rotated: Mapping[str, str],
 ) -> None:
-    """Refuse keys that are said to be kept but come from another secret than before.
+    """Refuse a secret that is not the one behind editions which follow from each other.
 
-    A secret that was rotated is followed to the one that took its place.
+    Keys that are kept or renewed, and the order in which values are repeated, come from one secret;
+    fresh keys do not follow from earlier ones. A secret that was rotated is followed to the one
+    that took its place.
     """
     for name, other in others.items():
-        is_kept = new.keys == other.keys == "kept"
+        is_one = new.keys == other.keys and new.keys not in (None, "fresh")
         latest = other.mark
         for _ in rotated:
             latest = latest if latest is None else rotated.get(latest, latest)
-        if is_kept and new.mark and other.mark and new.mark not in (other.mark, latest):
+        if is_one and new.mark and other.mark and new.mark not in (other.mark, latest):
             raise LedgerError(
-                f"the record keys of {edition_text(data_set)} are said to be kept, but its secret "
-                f"is not that of edition {name!r}. Use that secret or its copy. If it is lost, "
+                f"{edition_text(data_set)} is in mode {new.keys!r}, but its secret is not that of "
+                f"edition {name!r}. Use that secret or its copy. If it is lost, "
                 "draw keys anew for each edition, editions='fresh'; if others have seen it, "
                 "exchange it by `discreet secret rotate`."
             )

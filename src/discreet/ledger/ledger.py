@@ -121,7 +121,10 @@ class Ledger:
         again: bool = False,
         risk: str = AVERAGED,
     ) -> int:
-        """Enter a release whose noise was drawn for one table as a whole; returns its number.
+        """Enter a release whose noise no ε accounts for; returns its number in the edition.
+
+        By key, all tables under one law of noise are one release; a method that draws for a table
+        as a whole makes a release of each table.
 
         Args:
           data_set: The records.
@@ -139,8 +142,8 @@ class Ledger:
                 return found[digest]
             if found and not again:
                 raise LedgerError(
-                    f"{edition_text(data_set)} has a release by a table-wise method already, and "
-                    f"this one differs from it. {risk}, or accept the risk with again=True."
+                    f"{edition_text(data_set)} has a release already, and this one differs from "
+                    f"it. {risk}, or accept the risk with again=True."
                 )
             entries.add_release(db, data_set, len(found) + 1, digest, step)
             return len(found) + 1
@@ -208,6 +211,8 @@ class Ledger:
         with self._file.reading() as db:
             others = entries.editions_of(db, data_set.name)
             before = others.pop(data_set.edition, Edition())
+            if not entries.is_released(db, data_set):
+                before = replace(before, keys=None)
             now = before.merge(Edition(keys, secret_mark), data_set)
             decided = entries.decisions_of(db, data_set.name)
             check_kept_keys(now, others, data_set, guard.rotated_marks(decided))
@@ -429,7 +434,7 @@ def row_line(row: Mapping[str, Any]) -> str:
                 return f"{line}, {cost} ({step})"
             given = {k: v for k, v in row["relation"].items() if k != "replaced"}
             return f"{line}, {cost} for {Relation.from_json(given)} ({step})"
-        case "table-wise release":
+        case "release":
             return f"{line} {row['number']} ({step})"
         case "edition":
             return f"{line}, keys {row['keys']}" if row["keys"] else line

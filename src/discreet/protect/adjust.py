@@ -12,7 +12,7 @@ from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.support import spread
 from discreet.errors import DesignError, ParameterError, positive, whole
-from discreet.protect.options import at_least, by_order
+from discreet.protect.options import AS_IT_IS, DEVIATIONS, WEIGHTS, Effort, at_least, by_order
 from discreet.protect.publication import WrappingMethod
 from discreet.protect.sentences import claim_sentences, groups_not_hidden, limit, process
 from discreet.solve.integer.problem import (
@@ -29,8 +29,8 @@ from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
 from discreet.tables.statement import Statement, step_of
 from discreet.tables.truth import TrueTable
 
-# over the cells of a small table, where `proposals` would search for nothing new
-_SWEEPS = 4000
+# more sweeps over the cells of a small table would search for nothing new
+EFFORT = Effort(sweeps=4000, most=8e7)
 # how much more a cell weighs for each variable it has fewer
 MARGIN_FACTOR = 4.0
 
@@ -61,7 +61,7 @@ class Adjust(WrappingMethod):
       max_move: Largest deviation from the truth; by default that of the method.
       weights: Weight of a published cell by the number of its variables (0: the total); 1 where
         not given. Heavy cells stay as they were perturbed.
-      proposals: Effort of the search.
+      proposals: Effort of the search, in experiments only.
       seconds: Search for this long, in experiments only: the result depends on the machine.
 
     See Giessing & Höhne (2011), section 5; Castro & González (2009); Dandekar & Cox (2002).
@@ -84,7 +84,7 @@ class Adjust(WrappingMethod):
     min_count: int | None = None
     max_move: float | None = None
     weights: Mapping[int, float] | None = None
-    proposals: float = 8e7
+    proposals: float | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:
@@ -93,7 +93,8 @@ class Adjust(WrappingMethod):
             whole("min_count", self.min_count, 1)
         if self.max_move is not None:
             positive("max_move", self.max_move)
-        at_least("proposals", self.proposals, 1)
+        if self.proposals is not None:
+            at_least("proposals", self.proposals, 1)
         if self.seconds is not None:
             positive("seconds", self.seconds)
         object.__setattr__(self, "weights", by_order("weights", self.weights, positive=True))
@@ -105,6 +106,11 @@ class Adjust(WrappingMethod):
         return Claims(
             additive=True, unbiased=False, keeps_zeros=True, max_move=reach, blocked=blocked
         )
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        return {"proposals": AS_IT_IS, "max_move": DEVIATIONS, "weights": (None, *WEIGHTS)}
 
     @property
     def _min_count(self) -> int:
@@ -182,7 +188,7 @@ class Adjust(WrappingMethod):
             max_move=self._max_move,
             weights=self.weights,
         )
-        effort = min(self.proposals, _SWEEPS * max(len(start), 1))
+        effort = min(EFFORT.of(len(start), self.proposals), EFFORT.of(len(start), None))
         search = LatticeSearch(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05)
         nearest = Nearest(search, bounded)
         return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet.errors import whole
+from discreet.protect.options import BASES
 from discreet.protect.sentences import (
     claim_sentences,
     groups_not_hidden,
@@ -52,6 +53,11 @@ class ControlledRounding:
 
     def __post_init__(self) -> None:
         whole("base", self.base, 2)
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        return {"base": BASES}
 
     @property
     def claims(self) -> Claims:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import drop_add
 from discreet.protect.keyed_noise import KeyedNoise
+from discreet.protect.options import REACHES, SHARES
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class DropAdd(KeyedNoise):
 
     share: float = 0.01
     cap: int = 7
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        return {**super().listed, "share": SHARES, "cap": REACHES}
 
     @cached_property
     def law(self) -> TransitionMatrix:

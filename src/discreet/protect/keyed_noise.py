@@ -11,10 +11,12 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.digests import digest
+from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros
 from discreet.protect.draws import MIXED_KEYS
+from discreet.protect.options import GRIDS
 from discreet.protect.publication import Margins, Noise, Publication
 from discreet.protect.sentences import (
     LARGE_COUNT,
@@ -26,7 +28,7 @@ from discreet.protect.sentences import (
 from discreet.tables.keys import Edge
 from discreet.tables.protected import COUNT, WEIGHT, Claims, Draws, Protected
 from discreet.tables.statement import Statement
-from discreet.tables.truth import TrueTable
+from discreet.tables.truth import Bounds, TrueTable
 
 _SAME = 1e-9
 
@@ -39,8 +41,8 @@ class KeyedNoise(Noise):
 
     Attributes:
       margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
-      grid: Publish weighted counts, in whole steps of this public weight; a usual choice is the
-        population over the sample size.
+      grid: Publish weighted counts, in whole steps of this public weight, at least `least_grid`;
+        a usual choice is the population over the sample size.
     """
 
     margins: Margins = "own"
@@ -58,6 +60,11 @@ class KeyedNoise(Noise):
     def source(self) -> str:
         """Cells are looked up by key; adjusted margins draw for the whole table."""
         return "table" if self.margins == "adjusted" else "keys"
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        return {"grid": (None, *GRIDS)}
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -96,6 +103,18 @@ class KeyedNoise(Noise):
         which = digest(law.starts, law.moves, law.widths, law.period, grid)
         return f"{self.name} {which.hex()}"
 
+    def check_for(self, table: TrueTable) -> None:
+        """Refuse a grid whose noise hides less than records."""
+        if self.grid is None:
+            return
+        least, why = least_grid(table.data_set.bounds, self.law.max_move)
+        if self.grid < least:
+            raise ParameterError(
+                f"grid={self.grid:g} is below {least:g}, {why}: the noise of {self.law.max_move} "
+                "steps would hide less than it hides of counts, and numbers of sampled records "
+                "could be guessed. Choose a grid that is at least as large."
+            )
+
     def cell_law(self, table: TrueTable, position: int) -> tuple[Whole, Real] | None:
         """Deviations of one published cell and their probabilities; `None` where others show."""
         if not self.publication.is_plain or self.publication.threshold is not None:
@@ -115,6 +134,32 @@ class KeyedNoise(Noise):
             said.append(nested_crossings())
         parameters = {**self.parameters(), **self.publication.parameters()}
         return statement_of(self.name, parameters, said)
+
+
+def least_grid(bounds: Bounds, max_move: int) -> tuple[float, str]:
+    r"""The smallest step of weighted counts, from declared figures alone, and what it is.
+
+    A record of weight `w` moves a cell by :math:`w/g` steps of the grid `g`. With
+    :math:`g \ge \bar w`, the declared mean weight, noise hides records on average as it hides them
+    in a count; with :math:`g \ge B/D` no record, whatever its weight up to the declared bound `B`,
+    moves a cell further than the largest move `D` does. Where the mean is not declared it can be as
+    large as `B`.
+
+    Raises:
+      ParameterError: Neither figure is declared.
+    """
+    if bounds.mean_weight is None and bounds.weight is None:
+        raise ParameterError(
+            "steps of weighted counts are judged by declared figures, and these records have none. "
+            "Declare what a record stands for on average, population over sample size: "
+            "`people.with_roles(mean_weight=45)`."
+        )
+    if bounds.mean_weight is None:
+        return float(bounds.weight or 0), "the declared bound of weights (declare mean_weight=)"
+    reach = (bounds.weight or 0) / max(max_move, 1)
+    if reach > bounds.mean_weight:
+        return reach, f"the declared bound of weights over the largest move ({max_move} steps)"
+    return bounds.mean_weight, "the declared mean weight"
 
 
 def noise_by_key(

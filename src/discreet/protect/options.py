@@ -1,15 +1,84 @@
-"""Options of the whole-number methods as plain values, checked when they are written."""
+"""Options of methods as plain values, checked when they are written, and when they are published.
+
+Where nobody counts releases, every value of a continuous option would be one more draw to average.
+So publication without a ledger takes such options from the short lists that stand here.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.errors import ParameterError
+
+WEIGHTS = (1.0, 4.0, 16.0, 64.0)
+"""Weights of cells in the loss: a cell weighs four times as much for each variable it has fewer."""
+DEVIATIONS = (None, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, math.inf)
+"""Bounds of deviations and moves, in counts."""
+BASES = (2, 3, 4, 5, 7, 10)
+"""Bases of rounding."""
+SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 0.9, 1.0)
+"""Shares and probabilities."""
+SCALES = (0.1, 0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0)
+"""Parameters of laws and lengths of residuals."""
+REACHES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 15)
+"""Largest moves of a law of noise, in steps."""
+GRIDS = tuple(float(f"{m}e{k}") for k in range(-2, 7) for m in (1, 1.5, 2, 3, 5, 7))
+"""Steps of weighted counts."""
+AS_IT_IS = (None,)
+"""What is left to experiments, such as the effort of a search."""
+
+
+class Effort(NamedTuple):
+    """How long a search is for a table of so many cells; the size decides, nobody's choice.
+
+    Attributes:
+      sweeps: Proposals for each cell.
+      most: Proposals at most.
+    """
+
+    sweeps: float
+    most: float
+
+    def of(self, cells: int, given: float | None) -> float:
+        """Proposals of a search over so many cells; an experiment may name its own number."""
+        return min(self.most, self.sweeps * max(cells, 1)) if given is None else given
+
+
+def check_listed(method: Any) -> None:
+    """Refuse options that are on no public list; for publication where nobody counts releases.
+
+    A method names its lists in `listed`, by option.
+    """
+    inside = (method, getattr(method, "method", None), getattr(method, "decimals", None))
+    for each in inside:
+        for name, values in getattr(each, "listed", {}).items():
+            given = getattr(each, name)
+            several = given.values() if isinstance(given, Mapping) else (given,)
+            for value in several:
+                if isinstance(value, np.ndarray) or value not in values:
+                    raise ParameterError(_not_listed(name, value, values))
+
+
+def _not_listed(name: str, value: Any, values: tuple[Any, ...]) -> str:
+    if values == AS_IT_IS:
+        shown = f"{name}= is for experiments (`table.simulate`); leave it out here"
+    else:
+        known = [v for v in values if v is not None]
+        if len(known) > 12 and isinstance(value, (int, float)):
+            known = sorted(sorted(known, key=lambda v: abs(v - value))[:4])
+        listed = ", ".join(f"{v:g}" for v in known)
+        shown = f"{name}= takes {listed}{' or nothing' if None in values else ''} here"
+    what = "an array" if isinstance(value, np.ndarray) else repr(value)
+    return (
+        f"without a ledger nobody counts releases, and every other value of {name}= would draw "
+        f"anew: 40 such releases average to the truth. {shown}, got {what}. With a ledger "
+        "(ledger='ledger.db') any value will do, once."
+    )
 
 
 def by_order(name: str, given: object, *, positive: bool = False) -> dict[int, float] | None:

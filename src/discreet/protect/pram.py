@@ -15,6 +15,7 @@ from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
 from discreet.protect.cells import NoiseCells
 from discreet.protect.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
+from discreet.protect.options import REACHES, SCALES, SHARES
 from discreet.protect.sentences import limit, process
 from discreet.tables.protected import Claims, Draws
 from discreet.tables.statement import Sentence
@@ -78,6 +79,11 @@ class Pram(KeyedNoise):
     def source(self) -> str:
         """A fixed matrix is looked up by key; an invariant one draws for the whole table."""
         return "table" if self.invariant else super().source
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        return {**super().listed, "alpha": SHARES, "epsilon": SCALES, "cap": REACHES}
 
     @property
     def claims(self) -> Claims:

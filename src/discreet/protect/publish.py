@@ -13,6 +13,7 @@ from discreet.ledger import Ledger
 from discreet.ledger.ledger import AVERAGED
 from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
+from discreet.protect.options import check_listed
 from discreet.protect.privacy import cost_of
 from discreet.protect.sentences import data_step, follows_truth
 from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
@@ -34,6 +35,13 @@ _REMEDY = {
     COUNT: " with grid=, which is for weighted counts; leave it out",
     WEIGHT: " without grid=, the public weight of one step of noise",
 }
+ANOTHER_LAW = (
+    "Values of one cell under several laws of noise, methods or units narrow its count down: four "
+    "cell-key releases with other parameters tell {four:.0%} of the counts of a table exactly, one "
+    "tells {one:.0%}. Give further tables the noise of the first release"
+)
+"""What releases by key give away together; the figures are measured by `attack.several_laws`."""
+MEASURED = {"one": 0.29, "four": 0.64}
 _SUBTRACTED = (
     "A cell that one of two tables hides can often be computed from the other. Protect all margins "
     "in one table, or make the method of the second by `dc.consistent(method, table, first)`"
@@ -67,10 +75,16 @@ def publish(
     if any(getattr(each, "seconds", None) is not None for each in inside):
         raise ParameterError(
             "seconds= makes the result depend on the machine, so that two runs could be averaged. "
-            "Use proposals= for the effort of a release; seconds= works in `table.simulate` only."
+            "A release has the effort that the method gives a table of its size; seconds= works in "
+            "`table.simulate` only."
         )
     table = in_unit(table, chosen, unit)
     book = open_ledger(table.ledger, create=False) if ledger is None else open_ledger(ledger)
+    if book is None:
+        check_listed(chosen)
+    check = getattr(chosen, "check_for", None)
+    if check is not None:
+        check(table)
     plan = editions.plan_edition(table, chosen)
     editions.check_number(plan, table, book)
     number = _register(book, chosen, table, again)
@@ -140,6 +154,11 @@ def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
         cannot publish what is asked for.
     """
     table.design.require_public_size()
+    if not table.adds_up and (method.source != "keys" or method.claims.additive):
+        raise ParameterError(
+            f"this table was read with adds_up=False, and method {method.name!r} computes with "
+            "sums. Use cell-key, drop-add or pram with margins of their own, or correct the table."
+        )
     offered = getattr(method, "units", (COUNT,))
     if table.contributions is not None and unit in (None, table.contributions.value):
         value = table.contributions.value
@@ -192,16 +211,30 @@ def _register(book: Ledger | None, method: Method, table: TrueTable, again: bool
         codes = [(axis.name, axis.leaves) for axis in ordered.design.axes]
         counts = table_digest(ordered).hex()
         book.register_counts(table.data_set, digest(codes).hex(), counts)
-    if method.source != "table":
+    if method.source == "system":  # counted by what it costs
         return None
+    entry = {"method": method.name, "source": method.source}
+    if method.source == "keys":
+        shown = keyed_digest(method, table).hex()
+        risk = ANOTHER_LAW.format(**MEASURED)
+        return book.register_release(table.data_set, shown, entry, again=again, risk=risk)
     if not follows_truth(method):  # a missing secret is an error before anything else
         SecretDraws().generator(method, ordered)
     # the same table on another support can come out otherwise: a release of its own
     shown = digest(release_digest(arranged, ordered), ordered.design.n_inner).hex()
     claims = getattr(method, "claims", None)
     risk = _SUBTRACTED if getattr(claims, "follows_truth", ()) else AVERAGED
-    entry = {"method": method.name}
     return book.register_release(table.data_set, shown, entry, again=again, risk=risk)
+
+
+def keyed_digest(method: Method, table: TrueTable) -> bytes:
+    """What tells releases by key from each other: the law, what has noise of its own, the unit.
+
+    All tables of an edition share it, since the same cell has the same value in each of them. A
+    threshold hides values that are the same ones, so it makes no other release.
+    """
+    shown = replace(method, threshold=None) if hasattr(method, "threshold") else method  # type: ignore[type-var]
+    return digest("keys", table.data_set.name, table.data_set.edition, table.unit, shown)
 
 
 def simulate(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from discreet.arrays import Real, Whole
 from discreet.errors import DesignError, KeysError, ParameterError, is_number, whole
 from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros, on_public_support
 from discreet.protect.draws import MIXED_KEYS
+from discreet.protect.options import SHARES
 from discreet.protect.publication import WrappingMethod
 from discreet.protect.sentences import limit, process
 from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
@@ -74,6 +75,11 @@ class Quality(WrappingMethod):
     def source(self) -> str:
         """Where the noise comes from: what the protecting method declares."""
         return self.method.source
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        return {"keep": SHARES}
 
     @property
     def claims(self) -> Claims:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
-from discreet.design.formula import Margins
+from discreet.design.formula import Margins, parse
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError, is_number, positive, whole
-from discreet.protect.options import at_least, by_order
+from discreet.protect.options import AS_IT_IS, DEVIATIONS, WEIGHTS, Effort, at_least, by_order
 from discreet.protect.sentences import (
     claim_sentences,
     groups_not_hidden,
@@ -32,13 +32,14 @@ from discreet.solve.integer.problem import (
 )
 from discreet.solve.integer.rounding import choose_systematically
 from discreet.tables.protected import Claims, Draws, Protected
-from discreet.tables.statement import Statement
+from discreet.tables.statement import Sentence, Statement
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
+EFFORT = Effort(sweeps=2000, most=2e8)
 _AMONG = {1: "in cells of at most one variable", 2: "in cells of more variables"}
 
 
@@ -59,8 +60,11 @@ class Safe:
     stay zero; inner cells move by at most `max_move`. The deviation of controlled cells is small;
     how small is known inside alone (`search`, `effect`), since it would give counts of small tables
     away. That of other tables is not bounded.
-    Cost: `proposals` × controlled tables look-ups for each of two chains; memory 4 bytes for
-    each non-empty inner cell and controlled table.
+    Its inner table is part of the release, and it tells more than the margins it is kept near to:
+    whoever reconstructs records from it finds more of them than from the true three-way margins.
+    Cost: proposals × controlled tables look-ups for each of two chains, 2,000 proposals for
+    each non-empty inner cell and at most 2·10⁸; memory 4 bytes for each non-empty inner cell and
+    controlled table.
 
     Args:
       min_count: The smallest positive count allowed, :math:`m`.
@@ -71,7 +75,7 @@ class Safe:
         small one hardly changes controlled tables and keeps others much nearer to the truth.
       weights: Weight of a controlled cell in the spread, by the number of its variables.
       seconds: Search for this long, in experiments only: the result depends on the machine.
-      proposals: Effort of the search when no seconds are given.
+      proposals: Effort of the search, in experiments only.
 
     See Giessing & Höhne (2011), section 2.
     """
@@ -82,7 +86,7 @@ class Safe:
     max_move: float | None = None
     weights: Mapping[int, float] | None = None
     seconds: float | None = None
-    proposals: float = 2e8
+    proposals: float | None = None
 
     name: ClassVar[str] = "safe"
     source: ClassVar[str] = "table"
@@ -96,7 +100,11 @@ class Safe:
                 f"max_move must be at least min_count - 1 = {self.min_count - 1}, or small cells "
                 f"cannot leave; got {self.max_move!r}."
             )
-        at_least("proposals", self.proposals, 1)
+        if self.proposals is not None:
+            at_least("proposals", self.proposals, 1)
+        if self.controlled is not None:  # one spelling, since another one would draw anew
+            terms = tuple(sorted({tuple(sorted(term)) for term in parse(self.controlled)}))
+            object.__setattr__(self, "controlled", terms)
         if self.seconds is not None:
             positive("seconds", self.seconds)
         for name in ("bounds", "weights"):
@@ -112,6 +120,16 @@ class Safe:
         """What every release of this method keeps."""
         blocked = tuple(range(1, self.min_count))
         return Claims(additive=True, unbiased=False, keeps_zeros=True, blocked=blocked)
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        return {
+            "proposals": AS_IT_IS,
+            "max_move": DEVIATIONS,
+            "bounds": DEVIATIONS,
+            "weights": (None, *WEIGHTS),
+        }
 
     @property
     def reach(self) -> int:
@@ -146,7 +164,7 @@ class Safe:
         # systematic sampling raises as many of them as keeps their sum
         chosen = choose_systematically(start[small] / self.min_count, rng)
         start[small] = self.min_count * chosen
-        search = LatticeSearch(proposals=self.proposals, seconds=self.seconds)
+        search = LatticeSearch(EFFORT.of(len(start), self.proposals), self.seconds)
         return search(problem, start, rng=rng)
 
     def _problem(self, table: TrueTable, support: Index) -> LatticeProblem:
@@ -202,6 +220,7 @@ class Safe:
             ),
             *claim_sentences(self.claims, "count"),
             groups_not_hidden(),
+            inner_table_tells(),
         ]
         if self.bounds:
             wanted = " and ".join(f"{bound:g} {_AMONG[k]}" for k, bound in self.bounds.items())
@@ -213,6 +232,19 @@ class Safe:
                 )
             )
         return statement_of(self.name, parameters, said)
+
+
+def inner_table_tells() -> Sentence:
+    """What the inner table gives away beyond the tables it is kept near to; figures are measured.
+
+    The test of attacks on SAFE measures them again.
+    """
+    return limit(
+        "inner-table",
+        "The inner table is part of the release, and true in most cells. In a measured table of "
+        "five variables it held 89 % of the records as they are; a reconstruction from the true "
+        "margins of three variables held 84 %.",
+    )
 
 
 def _plain(margins: Margins | None) -> str | list[str | list[str]] | None:

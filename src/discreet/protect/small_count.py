@@ -13,7 +13,17 @@ from scipy import sparse
 from discreet.arrays import Index, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import InfeasibleError, ParameterError, whole
-from discreet.protect.options import at_least, by_order, numbers, whole_numbers
+from discreet.protect.options import (
+    AS_IT_IS,
+    BASES,
+    DEVIATIONS,
+    WEIGHTS,
+    Effort,
+    at_least,
+    by_order,
+    numbers,
+    whole_numbers,
+)
 from discreet.protect.sentences import (
     claim_sentences,
     groups_not_hidden,
@@ -30,8 +40,8 @@ from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
 
 Weights = Mapping[int, float] | Real
-# over the rounded cells; a few of them are settled long before
-_MOST_SWEEPS = 4000
+# a few cells are settled long before
+EFFORT = Effort(sweeps=4000, most=5e6)
 
 
 @dataclass(frozen=True)
@@ -85,7 +95,7 @@ class SmallCountRounding:
       single_random: Choose the raised cells by chance, without a search.
       easy_check: Round small inner cells that are given away by zeros and single cells, too.
       leverage_check: Round small inner cells that are a linear combination of published ones, too.
-      proposals: Effort of the search; 0 keeps the start.
+      proposals: Effort of the search, in experiments only; 0 keeps the start.
 
     See Langsrud & Heldal (2018); Langsrud & Lupp (2021).
     """
@@ -105,7 +115,7 @@ class SmallCountRounding:
     single_random: bool = False
     easy_check: bool = True
     leverage_check: bool = False
-    proposals: float = 5e6
+    proposals: float | None = None
 
     name: ClassVar[str] = "small-count-rounding"
     source: ClassVar[str] = "table"
@@ -115,7 +125,8 @@ class SmallCountRounding:
         for name, lowest in least.items():
             if getattr(self, name) is not None:
                 whole(name, getattr(self, name), lowest)
-        at_least("proposals", self.proposals, 0)
+        if self.proposals is not None:
+            at_least("proposals", self.proposals, 0)
         for name in ("pre_rounded", "pre_difference"):
             given = getattr(self, name)
             if given is not None:
@@ -130,6 +141,16 @@ class SmallCountRounding:
         return Claims(
             additive=True, unbiased=False, keeps_zeros=keeps, blocked=blocked, consistent=False
         )
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        usual = {
+            name: (getattr(SmallCountRounding, name),) for name in ("max_iter_rows", "max_iter")
+        }
+        own = dict.fromkeys(("proposals", "pre_rounded", "pre_difference"), AS_IT_IS)
+        lists = {"base": BASES, "max_round": DEVIATIONS, "weights": (None, *WEIGHTS)}
+        return {**lists, **own, **usual, "step": (0, 1, 2, 3, 5, 10)}
 
     @property
     def first_kept(self) -> int:
@@ -174,7 +195,7 @@ class SmallCountRounding:
         distance is larger. Many cells are left to one search.
         """
         first = self._first_rows(table.design, table.y, table.z) & ~self._fixed_rows(table.y)
-        if self.single_random or not self.proposals:
+        if self.single_random or self.proposals == 0:
             return self._passes(table, first, _RoundingPlan(searches=False), rng)
         if np.count_nonzero(first) > self.max_iter_rows:
             return self._passes(table, first, _RoundingPlan(), rng)
@@ -268,7 +289,7 @@ class SmallCountRounding:
         rows = np.flatnonzero(free)
         # later rounds change little: they start cooler, and a tenth of the effort will do
         is_first = bool((free == new).all())
-        effort = min(self.proposals, _MOST_SWEEPS * len(rows))
+        effort = min(EFFORT.of(len(rows), self.proposals), EFFORT.sweeps * len(rows))
         search = LatticeSearch(
             proposals=effort if is_first else effort / 10,
             chains=1,

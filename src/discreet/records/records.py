@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError, is_number
+from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError, positive
 from discreet.records.code_list import Outside
 from discreet.records.expressions import KeyCheck
 from discreet.records.recode import Rules
@@ -116,6 +115,7 @@ class UnitRecords:
         *,
         weight: str | None = None,
         weight_bound: float | None = None,
+        mean_weight: float | None = None,
         person: str | None = None,
         max_records: int | None = None,
         key: str | None = None,
@@ -130,6 +130,8 @@ class UnitRecords:
         Args:
           weight: Column of survey weights, none negative.
           weight_bound: Largest weight of a record; larger weights are cut to it.
+          mean_weight: What a record stands for on average, population over sample size; steps of
+            weighted counts (`grid=`) are not below it.
           person: Column that identifies the unit of protection, when units have several records.
           max_records: Records of one person that are counted at most, those with the lowest ids;
             one unless said otherwise.
@@ -140,6 +142,7 @@ class UnitRecords:
         given = {"weight": weight, "key": key, "id": id}
         changes: dict[str, Any] = {role: c for role, c in given.items() if c is not None}
         limits = {"weight": weight_bound, "person": person, "max_records": max_records}
+        limits["mean_weight"] = mean_weight
         given_limits: dict[str, Any] = {k: v for k, v in limits.items() if v is not None}
         bounds = replace(self.data_set.bounds, **given_limits)
         check_bounds(bounds, weight or self.weight, id or self.id)
@@ -261,12 +264,11 @@ def check_spelling(columns: Sequence[str]) -> None:
 
 def check_bounds(bounds: Bounds, weight: str | None, id: str | None) -> None:
     """Refuse bounds that mean nothing for records with these columns of weights and ids."""
-    if bounds.weight is not None and not (
-        is_number(bounds.weight) and 0 < bounds.weight < math.inf
-    ):
-        raise ParameterError(f"weight_bound must be a number above 0, got {bounds.weight!r}.")
-    if bounds.weight is not None and weight is None:
-        raise ParameterError("weight_bound= needs weights: name their column with weight=.")
+    for name, given in (("weight_bound", bounds.weight), ("mean_weight", bounds.mean_weight)):
+        if given is not None:
+            positive(name, given)
+        if given is not None and weight is None:
+            raise ParameterError(f"{name}= needs weights: name their column with weight=.")
     if not isinstance(bounds.max_records, int) or bounds.max_records < 1:
         raise ParameterError(
             f"max_records must be a whole number of at least 1, got {bounds.max_records!r}."

@@ -23,6 +23,8 @@ from discreet.tables.editions import EditionMode, edition_number
 from discreet.tables.keys import KeyConvention, convention
 
 FEWEST_BYTES = 32
+FEWEST_BITS = 100
+"""A secret whose bytes tell less than this much is refused."""
 _DIGEST_BYTES = 8
 _SEED_BYTES = 32
 _LONGEST = 65
@@ -43,7 +45,8 @@ class Secret:
     Cost: about half a microsecond for each id.
 
     Make one with `from_file`, `from_env` or `generate`. The constructor is for programs and tests
-    that hold the bytes already; white space at either end does not count.
+    that hold the bytes already; white space at either end does not count. Bytes that somebody could
+    guess are refused as far as they show it (see `surprise`); that a secret passes is no proof.
     """
 
     __slots__ = ("_is_public", "_keys", "_seeds")
@@ -57,6 +60,7 @@ class Secret:
                 f"{origin} holds {len(material)} bytes; a secret needs at least {FEWEST_BYTES}. "
                 "Make one with `Secret.from_file(path, create=True)`."
             )
+        _check_surprise(material, origin)
         stretched = hashlib.blake2b(material).digest()
         self._keys = hashlib.blake2b(key=stretched, digest_size=_DIGEST_BYTES)
         self._seeds = hashlib.blake2b(key=stretched, digest_size=_SEED_BYTES)
@@ -220,6 +224,46 @@ def put_new_secret(path: str | Path) -> Iterator[Secret]:
     with written_whole(path, OWNER_ONLY) as temporary:
         temporary.write_text(secrets.token_hex(FEWEST_BYTES) + "\n")
         yield Secret.from_file(temporary)
+
+
+def surprise(material: bytes) -> float:
+    r"""An upper bound of what some bytes can tell, in bits.
+
+    The least, over several ways of reading them, of :math:`n H`, where `H` is the entropy of the
+    frequencies of the `n` symbols: the bytes as they are; one period where they repeat; steps from
+    byte to byte and from every second to the next but one, which tell counters and alphabets; and
+    all of these for the bytes behind hexadecimal digits.
+
+    >>> surprise(bytes(32)), surprise(bytes(range(32))), surprise(b"swordfish" * 4) < 30
+    (0.0, 0.0, True)
+    """
+    read = [material]
+    if re.fullmatch(rb"([0-9a-fA-F]{2}){32,}", material):  # as secret files have them
+        read.append(bytes.fromhex(material.decode()))
+    return min(_bits(view) for each in read for view in _views(each))
+
+
+def _views(content: bytes) -> list[bytes]:
+    n = len(content)
+    period = next(p for p in range(1, n + 1) if content[p:] == content[:-p] or p == n)
+    once = content[:period]
+    steps = [bytes((b - a) % 256 for a, b in zip(once, once[lag:], strict=False)) for lag in (1, 2)]
+    return [once, *(step for step in steps if len(step) > 1)]
+
+
+def _bits(symbols: bytes) -> float:
+    counts = np.bincount(np.frombuffer(symbols, dtype=np.uint8))
+    counts = counts[counts > 0]
+    return float(max(0.0, -(counts * np.log2(counts / counts.sum())).sum()))
+
+
+def _check_surprise(material: bytes, origin: str) -> None:
+    if surprise(material) < FEWEST_BITS:
+        raise KeysError(
+            f"{origin} can be guessed: its bytes repeat, count on or use few symbols, and tell "
+            f"less than {FEWEST_BITS} bits. Make one from the operating system with "
+            "`Secret.from_file(path, create=True)`."
+        )
 
 
 def definition(cell: Cell) -> bytes:

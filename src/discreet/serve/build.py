@@ -29,6 +29,7 @@ from discreet.serve.data.source import require_declared
 from discreet.tables.statement import plain_data
 
 if TYPE_CHECKING:
+    from discreet.design.axis import Axis
     from discreet.facade.microdata import Microdata
     from discreet.recipe import Recipe
     from discreet.serve.site.config import DatasetConfig, SiteConfig
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _NOT_DECIDING = (
     "ledger", "epsilon", "delta", "relation", "time", "moves", "churn", "planned",
 )  # fmt: skip
+_SINCE_0_2 = ("mean_weight",)
 _BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
 _BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
 _BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes
@@ -95,6 +97,9 @@ def origin_of(dataset: DatasetConfig, folder: Path) -> str:
         lists += CodeLists.files(folder / records.codes)
     names = [f.name for f in fields(records) if f.name not in _NOT_DECIDING]
     said = {name: getattr(records, name) for name in names}
+    for name in _SINCE_0_2:  # builds of 0.2 stay what they are while nothing new is said
+        if said[name] is None:
+            del said[name]
     origin = digest(_to_json([recipe.to_dict(), said]), _read_all(lists)).hex()
     if records.secret is None or not os.access(folder / records.secret, os.R_OK):
         return origin
@@ -118,8 +123,8 @@ def require_inner(recipe: Recipe) -> None:
         raise ParameterError(
             f"method {recipe.method.name!r} with these parameters releases no inner cells, so "
             "nothing can be summed from its release. Use safe, small-count-rounding with "
-            "force_inner = true, or private noise with a [fit]; or serve with "
-            "mode = 'on-the-fly'."
+            "force_inner = true, or private noise with a [fit]; or serve on the fly (mode = "
+            "'on-the-fly' in a site, --on-the-fly with records), which tells more."
         )
 
 
@@ -135,13 +140,19 @@ def inner_table(
 
 def plan_build(dataset: DatasetConfig, data: Microdata) -> BuildPlan:
     """What the build of a data set takes; refuses what cannot be served before the work."""
-    require_inner(dataset.recipe)
-    named = [axis_named(dataset.recipe, name, data) for name in names_of(dataset.recipe)]
-    for axis in named:
-        require_declared(axis)
+    named = require_offered(dataset.recipe, data)
     inner = math.prod({axis.name: len(axis) for axis in named}.values())
     tables = len(parse(dataset.recipe.margins))
     return BuildPlan(dataset.name, inner, tables, _memory(dataset.recipe, data, inner, tables))
+
+
+def require_offered(recipe: Recipe, data: Microdata) -> list[Axis]:
+    """The variables on offer; refuses what cannot be served as one release."""
+    require_inner(recipe)
+    named = [axis_named(recipe, name, data) for name in names_of(recipe)]
+    for axis in named:
+        require_declared(axis)
+    return named
 
 
 def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:

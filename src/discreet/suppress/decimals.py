@@ -21,6 +21,7 @@ import numpy as np
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.errors import DataError, ParameterError, UnknownNameError, positive
+from discreet.protect.options import SCALES
 from discreet.protect.sentences import limit, process
 from discreet.solve.linear.elimination import find_spanned, rank
 from discreet.solve.linear.unknowns import Unknowns, combination, free_part, unknowns
@@ -86,6 +87,11 @@ class Decimals:
         positive("scale", self.scale)
         if self.modulo is not None:
             positive("modulo", self.modulo)
+
+    @property
+    def listed(self) -> dict[str, tuple[Any, ...]]:
+        """Options that come from a short list where nobody counts releases."""
+        return {"rmse": SCALES, "scale": SCALES, "modulo": (None, 5.0, 10.0, 100.0, 1000.0)}
 
     def __call__(self, pattern: Pattern, *, rng: np.random.Generator) -> Replaced:
         """Replace the suppressed cells of a pattern; its inner cells need not be known.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arrays import Array, Real, Whole
+from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical_array, factorise, natural_order
@@ -21,7 +21,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.design.product import ProductDesign
 from discreet.design.support import Support
 from discreet.errors import DataError, DesignError, UnknownNameError
-from discreet.frames import numbers, to_arrow
+from discreet.frames import is_numeric, numbers, to_arrow
 from discreet.tables.assembly import (
     TOTALS,
     CodedCells,
@@ -43,6 +43,7 @@ from discreet.tables.magnitude import (
     named_owners,
     top_contributions,
 )
+from discreet.tables.totals import base_rows, check_adds_up
 from discreet.tables.truth import CellValues, TrueTable
 
 if TYPE_CHECKING:
@@ -77,8 +78,35 @@ def cells_to_table(
     )
     if values.key is not None:
         check_keys(values.key[values.count > 0], rule)
-    coded = _code_rows(cells, margins, complete, as_hierarchies(hierarchies), values, declared)
+    trees = as_hierarchies(hierarchies)
+    known = {**complete, **trees}
+    base = _inner_rows(cells, values.count, (count, key, weight), margins, known, declared)
+    if not base.all():
+        cells, values = cells.filter(base), values.rearrange(lambda each: each[base])
+    coded = _code_rows(cells, margins, complete, trees, values, declared)
     return build_table(coded, margins, rule, support, structural_zeros)
+
+
+def _inner_rows(
+    cells: pa.Table,
+    count: Whole,
+    values: Sequence[str | None],
+    margins: Margins,
+    trees: Hierarchies,
+    declared: Declared,
+) -> Mask:
+    """Which rows are inner cells, not totals of others; columns that no margin names matter too."""
+    named = variables_of(parse(margins), cells.column_names, trees)
+    others = [
+        c
+        for c in cells.column_names
+        if c not in (*values, *named) and not is_numeric(cells.schema.field(c).type)
+    ]
+    totals = {
+        v: Axis.from_hierarchies(v, trees[v]).total_codes for v in (*named, *others) if v in trees
+    }
+    said = _declared_among(named, declared)
+    return base_rows(cells, count, [*named, *others], totals, said)
 
 
 def _code_rows(
@@ -134,6 +162,7 @@ def published_to_table(
     hierarchies: HierarchiesLike | None,
     convention: str | KeyConvention,
     declared: Declared = False,
+    adds_up: bool = True,
 ) -> TrueTable:
     """A table from a frame of published cells; see `Table.from_frame`."""
     cells, rule, trees = to_arrow(frame), key_convention(convention), as_hierarchies(hierarchies)
@@ -146,6 +175,9 @@ def published_to_table(
     if key is not None:
         keys = _read_keys(numbers(cells, key), rule)
         values = replace(values, key=_in_order(design, where, keys, key))
+    if not adds_up:  # its inner cells would be those of another table
+        return TrueTable(design, values, None, rule, adds_up=False)
+    check_adds_up(design, values.count)
     if not design.shows_inner_cells:
         return TrueTable(design, values, None, rule)
     places = design.inner_in_published()

@@ -138,6 +138,11 @@ class Protected:
         return replace(self, **{"status": None, "quality": None, **parts})
 
 
+CONFIDENTIAL = (
+    "CONFIDENTIAL. A trial of discreet: one draw of an experiment from a seed that anybody can use "
+    "again. Many of them give the true table away. Do not publish it."
+)
+"""What stands at the beginning of a pickled trial."""
 _EXACT = 1e6  # weight of values without noise beside the most precise noisy ones
 _WIDTH = 100  # of a printed statement
 
@@ -204,6 +209,16 @@ class Experiment(Protected):
 
     def __repr__(self) -> str:
         return f"Trial (confidential): {self.design.n_published:,} published cells"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled, for workers; whoever opens the file reads first what it is."""
+        return {"": CONFIDENTIAL, **self.__dict__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """The trial that was pickled; one without its mark is not believed."""
+        if state.get("") != CONFIDENTIAL:
+            raise ConfidentialError("this is no pickled trial; simulate the table again.")
+        self.__dict__.update({name: part for name, part in state.items() if name})
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ def save_table(table: TrueTable, path: str | Path) -> Path:
         "convention": [rule.name, rule.modulus, rule.edge],
         "data_set": asdict(table.data_set),
         "inner": table.inner is not None,
+        "adds_up": table.adds_up,
         "contributions": given
         and {
             "value": given.value,
@@ -215,6 +216,7 @@ def _table(content: pa.Table, header: dict[str, Any]) -> TrueTable:
         "ledger": header.get("ledger"),
         "passage": Passage(**header.get("passage", {})),
         "sketches": sketches and RecordSketches.from_json(sketches),
+        "adds_up": header.get("adds_up", True),
     }
     if header.get("contributions"):
         inside = (inner, where) if header["inner"] else None

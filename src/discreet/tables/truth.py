@@ -32,11 +32,13 @@ class Bounds:
       weight: Largest weight of a record; larger ones are cut to it. `None`: no bound.
       person: Column that identifies the unit of protection; each record is a unit when absent.
       max_records: Records of one unit that are counted at most.
+      mean_weight: What a record stands for on average, population over sample size; declared.
     """
 
     weight: float | None = None
     person: str | None = None
     max_records: int = 1
+    mean_weight: float | None = None
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ class TrueTable(show.Frames):
       contributions: Sums of a value and the largest contributions to each cell, for magnitudes.
       passage: What passes by itself from one edition to the next.
       sketches: Sketches of the records by their keys, for a ledger that compares editions.
+      adds_up: Whether published cells are sums of one inner table.
     """
 
     design: Design
@@ -164,6 +167,7 @@ class TrueTable(show.Frames):
     contributions: Contributions | None = None
     passage: Passage = field(default_factory=Passage)
     sketches: RecordSketches | None = field(default=None, repr=False)
+    adds_up: bool = True
 
     def __post_init__(self) -> None:
         _check_length(self.published, self.design.n_published, "published")

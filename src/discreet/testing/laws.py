@@ -305,7 +305,7 @@ def sample_table(*, weights: bool = False, seed: int = 1, unit: str | None = Non
     squares = None if weight is None else weight**2 / np.maximum(count, 1)
     inner = CellValues(count, weight, squares, np.zeros(len(count), dtype=np.int64))
     table = Table.from_inner(design, inner).rekeyed(rng)
-    bounds = Bounds(weight=300.0 if weights else None)
+    bounds = Bounds(weight=300.0, mean_weight=30.0) if weights else Bounds()
     return replace(table, data_set=DataSet("sample", bounds=bounds), unit=unit)
 
 

@@ -62,7 +62,9 @@ _PATHS = (
     "metadata",
 )  # entries of a site's file that are paths and nothing else
 _BUDGET = ("epsilon", "delta", "relation")
-_APART = ("source", "secret", "recode", "structural_zeros", "keys", "ledger", *_BUDGET)
+_APART = (
+    "source", "secret", "recode", "structural_zeros", "keys", "ledger", "mean_weight", *_BUDGET,
+)  # fmt: skip
 
 
 class LiveSource:
@@ -282,6 +284,8 @@ def open_records(records: RecordsConfig, folder: Path) -> Microdata:
         given["ledger"] = Ledger(folder / records.ledger, **budget)
     source = _resolve(records.source, folder)
     data = open_microdata(source, **{k: v for k, v in given.items() if v is not None})
+    if records.mean_weight is not None:
+        data = data.with_roles(mean_weight=records.mean_weight)
     data = data.with_structural_zeros(records.structural_zeros)
     return data.recode(records.recode) if records.recode else data
 

@@ -52,6 +52,7 @@ class RecordsConfig:
     key: str | None = None
     keys: str | None = None
     weight: str | None = None
+    mean_weight: float | None = None
     table: str | None = None
     codes: str | None = None
     secret: str | None = None

@@ -116,9 +116,9 @@ class Effort:
       adjust: Of the adjustment; the method's default.
     """
 
-    safe: float = Safe.proposals
-    short: float = Safe.proposals / 20
-    adjust: float = Adjust.proposals
+    safe: float = 2e8
+    short: float = 1e7
+    adjust: float = 8e7
 
 
 @dataclass(frozen=True, eq=False)
