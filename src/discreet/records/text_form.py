@@ -254,7 +254,7 @@ def _possible(values: Collection[str], form: TextForm) -> list[Signs]:
         for thousands in ("", *(marks - {decimal})):
             known = {decimal, thousands} >= marks and form.thousands in (None, thousands)
             signs = Signs(decimal, thousands, decimal not in marks)
-            if known and values and all(re.match(signs.pattern, value) for value in values):
+            if known and values and all(map(re.compile(signs.pattern).match, values)):
                 ways.setdefault((decimal in marks, thousands), signs)
     if len(ways) > 1 and any(re.search("[0-9]{4}", value) for value in values):
         return [signs for signs in ways.values() if not signs.thousands]
