@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError, positive
+from discreet.errors import (
+    DataError,
+    KeysError,
+    ParameterError,
+    UnknownNameError,
+    is_number,
+    positive,
+)
 from discreet.records.code_list import Outside
 from discreet.records.expressions import KeyCheck
 from discreet.records.recode import Rules
@@ -264,9 +272,13 @@ def check_spelling(columns: Sequence[str]) -> None:
 
 def check_bounds(bounds: Bounds, weight: str | None, id: str | None) -> None:
     """Refuse bounds that mean nothing for records with these columns of weights and ids."""
+    if bounds.weight is not None and not (
+        is_number(bounds.weight) and 0 < bounds.weight < math.inf
+    ):
+        raise ParameterError(f"weight_bound must be a number above 0, got {bounds.weight!r}.")
+    if bounds.mean_weight is not None:
+        positive("mean_weight", bounds.mean_weight)
     for name, given in (("weight_bound", bounds.weight), ("mean_weight", bounds.mean_weight)):
-        if given is not None:
-            positive(name, given)
         if given is not None and weight is None:
             raise ParameterError(f"{name}= needs weights: name their column with weight=.")
     if not isinstance(bounds.max_records, int) or bounds.max_records < 1:
