@@ -25,7 +25,9 @@ FAST = {
         "tests/design/test_values.py",
     ],
     "records": [
+        "tests/microdata/test_findings.py",
         "tests/microdata/test_microdata.py",
+        "tests/microdata/test_nasty_files.py",
         "tests/microdata/test_recode.py",
         "tests/microdata/test_record_keys.py",
         "tests/microdata/test_secret.py",

@@ -6,6 +6,7 @@ import difflib
 import math
 import numbers
 from collections.abc import Iterable
+from pathlib import Path
 
 import numpy as np
 
@@ -127,6 +128,20 @@ def truth_value(name: str, value: object) -> bool:
     if not isinstance(value, bool | np.bool_):
         raise ParameterError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
+
+
+def texts(**given: object) -> None:
+    """Refuse options that are given and are no single text."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, str):
+            raise ParameterError(f"{name}= takes one text, got {value!r:.60}.")
+
+
+def paths(**given: object) -> None:
+    """Refuse options that are given and name no file."""
+    for name, value in given.items():
+        if value is not None and not isinstance(value, (str, Path)):
+            raise ParameterError(f"{name}= takes the name of a file, got {value!r:.60}.")
 
 
 def positive(name: str, value: float) -> float:

@@ -105,8 +105,9 @@ def test_encoding_and_decimal_comma_are_flags(folder, capsys):
     assert tabulate(*flags, source="wien.csv") == 0
     table = dc.facade.read_table("table.parquet")
     assert table.weights[table.design.position({"place": "Köln"})] == 90
-    assert tabulate("--weight", "w", source="wien.csv") == 2
-    assert "--encoding cp1252" in capsys.readouterr().err
+    assert tabulate("--weight", "w", source="wien.csv") == 0
+    assert tabulate("--weight", "w", "--encoding", "utf-8", source="wien.csv") == 2
+    assert "is not text in --encoding utf-8" in capsys.readouterr().err
 
 
 def test_codes_that_became_one_are_announced(folder, caplog):

@@ -237,9 +237,9 @@ def test_a_draft_lists_every_variable_and_says_why_others_are_left_out(tmp_path)
     assert draft.listed == ("sex", "age", "word", "blank")
     assert {name: reason.split()[-1] for name, reason in draft.skipped.items()} == {
         "person_id": "key",
-        "number": "classes",
+        "number": "--max-codes",
         "nothing": "values",
-        "many": "classes",
+        "many": "--max-codes",
         "w": "key",
         "household weight": "key",
         "list": "values",

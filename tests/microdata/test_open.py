@@ -193,9 +193,12 @@ def test_things_that_are_no_records():
     for source in (3, object(), [1, 2], mixed):
         with pytest.raises(DataError, match="frame"):
             dc.open(source)
-    for source in ("people.xlsx", "mysql://host/db"):
+    for source in ("people.docx", "mysql://host/db"):
         with pytest.raises(ParameterError, match="cannot tell"):
             dc.open(source)
+    with pytest.raises(ParameterError, match="mysql://host/db") as caught:
+        dc.open("mysql://user:SECRET@host/db")
+    assert "SECRET" not in str(caught.value)
     with pytest.raises(ParameterError, match="DuckDB"):
         dc.open(FRAME, table="people")
 

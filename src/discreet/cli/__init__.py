@@ -10,9 +10,9 @@ from discreet.errors import DiscreetError
 BAD_INPUT, INTERRUPTED = 2, 130
 # Arguments of Python that commands have flags for: errors speak of what the reader can type.
 _FLAGS = (
-    "again clusters codes convention decimal edition editions encoding gain groups id keep key "
-    "keys large ledger max_records mean_weight merge method missing name person pieces random_keys "
-    "secret seed support unit weight weight_bound"
+    "again clusters codes convention decimal delimiter edition editions encoding gain groups "
+    "header id keep key keys large ledger max_records mean_weight merge metadata method missing "
+    "name person pieces random_keys secret seed support thousands unit weight weight_bound"
 )
 _ARGUMENT = re.compile(
     rf"\b(?P<name>{'|'.join(_FLAGS.split())})="

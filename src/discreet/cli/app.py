@@ -8,11 +8,13 @@ import typer
 
 from discreet import __version__, registry
 from discreet.cli import custody, judge, site, tables
+from discreet.cli.check import check
 from discreet.cli.demo import demo
 from discreet.cli.synthesize import synthesize
 from discreet.errors import PluginError
 
 COMMANDS: dict[str, Any] = {
+    "check": check,
     "tabulate": tables.tabulate,
     "protect": tables.protect,
     "fit": tables.fit,

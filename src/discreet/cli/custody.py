@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from discreet.cli.options import (
+    FILE_OPTIONS,
     Json,
     LedgerFile,
     Out,
@@ -44,7 +45,7 @@ def keys(
     into: Annotated[
         str | None, typer.Option(help="Side table of ids and keys, new in the records' database.")
     ] = None,
-    records: Annotated[RecordOptions, ("encoding", "edition", "editions")],
+    records: Annotated[RecordOptions, (*FILE_OPTIONS, "edition", "editions")],
     json: Json = False,
 ) -> None:
     """Make a record key for every id and store them in a side table of their owner's.
@@ -79,7 +80,7 @@ def codes(
     max_codes: Annotated[
         int, typer.Option(min=1, help="Columns with more codes get no code list.")
     ] = 200,
-    records: Annotated[RecordOptions, ("weight", "key", "id", "encoding", "decimal")],
+    records: Annotated[RecordOptions, ("weight", "key", "id", *FILE_OPTIONS)],
     json: Json = False,
 ) -> None:
     """Draft code lists from the records. Every code that is listed becomes public: review them.

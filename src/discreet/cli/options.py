@@ -92,10 +92,22 @@ class RecordOptions:
         Path | None, typer.Option(help="Code lists of the variables: a codes.toml.")
     ] = None
     encoding: Annotated[
-        str | None, typer.Option(help="Encoding of a CSV file, e.g. cp1252; utf-8 if absent.")
+        str | None, typer.Option(help="Encoding of a CSV file, e.g. cp1252; found if absent.")
     ] = None
     decimal: Annotated[
-        str | None, typer.Option(help="Decimal sign of weights and keys in a CSV file: . or ,")
+        str | None, typer.Option(help="Decimal sign of a CSV file, . or ,; found if absent.")
+    ] = None
+    delimiter: Annotated[
+        str | None, typer.Option(help="What separates values of a CSV file; found if absent.")
+    ] = None
+    thousands: Annotated[
+        str | None, typer.Option(help="Sign between thousands in a CSV file; found if absent.")
+    ] = None
+    header: Annotated[
+        int | None, typer.Option(help="Line or row with the names of the columns; 1 if absent.")
+    ] = None
+    metadata: Annotated[
+        Path | None, typer.Option(help="The .rda file that describes a file of fixed width.")
     ] = None
     name: Annotated[
         str | None, typer.Option(help="Name of the data set; that of the file if absent.")
@@ -145,6 +157,7 @@ class RecordOptions:
         return open_microdata(source, **chosen).with_roles(**bounds)
 
 
+FILE_OPTIONS = ("encoding", "decimal", "delimiter", "thousands", "header", "metadata")
 UNWEIGHTED = tuple(f.name for f in fields(RecordOptions) if f.name not in ("weight", *_BOUNDS))
 
 

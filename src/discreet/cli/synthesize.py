@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from discreet.cli.options import (
+    FILE_OPTIONS,
     Again,
     Json,
     LedgerFile,
@@ -102,7 +103,7 @@ def synthesize(
     secret: SecretFile = None,
     ledger: LedgerFile = None,
     again: Again = False,
-    records: Annotated[RecordOptions, ("name", "edition", "id", "key", "encoding", "decimal")],
+    records: Annotated[RecordOptions, ("name", "edition", "id", "key", *FILE_OPTIONS)],
     json: Json = False,
     seed: Annotated[int | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -137,7 +138,7 @@ def synthesize(
     if out is not None:
         made.save(out)
     if report is not None:
-        others = RecordOptions(encoding=records.encoding, decimal=records.decimal)
+        others = RecordOptions(**{name: getattr(records, name) for name in FILE_OPTIONS})
         apart = None if control is None else others.open(control)
         _write_report(data, made, report, {"control": apart, "target": target})
     summary = {

@@ -13,7 +13,7 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -50,6 +50,8 @@ def parse(spec: Margins) -> list[Term]:
     """Terms in the order they are written, each named once."""
     if isinstance(spec, str):
         return _Parser(spec).parse()
+    if not isinstance(spec, Iterable):
+        raise ParameterError(f"margins are a formula, 'region*age', or a list; got {spec!r:.60}.")
     terms = [term_of(margin) for margin in spec]
     if not terms:
         raise ParameterError("no margins given; [()] publishes the total alone.")
@@ -70,7 +72,9 @@ def term_of(margin: Margin) -> Term:
     if isinstance(margin, str):
         return () if margin.strip() == TOTAL else tuple(map(str.strip, margin.split(":")))
     if isinstance(margin, Iterable):
-        return tuple(margin)
+        names = tuple(margin)
+        if all(isinstance(name, Hashable) for name in names):
+            return names
     raise ParameterError(
         f"a margin is named by its variables, 'region:age', and the total by 1; got {margin!r}."
     )

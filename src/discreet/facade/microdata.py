@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from discreet.design.formula import Margins
 from discreet.design.support import Support
-from discreet.errors import KeysError, ParameterError, UnknownNameError
+from discreet.errors import KeysError, ParameterError, UnknownNameError, paths, texts
 from discreet.facade.table import Table
 from discreet.ledger import Ledger
 from discreet.progress import notice
@@ -25,7 +25,6 @@ from discreet.records.record_keys import KeysOf, RecordKeys
 from discreet.records.records import UnitRecords
 from discreet.records.secret import Secret
 from discreet.records.sources import (
-    category_lists,
     code_lists_of,
     find_source,
     has_decimals,
@@ -33,7 +32,7 @@ from discreet.records.sources import (
     name_of,
 )
 from discreet.records.tabulate import tabulate
-from discreet.records.text_file import TextForm
+from discreet.records.text_form import TextForm
 from discreet.tables.assembly import HierarchiesLike, as_hierarchies
 from discreet.tables.editions import CHOICES, EditionMode
 from discreet.tables.keys import KeyConvention
@@ -60,8 +59,9 @@ class Microdata(UnitRecords):
     ) -> Self:
         """New codes for some variables.
 
-        A change is a mapping `{old: new}`, the name of a level of the variable's hierarchy, or
-        `dc.cut([0, 15, 65])`. Structural zeros follow; a hierarchy stays as far as it still fits.
+        A change is a mapping `{old: new}`, the name of a level of the variable's hierarchy,
+        `dc.cut([0, 15, 65])`, or what is left of a date: `"year"`, `"quarter"`, `"month"`,
+        `"age on 2024-12-31"`. Structural zeros follow; a hierarchy stays as far as it still fits.
         A mapping to codes that are not leaves of the hierarchy leaves the variable without one.
 
         Args:
@@ -71,6 +71,10 @@ class Microdata(UnitRecords):
           **by_name: By variable.
         """
         data = self
+        if not isinstance(changes or {}, Mapping):
+            raise ParameterError(
+                f"recodes are given by variable, {{name: …}}; got {changes!r:.60}."
+            )
         for variable, change in {**(changes or {}), **by_name}.items():
             data = data._recode_variable(variable, change, default)
         return data
@@ -335,7 +339,10 @@ class Microdata(UnitRecords):
 
 def _said_declared(declared: Sequence[str], categories: Mapping[str, Any]) -> frozenset[str]:
     """The variables whose categories are said to be public; others have none to speak of."""
-    named = frozenset([declared] if isinstance(declared, str) else declared)
+    several = [declared] if isinstance(declared, str) else declared
+    if not isinstance(several, Collection) or not all(isinstance(name, str) for name in several):
+        raise ParameterError(f"declared= takes names of variables, got {declared!r:.60}.")
+    named = frozenset(several)
     for name in sorted(named - categories.keys()):
         raise ParameterError(
             f"declared= is for categories that come with a frame, and {name!r} has no categories: "
@@ -365,7 +372,11 @@ def open(
     ledger: Any = None,
     random_keys: str | Path | None = None,
     encoding: str | None = None,
-    decimal: str = ".",
+    decimal: str | None = None,
+    delimiter: str | None = None,
+    thousands: str | None = None,
+    header: int | None = None,
+    metadata: str | Path | None = None,
     time: str | Sequence[str] = (),
     moves: Mapping[str, int] | None = None,
 ) -> Microdata:
@@ -409,18 +420,42 @@ def open(
         published, and compared with those of other editions.
       random_keys: A Parquet file of keys that are drawn once: ids and keys, or without `id` a copy
         of the records with a key each. When it exists, its keys are used.
-      encoding: Encoding of a CSV file, UTF-8 by default; `"cp1252"` for files of older Windows
-        programs.
-      decimal: Decimal sign of weights and keys in a CSV file.
+      encoding: Encoding of a CSV file. What is not said of such a file is found in its beginning,
+        and a notice says what was found.
+      decimal: Decimal sign of the numbers in a CSV file, `"."` or `","`.
+      delimiter: What stands between the values of a CSV file.
+      thousands: What stands between the thousands of its numbers; `""` for nothing.
+      header: The line of a CSV file, or the row of a sheet, with the names of the columns; 1 by
+        default.
+      metadata: The `.rda` file that describes a file of fixed width, if it does not lie beside it
+        under the same name.
       time: Columns that say which time a record is of. A ledger leaves them out of account when it
         compares editions.
       moves: By column how far it moves from one edition to the next: `{"age": 1}`. A ledger moves
         it back, by the number in the edition's name.
     """
+    texts(key=key, weight=weight, id=id, table=table, encoding=encoding, delimiter=delimiter)
+    paths(
+        metadata=metadata,
+        random_keys=random_keys,
+        codes=None if isinstance(codes, CodeLists) else codes,
+        secret=None if isinstance(secret, Secret) else secret,
+        ledger=None if isinstance(ledger, Ledger) else ledger,
+    )
     lists = None if codes is None else code_lists_of(codes, hierarchies or {})
     trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
     kept = [name for name in (id, *trees) if name and (name == id or has_decimals(trees[name]))]
-    form = TextForm([c for c in (key, weight) if c], kept, encoding, decimal)
+    form = TextForm(
+        numbers=[c for c in (key, weight) if c],
+        kept=kept,
+        coded=list(trees),
+        encoding=encoding,
+        decimal=decimal,
+        delimiter=delimiter,
+        thousands=thousands,
+        header=header,
+        metadata=metadata,
+    )
     found = find_source(source, table, form)
     for note in found.notes:
         notice(f"{found.origin}: {note}.")
@@ -428,8 +463,7 @@ def open(
         found, key, convention = keyed_source(
             found, random_keys, key or keys, key_convention(convention)
         )
-    lists_of_frame = category_lists(source)
-    categories = {v: t for v, t in lists_of_frame.items() if v not in (weight, key, id)}
+    categories = {v: t for v, t in found.lists.items() if v not in (weight, key, id)}
     said = _said_declared(declared, categories)
     passage = Passage((time,) if isinstance(time, str) else tuple(time), moves or {})
     data = Microdata(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,8 @@ from discreet.tables.sketches import Passage
 
 REFUSE, DROP = "refuse", "drop"
 WORDS = (REFUSE, DROP)
-_KEYS = ("codes", "hierarchy", "other", "missing", "time", "moves")
+_KEYS = ("codes", "hierarchy", "other", "missing", "spelling", "time", "moves")
+AS_WRITTEN, NUMBER = "as written", "number"
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,7 @@ class CodeLists:
     hierarchies: Hierarchies  # code lists and hierarchies by variable
     outside: Mapping[str, Outside]  # what happens to records that they do not cover, by variable
     passage: Passage = field(default_factory=Passage)  # variables of time, and those that move
+    numbers: Collection[str] = ()  # variables of which 47, 47.0 and 047 are one code
 
     @classmethod
     def read(cls, path: str | Path) -> CodeLists:
@@ -91,9 +93,11 @@ class CodeLists:
 
         A table holds `codes` (a list, or a table of codes and labels) or `hierarchy` (a file beside
         this one that `Hierarchy.read` can read, or several), and perhaps `other` and `missing`:
-        `"refuse"` (the default), `"drop"`, or a code of the list. `time = true` says that the
-        variable is the time of a record, and `moves = 1` that it moves by so much from one edition
-        to the next; a ledger takes both into account when it compares editions.
+        `"refuse"` (the default), `"drop"`, or a code of the list. With `spelling = "number"` the
+        texts 47, 47.0 and 047 are the code 47; without it they are different.
+        `time = true` says that the variable is the time of a record, and `moves = 1` that it moves
+        by so much from one edition to the next; a ledger takes both into account when it
+        compares editions.
 
         Raises:
           DataError: A file is absent, or is not TOML.
@@ -103,13 +107,17 @@ class CodeLists:
         file = Path(path)
         content = _content(file)
         trees = {name: _trees(file, name, entry) for name, entry in content.items()}
-        rules = {}
+        rules, numbers = {}, []
         for name, entry in content.items():
             where, tree = _where(file, name), trees[name][0]
             given = {key: entry[key] for key in ("other", "missing") if key in entry}
             targets = {key: _target(f"{where}: {key}", v, tree) for key, v in given.items()}
             rules[name] = Outside(**targets)
-        return cls(trees, rules, _passage(file, content))
+            spelling = entry.get("spelling", AS_WRITTEN)
+            if spelling not in (AS_WRITTEN, NUMBER):
+                raise UnknownNameError(f"spelling of {where}", spelling, (AS_WRITTEN, NUMBER))
+            numbers += [name] if spelling == NUMBER else []
+        return cls(trees, rules, _passage(file, content), numbers)
 
     @staticmethod
     def files(path: str | Path) -> list[Path]:
@@ -119,10 +127,21 @@ class CodeLists:
         return [file, *(file.parent / name for files in named for name in _names(files))]
 
     def inside(self, table: Any) -> Any:
-        """The records without those that a code list drops."""
+        """The records in one spelling, without those that a code list drops."""
+        texts = [name for name in self.numbers if table[name].type().is_string()]
+        if texts:
+            table = table.mutate(**{name: _as_number(table[name]) for name in texts})
         for variable, rule in self.outside.items():
             table = rule.inside(table, variable, self.hierarchies[variable])
         return table
+
+
+def _as_number(column: Any) -> Any:
+    """Whole numbers without leading zeros, and without decimals that are zeros."""
+    import ibis
+
+    short = column.strip().re_replace("[.,]0+$", "").re_replace("^0+([0-9])", r"\1")
+    return ibis.ifelse(column.re_search(r"^\s*[0-9]+([.,]0+)?\s*$"), short, column)
 
 
 def _content(file: Path) -> dict[str, dict[str, Any]]:

@@ -7,6 +7,7 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from discreet.errors import DataError, DiscreetError, EngineError, ParameterError
 
@@ -38,6 +39,13 @@ _CSV_FAULTS = {
     "Expected Number of Columns": "it has more or fewer values than there are columns",
     "Value with unterminated quote": "a quotation mark has no end",
     "Maximum line size": "it is too long",
+}
+_STORE_FAULTS = {
+    r"AWS Error (\w*ACCESS\w*|\w*SIGNATURE\w*|\w*TOKEN\w*|UNRECOGNIZED_CLIENT)": "the object store "
+    "refused the credentials; give those that may read it, e.g. AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS Error (NETWORK_CONNECTION|REQUEST_TIMEOUT|SLOW_DOWN|SERVICE_UNAVAILABLE)|curlCode": "the "
+    "connection to the object store was lost; try again",
 }
 _QUOTES = ("Original Line", "LINE ", "^", "DETAIL:", "CONTEXT:")  # these quote a record or query
 _ENDS = ("== SQL", "JVM stacktrace", "at org.", "at java.")  # only queries and stacks follow
@@ -172,6 +180,9 @@ def clear_error(error: Exception, origin: str) -> DiscreetError:
     text, kinds = str(error), {kind.__name__ for kind in type(error).__mro__}
     for kind, said in _CAUSE.findall(text):  # the last one is where it began
         text, kinds = said, {kind}
+    for sign, said in _STORE_FAULTS.items():
+        if re.search(sign, text):
+            return EngineError(f"{origin} could not be read: {said}.")
     line = _CSV_LINE.search(text)
     if _CONVERSION & kinds:  # neither the value nor the line is quoted: both are a record's
         columns = [name for pair in _IN_COLUMN.findall(text) for name in pair if name]
@@ -179,7 +190,7 @@ def clear_error(error: Exception, origin: str) -> DiscreetError:
         place += f" in line {line[1]}" if line else ""
         return DataError(
             f"{origin} could not be read: a value{place} cannot be read as the number or date that "
-            "is asked for."
+            "is asked for. `discreet check data` shows where."
         )
     lines = text.splitlines()
     if line:
@@ -231,7 +242,7 @@ class IgnoredWarnings:
 
 _engine_warnings = IgnoredWarnings()
 TABLE_MARK = "::"
-_SCHEME = re.compile(r"([a-z]+)://")
+_SCHEME = re.compile(r"([a-z][a-z0-9]*)://")
 # A user with a password and a host in brackets may hold the mark themselves.
 _MARKED = re.compile(r"(?s)((?:\w+://)?(?:[^/@]*@)?(?:\[[^\]]*\])?.*?)(?:::(.*))?")
 
@@ -240,6 +251,16 @@ def scheme_of(source: str) -> str | None:
     """What stands before `://`, if anything does."""
     found = _SCHEME.match(source)
     return found and found[1]
+
+
+def public_address(address: str) -> str:
+    """An address without user, password and options.
+
+    >>> public_address("s3://user:password@bucket/people.parquet?region=eu-central-1")
+    's3://bucket/people.parquet'
+    """
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def split_table(source: str) -> tuple[str, str | None]:

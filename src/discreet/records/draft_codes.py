@@ -25,6 +25,10 @@ _HEADER = """\
 #   table, and a code of the list takes them in. For differentially private tables choose
 #   "drop" or a code: the error itself would tell that such a record exists.
 """
+_SPELLINGS = """\
+# Some codes are the same number. If 47, 47.0 and 047 are one code, remove all but 47 and say:
+# spelling = "number"
+"""
 
 
 @dataclass(frozen=True)
@@ -66,13 +70,21 @@ def _codes_of(data: UnitRecords, name: str, max_codes: int) -> tuple[list[str], 
     cells = fetch(data.backend, cells.limit(max_codes + 2), data.origin)
     codes, index = factorise(cells.column(0))
     if len(codes) > max_codes:
-        return [], f"has more than {max_codes} codes; recode it into classes"
+        return [], (
+            f"has more than {max_codes} codes; recode it into classes, or list them all with "
+            "--max-codes"
+        )
     if not any(map(str.strip, codes)):
         return [], "has no values"
     records = cells.column(1).to_numpy()[index >= 0]
     if len(codes) > 1 and (records == 1).all():
         return [], "has a different value in every record, like an id"
     return natural_order({*codes, *([MISSING] if (index < 0).any() else [])}), None
+
+
+def _number(code: str) -> str:
+    found = re.fullmatch(r"0*([0-9]+)(?:[.,]0+)?", code)
+    return found[1] if found else code
 
 
 def _text(origin: str, entries: dict[str, list[str]], skipped: dict[str, str]) -> str:
@@ -87,5 +99,6 @@ def _text(origin: str, entries: dict[str, list[str]], skipped: dict[str, str]) -
         note = "# Blank values occur, which cannot be codes: see other.\n"
         missing = MISSING if MISSING in codes else REFUSE
         entry = {"codes": listed, "other": REFUSE, "missing": missing}
-        parts.append((note if listed != codes else "") + tomli_w.dumps({name: entry}))
+        ask = _SPELLINGS if len(set(map(_number, listed))) < len(listed) else ""
+        parts.append((note if listed != codes else "") + tomli_w.dumps({name: entry}) + ask)
     return "\n".join(parts)

@@ -11,8 +11,9 @@ from typing import Any
 
 from discreet.design.codes import MISSING, canonical
 from discreet.design.hierarchy import Hierarchy
-from discreet.errors import CodeError, ParameterError, UnknownNameError
+from discreet.errors import CodeError, ParameterError, UnknownNameError, is_number
 from discreet.frames import fresh_name
+from discreet.records.dates import DatePart, is_of_date
 
 _EXACT = 2.0**53  # beyond it not every whole number is a float
 Trees = tuple[Hierarchy, ...]
@@ -56,8 +57,12 @@ def cut(points: Sequence[float], labels: Sequence[str] | None = None) -> Cut:
     >>> cut([0, 15, 25, 65]).labels
     ('0-14', '15-24', '25-64', '65+')
     """
-    points = tuple(points)
+    points = tuple(points) if isinstance(points, Iterable) else (points,)
+    if not all(map(is_number, points)):
+        raise ParameterError(f"cut points must be numbers that increase, got {list(points)!r:.60}.")
     if labels is not None:
+        if not isinstance(labels, Iterable):
+            raise ParameterError(f"labels must be a list of texts, got {labels!r:.60}.")
         return Cut(points, tuple(labels))
     made = []
     for low, high in itertools.pairwise(points):
@@ -92,19 +97,23 @@ class Recoded:
 
 
 def recode(table: Any, variable: str, change: object, trees: Trees, default: object) -> Recoded:
-    """One variable recoded by a `Cut`, the name of a level, or a mapping of codes."""
+    """One variable recoded by a `Cut`, the name of a level, a part of a date, or a mapping."""
     if isinstance(change, (Cut, str)) and default is not None:
         raise ParameterError("default= goes with a mapping of codes, not with levels or cuts.")
     if isinstance(change, Cut):
         column = cut_column(table[variable], change)
         return Recoded(table.mutate(**{variable: column}), (Hierarchy.flat(change.labels),), None)
     if isinstance(change, str):
+        is_level = any(change in tree.level_names[1:] for tree in trees)
+        if is_of_date(change) and not is_level:
+            part = DatePart.read(change).of(table[variable])
+            return Recoded(table.mutate(**{variable: part}), (), None)
         return _by_level(table, variable, change, trees)
     if isinstance(change, Mapping):
         return _by_mapping(table, variable, change, trees, default)
     raise ParameterError(
-        f"recode of {variable!r}: give a mapping {{old: new}}, the name of a level, "
-        "or dc.cut([...])."
+        f"recode of {variable!r}: give a mapping {{old: new}}, the name of a level, a part of a "
+        "date ('year', 'quarter', 'month', 'age on 2024-12-31'), or dc.cut([...])."
     )
 
 

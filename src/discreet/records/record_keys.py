@@ -100,7 +100,7 @@ def _missing(name: str, missing: int) -> DataError:
 def _duplicates(name: str, repeated: int, where: str) -> DataError:
     return DataError(
         f"id column {name!r} of {where} has {repeated:,} duplicates; records are told apart by "
-        "their id, so each may occur once."
+        "their id, so each may occur once. `discreet check data` names them and the remedies."
     )
 
 

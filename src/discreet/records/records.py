@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError, positive
+from discreet.errors import (
+    DataError,
+    KeysError,
+    ParameterError,
+    UnknownNameError,
+    is_number,
+    positive,
+)
 from discreet.records.code_list import Outside
 from discreet.records.expressions import KeyCheck
 from discreet.records.recode import Rules
@@ -213,7 +220,10 @@ class UnitRecords:
 
     def with_structural_zeros(self, rules: Iterable[Mapping[str, Any]]) -> Self:
         """Declare combinations that cannot occur: `{"age": ["0-14"], "marital": ["married"]}`."""
-        several = tuple(rules)
+        several = tuple(rules) if isinstance(rules, Iterable) else (rules,)
+        for rule in several:
+            if not isinstance(rule, Mapping):
+                raise ParameterError(f"a structural zero is {{variable: codes}}, got {rule!r:.60}.")
         for name in (name for rule in several for name in rule):
             if name not in self.columns:
                 raise UnknownNameError("column", name, self.columns)
@@ -262,7 +272,9 @@ def check_spelling(columns: Sequence[str]) -> None:
 
 def check_bounds(bounds: Bounds, weight: str | None, id: str | None) -> None:
     """Refuse bounds that mean nothing for records with these columns of weights and ids."""
-    if bounds.weight is not None and not 0 < bounds.weight < math.inf:
+    if bounds.weight is not None and not (
+        is_number(bounds.weight) and 0 < bounds.weight < math.inf
+    ):
         raise ParameterError(f"weight_bound must be a number above 0, got {bounds.weight!r}.")
     if bounds.mean_weight is not None:
         positive("mean_weight", bounds.mean_weight)

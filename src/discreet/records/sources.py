@@ -15,31 +15,32 @@ from discreet.errors import DataError, KeysError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import fresh_name, to_arrow, without_values
 from discreet.records import connection as urls
-from discreet.records import spark
+from discreet.records import object_store, spark
 from discreet.records.backend import connection_of, duckdb, fetch, table_of
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import attempt
 from discreet.records.expressions import content_sums
+from discreet.records.file_formats import READERS, ending_of_records, kind_of
 from discreet.records.record_keys import RECORD_KEY, Header, header_of, random_keys
 from discreet.records.records import UnitRecords, check_spelling
 from discreet.records.secret import Secret
-from discreet.records.text_file import TextForm, read_text
+from discreet.records.text_file import read_text
+from discreet.records.text_form import TextForm
 from discreet.tables.assembly import Hierarchies, HierarchiesLike, frame_hierarchies
 from discreet.tables.keys import KeyConvention
 from discreet.tables.truth import UNNAMED, DataSet
 
-TEXT = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
-DATABASE = (".duckdb", ".ddb", ".db")
 _BATCH = 500_000  # records that are given keys and written together
 
 
 class Found(NamedTuple):
-    """Records, the back end that holds them, a name for people, and what was done on the way."""
+    """Records, the back end that holds them, a name for people, and what came or was done."""
 
     records: Any
     backend: Any
     origin: str
     notes: tuple[str, ...] = ()
+    lists: Hierarchies = {}  # code lists that came with the records; they declare nothing
 
 
 def name_of(source: Any, origin: str) -> str:
@@ -52,10 +53,10 @@ def name_of(source: Any, origin: str) -> str:
 
         node = source.op()
         return str(node.name) if isinstance(node, ops.DatabaseTable) else UNNAMED
-    if not isinstance(source, (str, Path)) or glob.has_magic(str(source)):
+    if not isinstance(source, (str, Path)) or glob.has_magic(origin):
         return UNNAMED
-    file = Path(source).name
-    ending = next((e for e in (*PARQUET, *TEXT) if file.lower().endswith(e)), "")
+    file = Path(origin).name
+    ending = ending_of_records(file)
     return file[: len(file) - len(ending)] or UNNAMED
 
 
@@ -92,20 +93,16 @@ def find_source(source: Any, table: str | None, form: TextForm) -> Found:
 
 
 def _check_plain(form: TextForm) -> None:
-    if not form.is_plain:
-        raise ParameterError("encoding= and decimal= go with a CSV file.")
-
-
-def category_lists(source: Any) -> Hierarchies:
-    """The code lists that come with a frame as categories; they declare nothing."""
-    is_elsewhere = isinstance(source, (str, Path)) or _is_of_spark(source) or _is_ibis(source)
-    return {} if is_elsewhere else frame_hierarchies(source)
+    for option in form.said:
+        raise ParameterError(f"{option}= goes with a file.")
 
 
 def _find_by_name(source: str, table: str | None, form: TextForm) -> Found:
     """A file, or a server with an address."""
     place, named = urls.split_table(source)
     scheme = urls.scheme_of(place)
+    if scheme in object_store.SCHEMES:
+        return _stored(place, urls.one_table(named, table), form)
     if scheme is None or scheme not in registry.names("connection"):
         return _file(place, urls.one_table(named, table), form)
     _check_plain(form)
@@ -141,26 +138,37 @@ def _frame(source: Any) -> Found:
     check_spelling(arrow.column_names)
     backend, records = duckdb(), ibis.memtable(arrow)
     fetch(backend, records.limit(0), "the frame")
-    return Found(records, backend, "a frame")
+    return Found(records, backend, "a frame", (), frame_hierarchies(source))
+
+
+def _stored(address: str, table: str | None, form: TextForm) -> Found:
+    if table is not None:
+        raise ParameterError("table= goes with a database, not with an object store.")
+    backend, origin = duckdb(), urls.public_address(address)
+    content = attempt(lambda: object_store.read_stored(backend, address, form), origin)
+    return Found(content.records, backend, origin, content.notes)
 
 
 def _file(path: str, table: str | None, form: TextForm) -> Found:
-    backend = duckdb()
-    if table is None and path.lower().endswith(TEXT):
-        records, notes = attempt(lambda: read_text(backend, _existing(path), form), path)
-        return Found(records, backend, path, notes)
-    _check_plain(form)
-    if table is not None or path.lower().endswith(DATABASE):
-        if not Path(path).is_file():
-            raise DataError(f"there is no file {path}.")
+    """A file by what it is; the engine reads text, Parquet and its own files itself."""
+    kind, notes = kind_of(path, form)
+    existing = _existing(path)
+    if kind == "DuckDB":
         return _table(attempt(lambda: duckdb(path), path), table, path)
-    if path.lower().endswith(PARQUET) or Path(path).is_dir():
-        return Found(attempt(lambda: backend.read_parquet(_existing(path)), path), backend, path)
-    raise ParameterError(
-        f"cannot tell what {path!r} is. Give a file that ends in .parquet, .csv or .duckdb, "
-        "a folder of Parquet files, an address (postgresql://…, spark://…), a frame, or an "
-        "Ibis table."
-    )
+    if table is not None and kind != "Excel":
+        raise ParameterError(f"{path} is a file of {kind}, in which no tables have names.")
+    backend = duckdb()
+    if kind == "text":
+        files = [Path(file) for file in sorted(glob.glob(existing, recursive=True))]
+        records, more = attempt(lambda: read_text(backend, files, form, existing), path)
+        return Found(records, backend, path, (*notes, *more))
+    if kind == "Parquet":
+        records = attempt(lambda: backend.read_parquet(existing), path)
+        return Found(records, backend, path, notes)
+    content = attempt(lambda: READERS[kind](backend, path, form, table), path)
+    fetch(backend, content.records.limit(0), path)
+    check_spelling(content.records.columns)
+    return Found(content.records, backend, path, (*notes, *content.notes), content.lists)
 
 
 def _existing(path: str) -> str:
@@ -181,14 +189,13 @@ def has_decimals(trees: Sequence[Hierarchy]) -> bool:
 
 def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> UnitRecords:
     """The records of a frame under a name, without weights, keys or ids."""
-    found = find_source(frame, None, TextForm([], [], None, "."))
-    categories = category_lists(frame)
+    found = find_source(frame, None, TextForm())
     return UnitRecords(
         found.records,
         found.backend,
         found.origin,
-        hierarchies=categories,
-        undeclared=frozenset(categories),
+        hierarchies=found.lists,
+        undeclared=frozenset(found.lists),
         secret=secret,
         data_set=DataSet(data_set.name, data_set.edition),
         notes=found.notes,

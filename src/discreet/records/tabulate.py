@@ -15,7 +15,7 @@ from discreet.arrays import Array, Whole
 from discreet.design.formula import Margins, Term, parse
 from discreet.design.product import ProductDesign
 from discreet.design.support import LARGEST_DENSE, Support, check_support
-from discreet.errors import DesignError, UnknownNameError
+from discreet.errors import DesignError, ParameterError, UnknownNameError
 from discreet.progress import notice, report
 from discreet.records.cells import Reader, contributions_of
 from discreet.records.engine import Engine
@@ -61,6 +61,8 @@ def tabulate(
     needs_inner = support == "occurring" or bool(structural_zeros)
     if isinstance(engine, str) or engine is None:
         engine = cast("Engine", registry.build("engine", engine or "ibis"))
+    if not hasattr(engine, "group"):
+        raise ParameterError(f"engine= takes an engine or its name, got {engine!r:.60}.")
     reader = Reader(engine, data)
     is_announced = _announce_size(reader, terms, tuple(variables), support)
     groupings = _read(reader, terms, tuple(variables), needs_inner)

@@ -34,8 +34,17 @@ TOTALS = ("Total", "_T", "(all)", "(grand total)")
 def as_hierarchies(given: HierarchiesLike | None) -> Hierarchies:
     """Hierarchies by variable, read from files where a path is given."""
     found: Hierarchies = {}
+    if given is not None and not isinstance(given, Mapping):
+        raise ParameterError(f"hierarchies are given by variable, {{name: …}}; got {given!r:.60}.")
     for variable, value in (given or {}).items():
         several = [value] if isinstance(value, (Hierarchy, str, Path)) else value
+        if not isinstance(several, Sequence) or not all(
+            isinstance(h, (Hierarchy, str, Path)) for h in several
+        ):
+            raise ParameterError(
+                f"variable {variable!r} needs a Hierarchy or the name of a file, or several; got "
+                f"{value!r:.60}."
+            )
         trees = [h if isinstance(h, Hierarchy) else Hierarchy.read(h) for h in several]
         if not trees:
             raise ParameterError(f"no hierarchy is given for variable {variable!r}.")

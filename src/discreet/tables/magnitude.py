@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole, Whole32
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import DesignError, ParameterError, texts, whole
 from discreet.frames import fresh_name
 
 Negative = Literal["refuse", "absolute"]
@@ -45,9 +45,10 @@ class Magnitude:
     largest: int = LARGEST
 
     def __post_init__(self) -> None:
+        texts(value=self.value, contributor=self.contributor, holding=self.holding)
         if self.negative not in get_args(Negative):
             raise ParameterError(f"negative must be 'refuse' or 'absolute', got {self.negative!r}.")
-        if self.largest < 2:
+        if whole("largest", self.largest, 0) < 2:
             raise ParameterError(
                 f"largest must be at least 2, got {self.largest}: a rule compares the largest "
                 "contributor with the second."

@@ -56,7 +56,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FileStamps = dict[str, tuple[int, int, int, int]]
-_PATHS = ("codes", "random_keys")  # entries of a site's file that are paths and nothing else
+_PATHS = (
+    "codes",
+    "random_keys",
+    "metadata",
+)  # entries of a site's file that are paths and nothing else
 _BUDGET = ("epsilon", "delta", "relation")
 _APART = (
     "source", "secret", "recode", "structural_zeros", "keys", "ledger", "mean_weight", *_BUDGET,

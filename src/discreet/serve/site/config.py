@@ -67,6 +67,10 @@ class RecordsConfig:
     convention: str | None = None
     encoding: str | None = None
     decimal: str | None = None
+    delimiter: str | None = None
+    thousands: str | None = None
+    header: int | None = None
+    metadata: str | None = None
     time: tuple[str, ...] = ()
     moves: Mapping[str, int] = field(default_factory=dict)
     recode: Mapping[str, Any] = field(default_factory=dict)

@@ -5,8 +5,8 @@ Hierarchies `.hrc` are read by `Hierarchy.from_hrc`.
 
 from __future__ import annotations
 
+from discreet.records.rda import Metadata, Variable, read_metadata, read_rows
 from discreet.suppress.argus.apriori import APriori, AprioriCells, read_apriori
-from discreet.suppress.argus.metadata import Metadata, Variable, read_metadata, read_rows
 from discreet.suppress.argus.tables import ArgusTable, read_table, write_table
 
 __all__ = [

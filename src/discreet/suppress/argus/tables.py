@@ -22,7 +22,7 @@ from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import DataError, DesignError
 from discreet.files import OWNER_ONLY, written_whole
-from discreet.suppress.argus.metadata import Metadata, Variable, numbered_rows, read_metadata
+from discreet.records.rda import Metadata, Variable, numbered_rows, read_metadata
 from discreet.tables.from_frames import published_axis, published_positions
 from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
 from discreet.tables.truth import CellValues, TrueTable
