@@ -359,6 +359,7 @@ def open(
     random_keys: str | Path | None = None,
     encoding: str | None = None,
     decimal: str = ".",
+    units: str = "",
 ) -> Microdata:
     """Records with roles.
 
@@ -399,6 +400,8 @@ def open(
       encoding: Encoding of a CSV file, UTF-8 by default; `"cp1252"` for files of older Windows
         programs.
       decimal: Decimal sign of weights and keys in a CSV file.
+      units: What the records are of, as public statements call them: `"enterprises"`. People, or
+        contributors of sums, when absent.
     """
     lists = None if codes is None else code_lists_of(codes, hierarchies or {})
     trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
@@ -424,7 +427,9 @@ def open(
         convention=key_convention(convention),
         hierarchies={**categories, **trees},
         undeclared=frozenset(categories) - said - trees.keys(),
-        data_set=DataSet(name_of(source, found.origin) if name is None else name, edition),
+        data_set=DataSet(
+            name_of(source, found.origin) if name is None else name, edition, units=units
+        ),
         notes=found.notes,
     )
     if lists is not None:

@@ -82,6 +82,13 @@ class Exempt:
         """Why a cell is sensitive."""
         return self.rule.why
 
+    def __getattr__(self, name: str) -> Any:
+        # What a rule may also say of itself holds with exceptions too: that its percentages are
+        # not told, that empty cells are sensitive, that it is for sums.
+        if name in ("told", "units", "zeros", "needs_zeros", "differences"):
+            return getattr(self.rule, name)
+        raise AttributeError(name)
+
     def primaries(self, table: TrueTable) -> Mask:
         """The rule's cells without those that are exempt."""
         exempt = self._has_code(table)

@@ -211,6 +211,10 @@ class Pattern:
         why = np.array([self.reasons.get(k, "") for k in range(len(self.z))], dtype=object)
         return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})
 
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame. Confidential."""
+        return self.to_arrow().to_pandas()
+
     def __repr__(self) -> str:
         bound = "" if self.bound is None else f" (at least {self.bound:,.6g})"
         return (
@@ -242,7 +246,11 @@ def of_table(table: TrueTable) -> dict[str, Any]:
     if inner is None:
         return {}
     counts = inner.count
-    return {"y": inner.sum, "lone": counts == 1, "owner": inner.lone, "known": counts == 0}
+    # A record that contributes nothing is still somebody's: the public does not know that cell to
+    # be empty unless it is shown as zero, and whoever is alone in it knows it.
+    records = counts if table.inner is None else np.maximum(table.inner.count, counts)
+    lone = (counts == 1) | ((counts == 0) & (records == 1))
+    return {"y": inner.sum, "lone": lone, "owner": inner.lone, "known": records == 0}
 
 
 def published_values(table: TrueTable) -> Array:

@@ -17,16 +17,18 @@ from discreet.tables.statement import Sentence
 SHOWN_IS_TRUE = "shown-is-true"
 """The kind of the sentence by which shown cells have their true values."""
 _ROUNDING = 1e-6  # widths come from linear programs in floating point
+PEOPLE = "people"
+"""What records are of, where the data set has no word of its own."""
 _HIDDEN = (
-    "Figures that say too much about single people are not shown. Some other figures are hidden as "
-    "well, so that"
+    "Figures that say too much about single {units} are not shown. Some other figures are hidden "
+    "as well, so that"
 )
 
 
 def suppressed_cells(
-    rules: Sequence[PrimaryRule], *, has_intervals: bool, has_decimals: bool
+    rules: Sequence[PrimaryRule], units: str = PEOPLE, *, has_intervals: bool, has_decimals: bool
 ) -> list[Sentence]:
-    """What was done, and what shown cells are."""
+    """What was done, and what shown cells are; `units` is what the records are of."""
     why = "; ".join(public_name_and_reason(rule)[1] for rule in rules)
     aim = "no sensitive cell is a linear combination of cells that are"
     plain = "the first ones are no sums or differences of figures that are shown."
@@ -38,7 +40,7 @@ def suppressed_cells(
         plain = "the first ones cannot be computed from the figures that are shown."
     done = f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}."
     return [
-        process("suppress", done, f"{_HIDDEN} {plain}"),
+        process("suppress", done, f"{_HIDDEN.format(units=units)} {plain}"),
         shown_is_true(has_decimals=has_decimals),
     ]
 

@@ -34,7 +34,7 @@ from discreet.suppress.plan import (
     room_below,
     with_doubted_cells,
 )
-from discreet.suppress.sentences import limits, suppressed_cells, thresholds, widths
+from discreet.suppress.sentences import PEOPLE, limits, suppressed_cells, thresholds, widths
 from discreet.tables.canonical import Arrangement, canonical_order, canonical_table
 from discreet.tables.protected import COUNT, VALUE, CellStatus, Claims, Draws, Protected
 from discreet.tables.statement import Statement
@@ -48,6 +48,16 @@ _SECONDARY = {
     "interval": suppress_by_interval,
     "optimal": suppress_by_optimum,
 }
+_AT_ONCE = (
+    "here the whole table and all tables linked with it are protected at once: "
+    'secondary="interval" keeps the same intervals'
+)
+_ELSEWHERE = {
+    "hypercube": f"the hypercube of τ-ARGUS is not offered; {_AT_ONCE} and hides less.",
+    "modular": f"the modular approach of τ-ARGUS works subtable by subtable; {_AT_ONCE}.",
+    "network": f"the network flows of τ-ARGUS are for two dimensions; {_AT_ONCE}, in any.",
+}
+"""What other programs call their ways, and which of ours stands for each."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +126,8 @@ class Suppress:
         if self.zeros is not None:
             truth_value("zeros", self.zeros)
         truth_value("singletons", self.singletons)
+        if self.secondary in _ELSEWHERE:
+            raise ParameterError(f"secondary={self.secondary!r}: {_ELSEWHERE[self.secondary]}")
         if self.secondary not in _SECONDARY:
             raise UnknownNameError("secondary suppression", self.secondary, _SECONDARY)
         if self.cost not in _COSTS:
@@ -161,7 +173,7 @@ class Suppress:
         return Protected.of(
             pattern.design,
             z,
-            self._statement(),
+            self._statement(units_of(table)),
             y=y,
             status=status.astype(np.int8),
             unit=_published_unit(table),
@@ -291,11 +303,13 @@ class Suppress:
     def _positions(self, table: TrueTable, option: str) -> list[int]:
         return [table.design.position(cell) for cell in getattr(self, option)]
 
-    def _statement(self) -> Statement:
+    def _statement(self, units: str = PEOPLE) -> Statement:
         has_intervals, has_decimals = self.secondary != "gauss", self.decimals is not None
         # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
         hides_no_zeros = self.zeros_are_public and not self.forbidden
-        said = suppressed_cells(self._rules, has_intervals=has_intervals, has_decimals=has_decimals)
+        said = suppressed_cells(
+            self._rules, units, has_intervals=has_intervals, has_decimals=has_decimals
+        )
         if not self.forced:
             said += thresholds(self._rules, has_decimals=has_decimals)
         if has_intervals and not self.forced:
@@ -317,6 +331,12 @@ class Suppress:
         }
         decimals = [] if self.decimals is None else self.decimals.sentences()
         return statement_of(self.name, parameters, [*said, *decimals])
+
+
+def units_of(table: TrueTable) -> str:
+    """What the records are of, in the data set's own word."""
+    usual = PEOPLE if _published_unit(table) == COUNT else "contributors"
+    return table.data_set.units or usual
 
 
 def _check_kind(rule: PrimaryRule, table: TrueTable) -> None:

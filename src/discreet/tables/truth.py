@@ -50,18 +50,25 @@ class DataSet:
       keys: Whether record keys stay the same in the next edition (`"kept"`), are made anew
         (`"redrawn"`), or came with the records (`"given"`).
       bounds: What one unit can contribute.
+      units: What the records are of, in the plural, as public statements call them:
+        `"enterprises"`; empty for the usual word, people.
     """
 
     name: str = UNNAMED
     edition: str = "1"
     keys: Keys = "given"
     bounds: Bounds = field(default_factory=Bounds)
+    units: str = ""
 
     def __post_init__(self) -> None:
         for what in ("name", "edition"):
             value = getattr(self, what)
             if not isinstance(value, str) or not value.strip():
                 raise ParameterError(f"the {what} of a data set must be a text, got {value!r}.")
+        if not isinstance(self.units, str) or self.units != self.units.strip():
+            raise ParameterError(
+                f"units is a word such as 'enterprises', what records are of; got {self.units!r}."
+            )
         if self.keys not in ("kept", "redrawn", "given"):
             raise ParameterError(f"keys must be 'kept', 'redrawn' or 'given', got {self.keys!r}.")
 
