@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,13 +24,14 @@ from discreet.cli.options import (
     plain_values,
     progress_bar,
     save_or_write,
+    say,
     with_options,
     write_release,
 )
 from discreet.design.support import Support
 from discreet.errors import MissingDependencyError, ParameterError
 from discreet.facade.table import read_release, read_table
-from discreet.files import ending_of, written_whole
+from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.noise import TransitionMatrix, perturbation_table
 from discreet.noise.entropy import Variant
 from discreet.recipe import Recipe
@@ -37,6 +39,9 @@ from discreet.records.secret import Secret
 from discreet.release.fitting import Rounding
 from discreet.tables.magnitude import Negative
 from discreet.tables.storage import check_table_name
+
+if TYPE_CHECKING:
+    from discreet.suppress.pattern import Pattern
 
 
 @with_options
@@ -102,6 +107,14 @@ def protect(
     set: Parameters = None,
     unit: Unit = None,
     secret: SecretFile = None,
+    show_kinds: Annotated[
+        Path | None,
+        typer.Option(
+            "--show-kinds",
+            help="Suppression: write true values with primary and secondary cells, a confidential "
+            ".csv or .parquet.",
+        ),
+    ] = None,
     book: LedgerOptions,
     json: Json = False,
     seed: Annotated[int | None, typer.Option(hidden=True)] = None,
@@ -118,6 +131,9 @@ def protect(
     --ledger discreet.db --budget 1 --out release.csv
 
     Example: discreet protect table.parquet --method cell-key --out table.xlsx
+
+    Example: discreet protect table.parquet --method suppress -s rules="p%(10)" --out release.csv
+    --show-kinds pattern.csv
     """
     if seed is not None:
         raise ParameterError(
@@ -126,14 +142,43 @@ def protect(
             "Python, by `table.simulate`."
         )
     check_out(out)
+    if show_kinds is not None:
+        ending_of(show_kinds, (".csv", *PARQUET))
+        if method != "suppress":
+            raise ParameterError(f"--show-kinds is for method 'suppress', not for {method!r}.")
     ledger = book.open()  # a wrong ledger is found before the table is read
     truth = read_table(table)
     if secret is not None:
         truth = truth.with_secret(Secret.from_file(secret))
     chosen = registry.build("method", method, plain_values(set))
-    with progress_bar():
+    from discreet.suppress.pattern import watched_patterns  # start-up time
+
+    with progress_bar(), watched_patterns() as patterns:
         release = truth.protect(chosen, unit=unit, ledger=ledger, again=book.again)
-    write_release(release, out, json, method=method)
+    if not patterns:
+        write_release(release, out, json, method=method)
+        return
+    from discreet.suppress.report import describe_pattern  # start-up time
+
+    counted = truth if unit is None else replace(truth, unit=unit)
+    report = describe_pattern(patterns[-1], counted, getattr(chosen, "rules", ()))
+    if show_kinds is not None:
+        _write_kinds(patterns[-1], show_kinds)
+    write_release(release, out, json, method=method, confidential=report.summary)
+    if not json:
+        say(f"\n{report}")
+
+
+def _write_kinds(pattern: Pattern, path: Path) -> None:
+    """True values, states and reasons, for their owner."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    with written_whole(path, OWNER_ONLY) as temporary:
+        if path.name.lower().endswith(".csv"):
+            pyarrow.csv.write_csv(pattern.to_arrow(), temporary)
+        else:
+            pyarrow.parquet.write_table(pattern.to_arrow(), temporary)
 
 
 def fit(

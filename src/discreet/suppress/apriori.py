@@ -116,7 +116,11 @@ class Exempt:
 
 
 def with_apriori(
-    table: TrueTable, rules: Sequence[PrimaryRule] | PrimaryRule, apriori: APriori | str | Path
+    table: TrueTable,
+    rules: Sequence[PrimaryRule] | PrimaryRule,
+    apriori: APriori | str | Path,
+    *,
+    range: float = 10.0,
 ) -> dict[str, Any]:
     """Arguments of `Suppress` that follow an a-priori file.
 
@@ -127,6 +131,8 @@ def with_apriori(
       table: The table; codes of the file stand in the order of its variables.
       rules: The rules that hold beside the file.
       apriori: The file, or what was read from it.
+      range: Percentage of its value that the interval of a cell that the file calls unsafe must
+        reach below and above, where the file does not say.
     """
     read = apriori if isinstance(apriori, APriori) else read_apriori(apriori)
     names = tuple(axis.name for axis in table.design.axes)
@@ -135,7 +141,7 @@ def with_apriori(
     several = list(rules) if isinstance(rules, Sequence) else [rules]
     wrapped: list[PrimaryRule] = [Exempt(rule, apriori=known) for rule in several]
     if said.unsafe.any():
-        wrapped.append(Listed(known))
+        wrapped.append(Listed(known, range))
     cells = [table.design.cell(int(k)) for k in np.flatnonzero(said.protected)]
     return {"rules": wrapped, "frozen": cells, "priorities": _factors(table, said)}
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -221,6 +223,31 @@ class Pattern:
             f"Pattern (confidential): {len(self.z):,} published cells, {self.n_primary:,} primary "
             f"and {self.n_secondary:,} secondary suppressions, cost {self.cost:,.6g}{bound}"
         )
+
+
+_watchers: ContextVar[list[Pattern] | None] = ContextVar("discreet_patterns", default=None)
+
+
+@contextmanager
+def watched_patterns() -> Iterator[list[Pattern]]:
+    """**Confidential.** The patterns of releases that are made within the block, for reports.
+
+    A release does not tell sensitive cells from those that protect them; the custodian may know.
+    """
+    found: list[Pattern] = []
+    token = _watchers.set(found)
+    try:
+        yield found
+    finally:
+        _watchers.reset(token)
+
+
+def tell_watchers(pattern: Pattern) -> Pattern:
+    """Hand a pattern to whoever watches, and back."""
+    watching = _watchers.get()
+    if watching is not None:
+        watching.append(pattern)
+    return pattern
 
 
 def of_table(table: TrueTable) -> dict[str, Any]:

@@ -26,7 +26,13 @@ from discreet.suppress.decimals import Decimals
 from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.interval import suppress_by_interval
 from discreet.suppress.optimal import lower_bound, suppress_by_optimum
-from discreet.suppress.pattern import PRIMARY, Pattern, of_table, published_values
+from discreet.suppress.pattern import (
+    PRIMARY,
+    Pattern,
+    of_table,
+    published_values,
+    tell_watchers,
+)
 from discreet.suppress.plan import (
     PublicationPlan,
     cell_name,
@@ -163,7 +169,7 @@ class Suppress:
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Suppress cells; nothing is drawn unless decimals take their place."""
-        pattern = self.pattern(table)
+        pattern = tell_watchers(self.pattern(table))
         if self.decimals is None:
             y, z = None, np.where(pattern.suppressed, 0, pattern.z)
             status = np.where(pattern.suppressed, CellStatus.suppressed, CellStatus.published)

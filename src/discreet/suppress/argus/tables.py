@@ -146,17 +146,23 @@ def _design(about: Metadata, rows: pa.Table, folder: Path) -> ProductDesign:
     for variable in about.dimensions:
         codes = rows.column(variable.name).unique().to_pylist()
         below = [code for code in codes if code != variable.total]
-        tree = variable.hierarchy(folder, [c for c in below if c not in variable.missing])
-        if tree is not None:
-            # Codes for missing values stand in no `.hrc` file; they lie right under the total.
-            more = [code for code in variable.missing if code in below and code not in tree]
-            tree = replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
+        tree = tree_with_missing(variable, folder, below)
         trees, name, total = None if tree is None else [tree], variable.name, variable.total
         axes.append(published_axis(rows, name, trees, declared=False, total=total))
     # A table of τ-ARGUS shows every crossing of some of its variables, the total among them.
     names, sizes = [axis.name for axis in axes], range(len(axes), -1, -1)
     margins: list[Term] = [term for n in sizes for term in itertools.combinations(names, n)]
     return ProductDesign(axes, margins)
+
+
+def tree_with_missing(variable: Variable, folder: Path, codes: Sequence[str]) -> Hierarchy | None:
+    """The hierarchy of a variable, with the codes for missing values that occur."""
+    tree = variable.hierarchy(folder, [c for c in codes if c not in variable.missing])
+    if tree is None:
+        return None
+    # Codes for missing values stand in no `.hrc` file; they lie right under the total.
+    more = [code for code in variable.missing if code in codes and code not in tree]
+    return replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
 
 
 def _with_totals(rows: pa.Table, about: Metadata) -> pa.Table:
