@@ -201,6 +201,15 @@ def test_what_is_neither_true_nor_false_is_refused(folder, capsys, setting):
     assert "must be True or False" in capsys.readouterr().err
 
 
+def test_indicators_are_linked(folder):
+    firms = FIRMS.assign(domestic=FIRMS["turnover"] - 3, export=3)
+    firms.to_csv("firms.csv", index=False)
+    by = ("tabulate", "firms.csv", "--by", "indicator*activity", *SUMS, "--out", "linked.parquet")
+    assert run(*by, "--link", "turnover = domestic + export") == 0
+    assert dc.facade.read_table("linked.parquet").design.axes[0].total == "turnover"
+    assert run(*by, "--link", "turnover = domestic") == 2
+
+
 def test_the_custodian_is_told_what_is_hidden_and_why(folder, capsys):
     given = ("-s", RULES, "--out", "t.csv", "--show-kinds", "kinds.csv")
     assert run("protect", "sums.parquet", "--method", "suppress", *given) == 0

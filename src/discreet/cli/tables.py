@@ -35,6 +35,7 @@ from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.noise import TransitionMatrix, perturbation_table
 from discreet.noise.entropy import Variant
 from discreet.recipe import Recipe
+from discreet.records.indicators import read_link
 from discreet.records.secret import Secret
 from discreet.release.fitting import Rounding
 from discreet.tables.magnitude import Negative
@@ -62,6 +63,13 @@ def tabulate(
         str, typer.Option(help="Negative values: 'refuse', or judge by 'absolute' value.")
     ] = "refuse",
     largest: Annotated[int, typer.Option(help="Largest contributions kept for each cell.")] = 3,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            help="What the value is the sum of, 'turnover = domestic + export', or its name where "
+            "parts have it in front; adds the variable 'indicator'."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Count records into a table. The result holds true counts: only its owner can read it.
@@ -71,9 +79,14 @@ def tabulate(
 
     Example: discreet tabulate firms.csv --by "activity*region" --value turnover
     --contributor enterprise --out table.parquet
+
+    Example: discreet tabulate firms.csv --link "turnover = domestic + export"
+    --by "indicator*activity" --value turnover --contributor enterprise --out table.parquet
     """
     check_table_name(out)
     data = records.open(source, hierarchies=hierarchy)
+    if link is not None:
+        data = data.with_parts(*read_link(link))
     with progress_bar():
         table = data.tabulate(
             by,

@@ -20,8 +20,9 @@ from discreet.files import EVERYONE, OWNER_ONLY, written_whole
 from discreet.protect.controlled_rounding import ControlledRounding
 from discreet.records.secret import Secret
 from discreet.suppress.argus import batch
-from discreet.suppress.argus.jobs import JobTable, TableJob, make_table
+from discreet.suppress.argus.jobs import INDICATOR, JobTable, make_table
 from discreet.suppress.argus.outputs import OutputCells, jj_text, output_text
+from discreet.suppress.argus.safety import TableJob
 from discreet.suppress.argus.tables import tree_of, write_table
 from discreet.suppress.decimals import Decimals
 from discreet.suppress.pattern import Pattern, watched_patterns
@@ -127,7 +128,7 @@ class _Run:
             batch.TableSpec: self.specify,
             batch.SafetyRule: self.add_rules,
             batch.ReadData: self.read,
-            batch.Recode: lambda s: self.job(s).recodes.append(s),
+            batch.Recode: self.recode,
             batch.UseApriori: lambda s: self.job(s).apriori.append((s, self.folder / s.path)),
             batch.SuppressTable: self.suppress,
             batch.WriteTable: self.write,
@@ -176,6 +177,16 @@ class _Run:
         """Tables are made when they are suppressed, since recodings come after this command."""
         if not self.jobs:
             raise DataError(f"line {step.line}: no table is specified.")
+
+    def recode(self, step: batch.Recode) -> None:
+        """Remember a recoding."""
+        job = self.job(step)
+        if step.variable not in job.spec.variables:
+            raise DataError(
+                f"line {step.line}: table {step.table} is not spanned by {step.variable!r}, but by "
+                f"{', '.join(job.spec.variables)}."
+            )
+        job.recodes.append(step)
 
     def suppress(self, step: batch.SuppressTable) -> None:
         """Protect a table, or all of them at once."""
@@ -258,7 +269,7 @@ class _Run:
         else:
             # One table of a linked set is made again by itself; its cells have the same states.
             made = make_table(jobs)
-            states = by_cell(found.pattern.design, found.pattern.state, jobs[0].spec.variables)
+            states = by_cell(found.pattern.design, found.pattern.state, jobs[0].spec)
             own = [states[codes] for codes in by_cell(made.table.design, None)]
             empty = made.table.z == 0
             letters = np.where(empty, "E", np.array(["S", "U", "M"])[np.array(own)])
@@ -275,14 +286,17 @@ class _Run:
             self.result.files.append(self.log_file)
 
 
-def by_cell(design: Any, values: Any, names: tuple[str, ...] | None = None) -> dict[Any, Any]:
-    """Values of published cells by their codes; with names, of cells that are totals otherwise."""
+def by_cell(design: Any, values: Any, spec: batch.TableSpec | None = None) -> dict[Any, Any]:
+    """Values of published cells by their codes; for one table, of cells that are totals besides."""
+    names = None if spec is None else spec.variables
     columns = [np.array(codes, dtype=object)[index] for index, codes in design.published_codes()]
     axes = [axis.name for axis in design.axes]
     inside = np.ones(design.n_published, dtype=bool)
     for axis, column in zip(design.axes, columns, strict=True):
         if names is not None and axis.name not in names:
-            inside &= np.isin(column, list(axis.total_codes))
+            is_response = spec is not None and axis.name == INDICATOR
+            kept = [spec.response] if spec is not None and is_response else [*axis.total_codes]
+            inside &= np.isin(column, kept)
     shown = [columns[axes.index(name)] for name in names or axes]
     places = np.flatnonzero(inside).tolist()
     cells = (tuple(str(column[k]) for column in shown) for k in places)
@@ -296,9 +310,9 @@ def output_cells(
 ) -> OutputCells:
     """The cells of one table, totals first and in the order of hierarchies."""
     release, table, names = found.release, found.made.table, spec.variables
-    values = by_cell(release.design, release.z, names)
-    hidden = by_cell(release.design, release.hidden, names)
-    counts = by_cell(table.design, table.z, names)
+    values = by_cell(release.design, release.z, spec)
+    hidden = by_cell(release.design, release.hidden, spec)
+    counts = by_cell(table.design, table.z, spec)
     rank = {}
     for axis in release.design.axes:
         order = [axis.total, *tree_of(axis).parents]
@@ -306,7 +320,7 @@ def output_cells(
     cells = sorted(values, key=lambda c: [rank[n].get(x, 0) for n, x in zip(names, c, strict=True)])
     state = None
     if show_kinds and found.pattern is not None:
-        states = by_cell(found.pattern.design, found.pattern.state, names)
+        states = by_cell(found.pattern.design, found.pattern.state, spec)
         state = np.array([states[cell] for cell in cells], dtype=np.int8)
     status = release.status
     is_decimal = status is not None and bool((status == CellStatus.decimal).any())

@@ -19,6 +19,7 @@ from discreet.records.backend import fetch
 from discreet.records.code_list import CodeLists
 from discreet.records.engine import Engine
 from discreet.records.expressions import KeyCheck
+from discreet.records.indicators import stack_parts
 from discreet.records.recode import moved_rules
 from discreet.records.recode import recode as recoded
 from discreet.records.record_keys import KeysOf, RecordKeys
@@ -89,6 +90,23 @@ class Microdata(UnitRecords):
             outside=outside,
             structural_zeros=moved_rules(self.structural_zeros, variable, done.moves, before),
         )
+
+    def with_parts(
+        self, total: str, parts: Sequence[str] | None = None, *, name: str = "indicator"
+    ) -> Self:
+        """A value as the sum of others, such as turnover of domestic turnover and exports.
+
+        Tables then have one more variable, `indicator`, whose total is the value and whose
+        categories are the parts: `tabulate("indicator*activity", value="turnover")`. Suppression
+        and audits know the equation between them, and rules hold for each indicator.
+
+        Args:
+          total: The value; where it is a column, its parts must add up to it in every record.
+          parts: Columns of its parts; by default those with its name in front,
+            `turnover_domestic`.
+          name: Name of the new variable.
+        """
+        return stack_parts(self, total, parts, name)
 
     def with_keys(
         self,

@@ -13,7 +13,8 @@ from discreet.cli import main
 from discreet.errors import DataError
 from discreet.facade.batch import by_cell, run_batch
 from discreet.suppress.argus.batch import KNOWN, TableSpec, read_batch
-from discreet.suppress.argus.jobs import TableJob, make_table
+from discreet.suppress.argus.jobs import make_table
+from discreet.suppress.argus.safety import TableJob
 
 SHARED = Path("/work/shared/data")
 needs_shared = pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
@@ -179,6 +180,35 @@ def test_linked_tables_are_protected_at_once(folder):
     assert ("n1", "1") in two
 
 
+def test_linked_responses_are_an_equation_beside_the_table(folder):
+    (folder / "r.rda").write_text(
+        '<SEPARATOR> ","\nRegion\n<RECODEABLE>\nAct\n<RECODEABLE>\n'
+        "turnover\n<NUMERIC>\nhome\n<NUMERIC>\nexport\n<NUMERIC>\n"
+    )
+    rows = [("xyz"[k % 3], "AB"[k % 2], 20 + k % 7, 5 + k % 3) for k in range(60)]
+    rows.append(("x", "A", 5, 900))
+    text = "".join(f"{r},{a},{home + export},{home},{export}\n" for r, a, home, export in rows)
+    (folder / "r.asc").write_text(text)
+    tables = "".join(
+        f'<SPECIFYTABLE> "Region""Act"|"{name}"||\n<SAFETYRULE> P(10,1)\n'
+        for name in ("turnover", "home", "export")
+    )
+    writes = "".join(f'<WRITETABLE> ({k},3,AS+,"t{k}.csv")\n' for k in (1, 2, 3))
+    run(folder, f"{HEAD}{tables}<READMICRODATA>\n<SUPPRESS> MOD(0)\n{writes}")
+    turnover, home, export = (cells(folder / f"t{k}.csv") for k in (1, 2, 3))
+    assert export["x", "A"][0] == "x"
+    # The export would be turnover less home, if both were shown.
+    assert "x" in (turnover["x", "A"][0], home["x", "A"][0])
+    assert float(turnover["Total", "Total"][0]) == sum(
+        float(t["Total", "Total"][0]) for t in (home, export)
+    )
+    broken = text.replace(",905,", ",906,")
+    assert broken != text
+    (folder / "r.asc").write_text(broken)
+    with pytest.raises(DataError, match="none of them is the sum of the others"):
+        run(folder, f"{HEAD}{tables}<READMICRODATA>\n<SUPPRESS> MOD(0)\n")
+
+
 def test_rounding_and_adjustment_draw_from_the_secret(folder):
     job = f"{HEAD}{COUNTS}<SAFETYRULE> FREQ(3,10)\n<READMICRODATA>\n<SUPPRESS> RND(1,5)\n"
     write = '<WRITETABLE> (1,2,AS-,"out.csv")\n'
@@ -207,6 +237,7 @@ WRONG = {
     "line 4: the rules need one column with <WEIGHT>": (
         f"{HEAD}{TABLE}<SAFETYRULE> P(10,1)|WGT(1)\n<SUPPRESS> MOD(1)\n"
     ),
+    "line 4: table 1 is not spanned by 'Ask'": f'{HEAD}{TABLE}<RECODE> 1,"Ask",1\n',
     "line 4: table 1 is not protected": f'{HEAD}{TABLE}<WRITETABLE> (1,3,AS+,"x.csv")\n',
     "line 4: .* is written as <WRITETABLE>": f'{HEAD}{TABLE}<WRITETABLE> (1,9,AS+,"x.csv")\n',
     "unknown column of the metadata 'Regin'": (
@@ -356,5 +387,5 @@ def test_linked_tables_have_the_primaries_that_tau_argus_recorded(enterprises):
     made = make_table(jobs)
     primary = dc.Suppress(**made.arguments).primary(made.table).primary
     for job, which in zip(jobs, ("2a", "2b"), strict=True):
-        ours = by_cell(made.table.design, primary, job.spec.variables)
+        ours = by_cell(made.table.design, primary, job.spec)
         assert {cell for cell, found in ours.items() if found} == with_status(recorded(which), "3")

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.arrays import Mask, Real
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError
-from discreet.rules.counts import PrimaryRule, Threshold
-from discreet.rules.magnitudes import PQ, Dominance, FewContributors, PPercent, ZeroUnsafe
-from discreet.suppress.apriori import Exempt, with_apriori
+from discreet.rules.counts import PrimaryRule
+from discreet.suppress.apriori import with_apriori
 from discreet.suppress.argus.apriori import APriori, AprioriEntry, read_apriori
-from discreet.suppress.argus.batch import Recode, SafetyRule, TableSpec, UseApriori
 from discreet.suppress.argus.metadata import Metadata, numbered_rows, read_metadata
 from discreet.suppress.argus.recoding import recoding
+from discreet.suppress.argus.safety import (
+    HOLDINGS,
+    RECORD,
+    UNITS,
+    TableJob,
+    codes_of_cells,
+    exempt_missing,
+    has_request,
+    listed_by,
+    listed_cells,
+    only_column,
+    requested_cells,
+    rules_of,
+    sizes_of,
+)
 from discreet.suppress.argus.tables import ArgusTable, read_table, tree_with_missing
 from discreet.suppress.pattern import published_values
 from discreet.tables.from_frames import cells_to_table, contributions_to_table
@@ -31,32 +42,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-_RECORD, _ONE = "(record)", "(one)"  # columns beside those of the file, which have other names
-_UNITS, _HOLDINGS = 0, 1
+_ONE = "(one)"  # a column beside those of the file, which have other names
+INDICATOR = "(response)"
+"""The variable that tells linked responses apart."""
 _MANUAL = 20.0  # range of cells that are listed, where the job does not say
-
-
-@dataclass
-class TableJob:
-    """A table that a job specifies, and what it says of it.
-
-    Attributes:
-      spec: The table.
-      data: The file of records or of the finished table.
-      is_records: Whether it holds records.
-      metadata: The file that describes its columns.
-      rule: The safety rules.
-      recodes: Recodings, in their order.
-      apriori: Files about single cells.
-    """
-
-    spec: TableSpec
-    data: Path
-    is_records: bool
-    metadata: Path
-    rule: SafetyRule = field(default_factory=lambda: SafetyRule(0, ()))
-    recodes: list[Recode] = field(default_factory=list)
-    apriori: list[tuple[UseApriori, Path]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,8 +134,8 @@ def _from_table(
         if any(name not in ("MAN", "MIS", "WGT") for name, _ in job.rule.parts):
             notes.append("The statuses of the file decide which cells are unsafe, not the rules.")
     else:
-        rules = _rules(job, _UNITS, table.contributions is None)
-        rules += _rules(job, _HOLDINGS, table.contributions is None)
+        rules = rules_of(job, UNITS, table.contributions is None)
+        rules += rules_of(job, HOLDINGS, table.contributions is None)
     cells = [table.design.cell(k) for k in range(table.design.n_published)]
     codes = [tuple(cell.get(axis.name, "") for axis in table.design.axes) for cell in cells]
     for k in np.flatnonzero(np.isin(found.status, ["U", "P"])).tolist() if has_status else ():
@@ -165,48 +154,86 @@ def _from_records(
 ) -> tuple[TrueTable, list[PrimaryRule], list[AprioriEntry]]:
     """A table of records, by units or by holdings; rules on the other level become a list."""
     first = jobs[0]
-    for job in jobs[1:]:
-        others = (job.data, job.metadata, job.spec.response, job.spec.shadow, job.rule.parts)
-        ours = (first.data, first.metadata, first.spec.response, first.spec.shadow)
-        if others != (*ours, first.rule.parts) or job.recodes != first.recodes:
-            raise DataError(
-                f"line {job.spec.line}: linked tables have the same records, response, rules and "
-                "recodings; suppress this one by itself."
-            )
-    rows, trees = _recoded(first, about, [v for job in jobs for v in job.spec.variables])
+    _check_linked(jobs)
+    rows, trees = _recoded(jobs, about)
+    responses = tuple(dict.fromkeys(job.spec.response for job in jobs))
+    if len(responses) > 1:
+        rows, trees[INDICATOR] = _stacked(jobs, rows, responses)
     has_counts = first.spec.has_counts
-    levels = [level for level in (_UNITS, _HOLDINGS) if _rules(first, level, has_counts)]
-    main = _HOLDINGS if _HOLDINGS in levels or _has_request(first, _HOLDINGS) else _UNITS
+    levels = [level for level in (UNITS, HOLDINGS) if rules_of(first, level, has_counts)]
+    main = HOLDINGS if HOLDINGS in levels or has_request(first, HOLDINGS) else UNITS
 
     def tabulate(value: str, level: int) -> TrueTable:
         return _tabulate(jobs, about, rows, trees, value, level)
 
-    table = tabulate(first.spec.response, main)
-    shadow = first.spec.shadow or first.spec.response
+    response = trees[INDICATOR].root if INDICATOR in trees else first.spec.response
+    table = tabulate(response, main)
+    shadow = first.spec.shadow or response
     listed: list[AprioriEntry] = []
-    rules = _exempt(_rules(first, main, has_counts), first, about, rows)
+    rules = exempt_missing(rules_of(first, main, has_counts), jobs, about, rows)
     sources = {main: table}
-    if shadow != first.spec.response and not has_counts:
+    if shadow != response and not has_counts:
         sources[main] = tabulate(shadow, main)
-        listed += _as_list(rules, sources[main], [], table)
+        listed += listed_by(rules, sources[main], [], table)
         rules = []
     for level in levels:
         if level != main:
             sources[level] = tabulate(shadow, level)
-            more = _exempt(_rules(first, level, has_counts), first, about, rows)
-            listed += _as_list(more, sources[level], rules, table)
-    for level in (_UNITS, _HOLDINGS):
-        if _has_request(first, level):
+            more = exempt_missing(rules_of(first, level, has_counts), jobs, about, rows)
+            listed += listed_by(more, sources[level], rules, table)
+    for level in (UNITS, HOLDINGS):
+        if has_request(first, level):
             source = sources.get(level) or tabulate(shadow, level)
-            requested = _requested(first, level, about, rows, source)
-            listed += _entries(table, *requested)
-    if first.spec.cost and first.spec.cost != first.spec.response:
+            requested = requested_cells(first, level, about, rows, source)
+            listed += listed_cells(table, *requested)
+    if first.spec.cost and first.spec.cost != response:
         costs = published_values(tabulate(first.spec.cost, main))
-        cells = _cells(table)
+        cells = codes_of_cells(table)
         listed += [
             AprioriEntry(cells[k], "c", (float(costs[k]),)) for k in np.flatnonzero(costs > 0)
         ]
     return table, rules, listed
+
+
+def _check_linked(jobs: Sequence[TableJob]) -> None:
+    first = jobs[0]
+    for job in jobs[1:]:
+        others = (job.data, job.metadata, job.spec.shadow, job.rule.parts)
+        if others != (first.data, first.metadata, first.spec.shadow, first.rule.parts):
+            raise DataError(
+                f"line {job.spec.line}: linked tables have the same records, shadow variable and "
+                "rules; suppress this one by itself."
+            )
+
+
+def _stacked(
+    jobs: Sequence[TableJob], rows: pa.Table, responses: tuple[str, ...]
+) -> tuple[pa.Table, Hierarchy]:
+    """The records once for each response that is part of another, and the variable of responses."""
+    import pyarrow as pa
+
+    if any(job.spec.has_counts or job.spec.shadow or job.spec.cost for job in jobs):
+        raise DataError(
+            f"line {jobs[-1].spec.line}: linked tables of several responses have no counts, shadow "
+            "or cost variables."
+        )
+    values = {name: np.asarray(rows.column(name)) for name in responses}
+    for total in responses:
+        parts = tuple(name for name in responses if name != total)
+        whole = values[total]
+        if np.allclose(sum(values[name] for name in parts), whole, rtol=1e-9, atol=1e-9):
+            place = rows.column_names.index(total)
+            pieces = [
+                rows.set_column(place, total, pa.array(values[name])).append_column(
+                    INDICATOR, pa.array([name] * len(rows))
+                )
+                for name in parts
+            ]
+            return pa.concat_tables(pieces), Hierarchy.flat(parts, root=total)
+    raise DataError(
+        f"line {jobs[-1].spec.line}: the linked tables have responses {', '.join(responses)}, and "
+        "none of them is the sum of the others in every record; suppress them one by one."
+    )
 
 
 def _tabulate(
@@ -220,12 +247,13 @@ def _tabulate(
     first = jobs[0]
     terms: dict[Term, None] = {}
     for job in jobs:
-        sizes = range(len(job.spec.variables), -1, -1)
-        parts = (itertools.combinations(job.spec.variables, n) for n in sizes)
+        names = (*job.spec.variables, *([INDICATOR] if INDICATOR in trees else []))
+        sizes = range(len(names), -1, -1)
+        parts = (itertools.combinations(names, n) for n in sizes)
         terms |= dict.fromkeys(itertools.chain(*parts))
-    holding = _only_column(first, about, "HOLDING") if level == _HOLDINGS else None
-    weight = _only_column(first, about, "WEIGHT") if (1.0,) in first.rule.numbers("WGT") else None
-    n = max([LARGEST, *(int(1 + max(numbers)) for numbers in _sizes(first))])
+    holding = only_column(first, about, "HOLDING") if level == HOLDINGS else None
+    weight = only_column(first, about, "WEIGHT") if (1.0,) in first.rule.numbers("WGT") else None
+    n = max([LARGEST, *(int(1 + max(numbers)) for numbers in sizes_of(first))])
     design: dict[str, Any] = {"hierarchies": trees, "support": "all", "structural_zeros": ()}
     if first.spec.has_counts:
         ones = rows.append_column(_ONE, [np.ones(len(rows), dtype=np.int64)])
@@ -237,139 +265,42 @@ def _tabulate(
         }
         return cells_to_table(ones, list(terms), count=_ONE, **design, **more)
     is_signed = bool((np.asarray(rows.column(about.variable(value).name)) < 0).any())
-    of = Magnitude(value, _RECORD, holding, "absolute" if is_signed else "refuse", n)
+    of = Magnitude(value, RECORD, holding, "absolute" if is_signed else "refuse", n)
     return contributions_to_table(rows, list(terms), of, weight=weight, declared=False, **design)
 
 
-def _sizes(job: TableJob) -> Iterable[tuple[float, ...]]:
-    """How many contributors each rule looks at."""
-    for name, numbers in job.rule.parts:
-        if name in ("P", "NK", "PQ"):
-            place = {"P": 1, "NK": 0, "PQ": 2}[name]
-            yield (numbers[place],) if len(numbers) > place else (1.0,)
+def _recodes_of(jobs: Sequence[TableJob], name: str) -> list[str]:
+    """How a variable is recoded, in all tables that it spans alike."""
+    found = [
+        [recode.by for recode in job.recodes if recode.variable == name]
+        for job in jobs
+        if name in job.spec.variables
+    ]
+    if any(one != found[0] for one in found):
+        raise DataError(
+            f"line {jobs[-1].spec.line}: {name!r} is recoded differently in linked tables; recode "
+            "it in the same way in each, or suppress them one by one."
+        )
+    return found[0]
 
 
-def _recoded(
-    job: TableJob, about: Metadata, names: Sequence[str]
-) -> tuple[pa.Table, dict[str, Hierarchy]]:
+def _recoded(jobs: Sequence[TableJob], about: Metadata) -> tuple[pa.Table, dict[str, Hierarchy]]:
     """The records with new codes, and the hierarchy of each variable."""
     import pyarrow as pa
 
-    _, rows = numbered_rows(job.data, about, ".", keeps_missing=True)
-    rows = rows.append_column(_RECORD, pa.array([str(k) for k in range(len(rows))]))
+    names = [name for job in jobs for name in job.spec.variables]
+    folder = jobs[0].metadata.parent
+    _, rows = numbered_rows(jobs[0].data, about, ".", keeps_missing=True)
+    rows = rows.append_column(RECORD, pa.array([str(k) for k in range(len(rows))]))
     trees: dict[str, Hierarchy] = {}
     for name in dict.fromkeys(names):
         variable = about.variable(name)
         codes = [code for code in rows.column(name).unique().to_pylist() if code is not None]
-        tree = tree_with_missing(variable, job.metadata.parent, codes)
-        for recode in job.recodes:
-            if recode.variable != name:
-                continue
-            new, tree = recoding(recode.by, job.metadata.parent, codes, tree)
+        tree = tree_with_missing(variable, folder, codes)
+        for by in _recodes_of(jobs, name):
+            new, tree = recoding(by, folder, codes, tree)
             column = [new.get(code, code) for code in rows.column(name).to_pylist()]
             rows = rows.set_column(rows.column_names.index(name), name, pa.array(column))
             codes = list(dict.fromkeys(column))
         trees[name] = tree or Hierarchy.flat(sorted(codes), root=variable.total)
     return rows, trees
-
-
-def _rules(job: TableJob, level: int, has_counts: bool) -> list[PrimaryRule]:
-    """The rules on units or on holdings: the first two of P, PQ and NK, or the next two."""
-    shares = [part for part in job.rule.parts if part[0] in ("P", "NK", "PQ")]
-    found: list[PrimaryRule] = []
-    for name, numbers in shares[2 * level : 2 * level + 2] if not has_counts else ():
-        first, *more = numbers
-        if name == "P" and first > 0:
-            found.append(PPercent(first, n=int(max([*more, 1.0][0], 1))))
-        elif name == "PQ" and first > 0:
-            found.append(PQ(first, more[0], n=int(max([*more[1:], 1.0][0], 1))))
-        elif name == "NK" and first > 0 and more[0] > 0:
-            found.append(Dominance(int(first), more[0]))
-    for numbers in job.rule.numbers("FREQ")[level : level + 1]:
-        least, share = int(numbers[0]), [*numbers[1:], 0.0][0] or 10.0
-        if least >= 2:
-            found.append(Threshold(least - 1) if has_counts else FewContributors(least, share))
-    for numbers in job.rule.numbers("ZERO") if not has_counts else ():
-        # A cell of zero has no holdings or units to speak of, so one level is enough.
-        if numbers[0] > 0 and (found or level == _UNITS):
-            found.append(ZeroUnsafe(numbers[0]))
-    return found
-
-
-def _exempt(
-    rules: list[PrimaryRule], job: TableJob, about: Metadata, rows: pa.Table
-) -> list[PrimaryRule]:
-    """The rules without cells of missing codes, where these are safe."""
-    if (1.0,) not in job.rule.numbers("MIS"):
-        return rules
-    missing = {}
-    for name in job.spec.variables:
-        occurring = set(rows.column(name).unique().to_pylist())
-        if codes := [code for code in about.variable(name).missing if code in occurring]:
-            missing[name] = codes
-    return [Exempt(rule, codes=missing) for rule in rules] if missing else rules
-
-
-def _as_list(
-    rules: Sequence[PrimaryRule], source: TrueTable, beside: Sequence[PrimaryRule], table: TrueTable
-) -> list[AprioriEntry]:
-    """What rules find in one table, as a list of cells of another with the same design."""
-    n = table.design.n_published
-    found, lower, upper = np.zeros(n, dtype=bool), np.zeros(n), np.zeros(n)
-    for rule in rules:
-        found |= rule.primaries(source)
-        below, above = rule.needs(source)
-        lower, upper = np.maximum(lower, below), np.maximum(upper, above)
-    for rule in beside:  # the levels of a list hold instead of a rule's, so they must be as large
-        below, above = rule.needs(table)
-        lower, upper = np.maximum(lower, below), np.maximum(upper, above)
-    return _entries(table, found, lower, upper)
-
-
-def _entries(table: TrueTable, found: Mask, lower: Real, upper: Real) -> list[AprioriEntry]:
-    cells, said = _cells(table), []
-    for k in np.flatnonzero(found).tolist():
-        said.append(AprioriEntry(cells[k], "u"))
-        said.append(AprioriEntry(cells[k], "pl", (float(lower[k]), float(upper[k]))))
-    return said
-
-
-def _cells(table: TrueTable) -> list[tuple[str, ...]]:
-    names = [axis.name for axis in table.design.axes]
-    cells = (table.design.cell(k) for k in range(table.design.n_published))
-    return [tuple(cell.get(name, "") for name in names) for cell in cells]
-
-
-def _has_request(job: TableJob, level: int) -> bool:
-    return bool(job.rule.numbers("REQ")[level : level + 1])
-
-
-def _requested(
-    job: TableJob, level: int, about: Metadata, rows: pa.Table, table: TrueTable
-) -> tuple[Mask, Real, Real]:
-    """Cells whose largest contributor asked for protection and has more than a share."""
-    shares = job.rule.numbers("REQ")[level]
-    request = about.variable(_only_column(job, about, "REQUEST"))
-    who = _RECORD if level == _UNITS else _only_column(job, about, "HOLDING")
-    asked = dict(
-        zip(rows.column(who).to_pylist(), rows.column(request.name).to_pylist(), strict=True)
-    )
-    given = table.require_contributions()
-    code_of = np.array([str(asked.get(owner, "")) for owner in given.owners] + [""], dtype=object)
-    code = code_of[given.owner[:, 0]]
-    share = np.full(len(code), np.inf)
-    for text, percent in zip(request.options["REQUEST"], shares[:2], strict=False):
-        share[code == text] = percent
-    found = given.largest[:, 0] > share / 100.0 * given.published.absolute
-    reach = np.where(found, ([*shares[2:], 0.0][0] or 10.0) / 100.0 * np.abs(given.sum), 0.0)
-    return np.asarray(found), reach, reach
-
-
-def _only_column(job: TableJob, about: Metadata, role: str) -> str:
-    found = about.with_option(role)
-    if len(found) != 1:
-        raise DataError(
-            f"line {job.rule.line}: the rules need one column with <{role}> in the metadata, and "
-            f"{len(found)} have it."
-        )
-    return found[0].name
