@@ -20,9 +20,9 @@ from discreet.rules.counts import (
     PrimaryRule,
     Threshold,
     public_name_and_reason,
-    rule_named,
 )
 from discreet.suppress.decimals import Decimals
+from discreet.suppress.exceptions import rule_of_text
 from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.interval import suppress_by_interval
 from discreet.suppress.optimal import lower_bound, suppress_by_optimum
@@ -369,7 +369,7 @@ def _published_unit(table: TrueTable) -> str:
 def _read_rules(given: Any) -> tuple[PrimaryRule, ...]:
     """One rule or several, some perhaps as texts."""
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
-    rules = tuple(rule_named(each) if isinstance(each, str) else each for each in several)
+    rules = tuple(rule_of_text(each) if isinstance(each, str) else each for each in several)
     parts = ("name", "why", "primaries", "needs")
     # A class has the same attributes as its instances, and `Suppress(Threshold)` is an error.
     is_rule = [not isinstance(r, type) and all(hasattr(r, part) for part in parts) for r in rules]

@@ -85,6 +85,18 @@ def test_a_zero_with_records_behind_it_is_hidden_by_the_rule_and_kept_apart_from
     assert cell in dc.audit(alone, workers=1).disclosed
 
 
+def test_missing_is_safe_as_a_text():
+    table = turnover([*ROWS, ("a", "x", "big", 900.0), ("b", "x", "big", 900.0)])
+    named = dc.Suppress("p%(10) except act=b, region=zz")
+    given = dc.Suppress(Exempt(PPercent(10), codes={"act": ["b"]}))
+    assert named.rules[0].codes == {"act": ["b"], "region": ["zz"]}
+    found = given.primary(table).primary
+    np.testing.assert_array_equal(dc.Suppress("p%(10) except act=b").primary(table).primary, found)
+    assert found.sum() < dc.Suppress("p%(10)").primary(table).n_primary
+    with pytest.raises(ParameterError, match="except act=00"):
+        dc.Suppress("p%(10) except act")
+
+
 def test_exceptions_keep_what_a_rule_says_of_itself(tmp_path):
     table = turnover(ROWS)
     path = tmp_path / "cells.hst"

@@ -13,10 +13,10 @@ from discreet.arrays import Mask, Real
 from discreet.errors import DataError
 from discreet.rules.counts import PrimaryRule, Threshold
 from discreet.rules.magnitudes import PQ, Dominance, FewContributors, PPercent, ZeroUnsafe
-from discreet.suppress.apriori import Exempt
 from discreet.suppress.argus.apriori import AprioriEntry
 from discreet.suppress.argus.batch import Recode, SafetyRule, TableSpec, UseApriori
 from discreet.suppress.argus.metadata import Metadata
+from discreet.suppress.exceptions import Exempt
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
