@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, DiscreetError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
@@ -100,8 +100,14 @@ def run_batch(
     for step in steps:
         try:
             job.take(step)
-        except ParameterError as error:
-            raise DataError(f"line {step.line}: {error}") from error
+        except DiscreetError as error:
+            said = str(error)
+            # Errors of other files name lines of their own, so the line of the job comes first.
+            is_placed = said.startswith(f"line {step.line}: ")
+            text = said if is_placed else f"line {step.line} of {Path(path).name}: {said}"
+            job.result.log.append(text)
+            job.write_log()
+            raise DataError(text) from error
     job.write_log()
     return job.result
 

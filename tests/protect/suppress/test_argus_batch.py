@@ -272,6 +272,11 @@ def test_the_command_prints_what_is_hidden_and_why(folder, capsys):
         main(["argus", "job.arb", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["tables"]["1"]["levels"]["all cells"]["primary"] == 1
+    log = f'<LOGBOOK> "log.txt"\n{HEAD}{TABLE}<SAFETYRULE> P(10,1)\n<SUPPRESS> MOD(1)\n'
+    (folder / "region.hrc").write_text("N\n@n1\nS\n@n1\n")
+    with pytest.raises(DataError, match=r"line 6 of job.arb: .*'n1' stands under 'N' and under"):
+        run(folder, log)
+    assert "line 6 of job.arb" in (folder / "log.txt").read_text()
     (folder / "job.arb").write_text("<HELP>\n")
     with pytest.raises(SystemExit) as stop:
         main(["argus", str(folder / "job.arb")])
@@ -308,6 +313,27 @@ def test_a_finished_table_of_tau_argus_is_suppressed(tmp_path):
     assert pattern.cells(pattern.primary) == [{"region": "A", "gender": "female"}]
     assert pattern.n_secondary == 3
     assert cells(tmp_path / "tabout_ex1.txt")["A", "female"] == ["x", "c"]
+
+
+@needs_shared
+def test_a_table_with_statuses_levels_and_costs_is_suppressed(tmp_path):
+    body = (SHARED / "business" / "tauargus_pp.csv").read_text().partition("\n")[2]
+    (tmp_path / "pp.tab").write_text(body.replace(",", ";"))
+    for name, source in {
+        "pp.rda": "tableinput_metadata.rda.txt",
+        "region2.hrc": "region2.hrc",
+    }.items():
+        (tmp_path / name).write_text((SHARED / "formats" / source).read_text())
+    job = (SHARED / "formats" / "tableinput.arb").read_text()
+    done = run(tmp_path, job + '<SUPPRESS> MOD(1,1)\n<WRITETABLE> (1,5,,"out.tab")\n')
+    pattern = done.tables[1].pattern
+    assert pattern.n_primary == body.count(",U,") == 9
+    found = dc.audit(pattern, workers=1, lone="none")  # the file does not say who is alone
+    assert found.is_clean
+    again = dc.argus.read_table(tmp_path / "out.tab", tmp_path / "out.rda")
+    assert (again.status == "U").sum() == 9
+    assert again.metadata.variable("Region").options["DISTANCE"] == ("2", "4", "4", "4", "4")
+    assert again.metadata.variable("Var2").decimals == 2
 
 
 ENTERPRISES = """\
