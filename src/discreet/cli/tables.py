@@ -42,7 +42,9 @@ from discreet.tables.magnitude import Negative
 from discreet.tables.storage import check_table_name
 
 if TYPE_CHECKING:
+    from discreet.facade.table import Table
     from discreet.suppress.pattern import Pattern
+    from discreet.suppress.report import PatternReport
 
 
 @with_options
@@ -171,15 +173,20 @@ def protect(
     if not patterns:
         write_release(release, out, json, method=method)
         return
-    from discreet.suppress.report import describe_pattern  # start-up time
-
     counted = truth if unit is None else replace(truth, unit=unit)
-    report = describe_pattern(patterns[-1], counted, getattr(chosen, "rules", ()))
-    if show_kinds is not None:
-        _write_kinds(patterns[-1], show_kinds)
+    report = _report(patterns[-1], counted, chosen, show_kinds)
     write_release(release, out, json, method=method, confidential=report.summary)
     if not json:
         say(f"\n{report}")
+
+
+def _report(pattern: Pattern, table: Table, method: Any, show_kinds: Path | None) -> PatternReport:
+    """What was hidden and why, for the custodian; written as a file where that is asked for."""
+    from discreet.suppress.report import describe_pattern  # start-up time
+
+    if show_kinds is not None:
+        _write_kinds(pattern, show_kinds)
+    return describe_pattern(pattern, table, getattr(method, "rules", ()))
 
 
 def _write_kinds(pattern: Pattern, path: Path) -> None:
