@@ -131,7 +131,7 @@ class IntervalSearch:
         """The cheapest proof in all views, or else in as many as possible."""
         required = self.bank.required
         while views:
-            change = whole.cheapest(required.goal(item, views), required.known_sums(views))
+            change = required.cheapest(whole, item, views)
             if change is not None:
                 return change
             # Together lone contributors may know too much for one proof, but not half of them.
@@ -355,7 +355,7 @@ def prove_one(bank: ProofBank, within: Changes, item: int) -> bool:
 
 def _prove_at_once(bank: ProofBank, within: Changes, item: int, views: list[int]) -> bool:
     """Look for one change that proves something in some views at once."""
-    change = within.cheapest(bank.required.goal(item, views), bank.required.known_sums(views))
+    change = bank.required.cheapest(within, item, views)
     if change is not None:
         bank.add(change)
     return change is not None and not bank.open_views(item).intersection(views)

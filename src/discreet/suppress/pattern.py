@@ -17,6 +17,7 @@ from discreet.errors import DesignError, ParameterError
 from discreet.rules.counts import Difference
 from discreet.suppress.proofs import Proofs
 from discreet.tables.canonical import Arrangement
+from discreet.tables.magnitude import CellContributions
 from discreet.tables.show import frame_of
 from discreet.tables.truth import TrueTable
 
@@ -49,6 +50,7 @@ class Pattern:
       owner: Who the single contributor is, by number; a contributor can be alone in several cells.
         `None` where each lone cell has a contributor of its own.
       known: Inner cells that everybody knows, such as known zeros; `None` where there are none.
+      contributions: Contributions to the inner cells, where they are sums of somebody's amounts.
       differences: Sums and differences of cells that are as sensitive as a primary cell.
       costs: What it costs to suppress each published cell; its value when absent.
       proofs: Other tables that prove the intervals of primaries, where there are any.
@@ -72,6 +74,7 @@ class Pattern:
     proofs: Proofs | None = None
     bound: float | None = None
     bounds: tuple[Real, Real] | None = None
+    contributions: CellContributions | None = None
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)
@@ -187,6 +190,8 @@ class Pattern:
             moved["bounds"] = tuple(spread(side, place, len(place)) for side in self.bounds)
         if self.proofs is not None:
             moved["proofs"] = self.proofs.put_back(order.inner)
+        if self.contributions is not None:
+            moved["contributions"] = self.contributions.spread(order.inner, len(order.inner))
         return replace(self, design=design, **moved)
 
     def difference_signs(self) -> csc_array:
@@ -242,7 +247,8 @@ def of_table(table: TrueTable) -> dict[str, Any]:
     if inner is None:
         return {}
     counts = inner.count
-    return {"y": inner.sum, "lone": counts == 1, "owner": inner.lone, "known": counts == 0}
+    lone = {"lone": counts == 1, "owner": inner.lone, "known": counts == 0}
+    return {"y": inner.sum, **lone, "contributions": inner}
 
 
 def published_values(table: TrueTable) -> Array:
