@@ -102,14 +102,21 @@ class Attackers:
                 found[who] = min(found.get(who, np.inf), room)
         return found
 
-    def exempt(self, targets: Any, in_doubt: Mask) -> csr_array:
-        """Targets × attackers: where all cells in doubt of a target are known to him anyway."""
+    def exempt(self, targets: Any, in_doubt: Mask, whose: Whole) -> csr_array:
+        """Targets × attackers: where all cells in doubt of a target are known to him anyway.
+
+        Nor is a sum a secret from the one contributor whom it protects.
+        """
         inside = abs(targets).T
         found = csr_array(inside @ self.known)
         size = inside @ in_doubt.astype(np.float64)
         found.data = (found.data == np.repeat(size, np.diff(found.indptr))).astype(np.float64)
-        found.eliminate_zeros()
-        return found
+        rows = np.flatnonzero(np.isin(whose, self.numbers) & (whose != NOBODY))
+        own = np.searchsorted(self.numbers[self.numbers != NOBODY], whose[rows])
+        more = csr_array((np.ones(len(rows)), (rows, own)), shape=found.shape)
+        both = csr_array(found + more)
+        both.eliminate_zeros()
+        return both
 
     def rest(self, targets: Any) -> csr_array:
         """Targets × attackers, where they are in a target: what others have in it."""

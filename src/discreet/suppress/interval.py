@@ -229,11 +229,12 @@ class IntervalSearch:
 
     def infeasible(self, item: int, views: list[int]) -> InfeasibleError:
         """The error for something that no suppression gives."""
-        required, design = self.bank.required, self.start.design
-        place, n = int(required.place[item]), len(self.start.z)
-        what = f"cell {cell_name(design, place)}" if place < n else "a sensitive difference"
+        required, start, design = self.bank.required, self.start, self.start.design
+        place, n = int(required.place[item]), len(start.z)
+        is_cell = place < n
+        what = f"cell {cell_name(design, place)}" if is_cell else start.differences[place - n].why
         side = "above" if required.sign[item] > 0 else "below"
-        who = "" if views[0] == EVERYBODY else " for somebody who is alone in another cell"
+        who = "" if views[0] == EVERYBODY else " for somebody who contributes to other cells"
         return InfeasibleError(
             f"{what} needs an interval that reaches {required.need[item]:g} {side} its value, "
             f"which no suppression gives{who}: cells that must be shown, and cells known to be "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,20 @@ _PUBLISHED_PARTS = ("z", "state", "lower", "upper", "costs")  # one value for ea
 _INNER_PARTS = ("y", "lone", "owner", "known")
 
 
+class Closeness(NamedTuple):
+    """How closely a contributor may be known.
+
+    Attributes:
+      share: What others must have beside him, as a share of his own part.
+      by_second: Whether another contributor, who knows his own part, is to be met.
+      waived: Contributors who need no protection, by number.
+    """
+
+    share: float
+    by_second: bool
+    waived: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Pattern:
     """**Confidential.** True values with the state of every published cell.
@@ -51,6 +65,8 @@ class Pattern:
         `None` where each lone cell has a contributor of its own.
       known: Inner cells that everybody knows, such as known zeros; `None` where there are none.
       contributions: Contributions to the inner cells, where they are sums of somebody's amounts.
+      closeness: How closely a contributor may be known from sums of suppressed cells.
+      unproved: Contributors, by number, of whom it was not proven that no sum tells too much.
       differences: Sums and differences of cells that are as sensitive as a primary cell.
       costs: What it costs to suppress each published cell; its value when absent.
       proofs: Other tables that prove the intervals of primaries, where there are any.
@@ -75,6 +91,8 @@ class Pattern:
     bound: float | None = None
     bounds: tuple[Real, Real] | None = None
     contributions: CellContributions | None = None
+    closeness: tuple[Closeness, ...] = ()
+    unproved: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)

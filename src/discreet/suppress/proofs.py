@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csc_array, hstack
 
-from discreet.arrays import Array, Index, Mask, Real
+from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.suppress.attackers import attackers, cells_in_doubt
+from discreet.tables.magnitude import NOBODY
 
 if TYPE_CHECKING:
     from discreet.suppress.pattern import Pattern
@@ -76,9 +77,10 @@ class Proofs:
         Sensitive differences follow behind the last published cell.
         """
         changes = csc_array(self.changes[:, self.valid(pattern)])
-        targets, places, below, above = sensitive_sums(pattern)
+        targets, places, below, above, whose = sensitive_sums(pattern)
         views = attackers(pattern, contributors=self.lone)
-        exempt, rest = views.exempt(targets, cells_in_doubt(pattern)), views.rest(targets)
+        exempt = views.exempt(targets, cells_in_doubt(pattern), whose)
+        rest = views.rest(targets)
         moves = (targets.T @ changes).tocsr()
         parts = (slice(*changes.indptr[k : k + 2]) for k in range(changes.shape[1]))
         rooms = [views.rooms(changes.indices[part], changes.data[part]) for part in parts]
@@ -129,18 +131,22 @@ def _is_proven(
     return True
 
 
-def sensitive_sums(pattern: Pattern) -> tuple[Any, Index, Real, Real]:
-    """Columns of sensitive cells and differences, their places, and what they need."""
+def sensitive_sums(pattern: Pattern) -> tuple[Any, Index, Real, Real, Whole]:
+    """Columns of sensitive cells and differences, their places, needs, and whom they protect."""
     n, m = len(pattern.z), len(pattern.differences)
     primary = np.flatnonzero(pattern.primary)
     columns = [pattern.design.matrix().tocsc()[:, primary], pattern.difference_columns()]
+    each = pattern.differences
+    needs = np.array([getattr(d, "need", DIFFERENCE_NEED) for d in each], dtype=np.float64)
+    owners = np.array([getattr(d, "owner", NOBODY) for d in each], dtype=np.int64)
     below = np.zeros(n) if pattern.lower is None else pattern.lower
     above = np.zeros(n) if pattern.upper is None else pattern.upper
     return (
         csc_array(hstack(columns, format="csc").astype(np.float64)),
         np.concatenate([primary, np.arange(n, n + m)]),
         np.concatenate([below[primary], np.zeros(m)]),
-        np.concatenate([above[primary], np.full(m, DIFFERENCE_NEED)]),
+        np.concatenate([above[primary], needs]),
+        np.concatenate([np.full(len(primary), NOBODY), owners]),
     )
 
 

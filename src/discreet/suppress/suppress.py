@@ -35,6 +35,7 @@ from discreet.suppress.plan import (
     with_doubted_cells,
 )
 from discreet.suppress.sentences import limits, suppressed_cells, thresholds, widths
+from discreet.suppress.unions import closeness_of, find_unions
 from discreet.tables.canonical import Arrangement, canonical_order, canonical_table
 from discreet.tables.protected import COUNT, VALUE, CellStatus, Claims, Draws, Protected
 from discreet.tables.statement import Statement
@@ -43,6 +44,8 @@ from discreet.tables.truth import TrueTable
 CellLike = Mapping[str, object]
 CellCodes = dict[str, str]
 _COSTS = ("value", "cells")
+# Each round protects the sums that told too much of somebody; what is left then is not proven.
+_ROUNDS = 20
 _SECONDARY = {
     "gauss": suppress_by_gauss,
     "interval": suppress_by_interval,
@@ -171,8 +174,19 @@ class Suppress:
         """Which cells are suppressed and why. **Confidential**: it holds the true values."""
         wider, order = self._with_order(table)
         pattern, plan = self._sensitive(canonical_table(wider, order))
-        found = _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
+        found = self._true_to_contributors(pattern, plan)
         return found if order is None else found.put_back(wider.design, order)
+
+    def _true_to_contributors(self, pattern: Pattern, plan: PublicationPlan) -> Pattern:
+        """Secondary suppressions, until no sum of hidden cells tells too much of a contributor."""
+        for _ in range(_ROUNDS):
+            found = _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
+            unions = find_unions(found)
+            if not unions.sums:
+                break
+            pattern = replace(pattern, differences=(*pattern.differences, *unions.sums))
+        left = {each.owner for each in unions.sums}
+        return replace(found, unproved=tuple(sorted({*unions.unproved, *left})))
 
     def lower_bound(self, table: TrueTable) -> float:
         """What every pattern costs at least that keeps all intervals; for small tables.
@@ -217,6 +231,7 @@ class Suppress:
             lower=lower,
             upper=upper,
             differences=tuple(differences),
+            closeness=closeness_of(self._rules, table),
             **of_table(table),
         )
 

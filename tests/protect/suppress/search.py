@@ -7,6 +7,7 @@ matrices, one variable for each inner cell, SciPy's solver.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -126,3 +127,30 @@ def faults(case: Case, pattern: Pattern, *, zeros_are_public: bool) -> Iterator[
         slack = CLOSE * np.maximum(1.0, values)
         short = (values - low < below - slack) | (high - values < above - slack)
         yield from ((who, int(k)) for k in cells[short])
+
+
+def union_faults(
+    case: Case, pattern: Pattern, share: float, *, most: int = 3
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Contributors, attackers (−1: the public) and sums of hidden cells that tell too much.
+
+    All sums of two to `most` hidden cells that a contributor is in are tried one by one.
+    """
+    X = pattern.design.matrix().toarray().astype(float)
+    hidden = np.flatnonzero(pattern.suppressed)
+    parts = case.parts @ X[:, hidden]
+    for who in range(len(parts)):
+        cells = np.flatnonzero(parts[who])
+        sizes = range(2, min(most, len(cells)) + 1)
+        sets = [list(s) for size in sizes for s in combinations(cells.tolist(), size)]
+        if not sets:
+            continue
+        targets = np.column_stack([X[:, hidden[s]].sum(axis=1) for s in sets])
+        least = (1 + share) * np.array([parts[who][s].sum() for s in sets])
+        others = [k for k in np.flatnonzero(parts[:, cells].any(axis=1)) if k != who]
+        for other in others or [-1]:
+            own = None if other < 0 else case.parts[other]
+            high = intervals(pattern, targets, own, zeros_are_public=True)[1]
+            known = 0.0 if own is None else own @ targets
+            for k in np.flatnonzero(high - known < least - CLOSE * np.maximum(1.0, least)):
+                yield who, int(other), tuple(int(hidden[i]) for i in sets[k])

@@ -29,6 +29,7 @@ from discreet.solve.linear.intervals import Intervals, feasible_intervals
 from discreet.solve.linear.unknowns import Unknowns, unknowns
 from discreet.suppress.attackers import Attackers
 from discreet.suppress.pattern import Pattern
+from discreet.suppress.unions import find_unions
 from discreet.tables.protected import Protected
 
 Which = Literal["primary", "all", "none"]
@@ -102,6 +103,8 @@ def audit(
     )
     if isinstance(source, Pattern) and source.proofs is not None:
         found = replace(found, unproven=source.proofs.unproven(source))
+    if isinstance(source, Pattern) and source.closeness and lone != "none" and non_negative:
+        found = replace(found, unions=find_unions(source))
     if not non_negative or bounds is not None:
         return found
     return replace(found, brackets=_brackets(found, explain - len(sources)))

@@ -20,6 +20,7 @@ from discreet.facade.table import Table
 from discreet.solve.linear.intervals import Limits
 from discreet.suppress.attackers import Attackers, attackers
 from discreet.suppress.pattern import Pattern, of_table, published_values
+from discreet.suppress.unions import ContributorSum, Unions
 from discreet.tables.protected import COUNT, CellStatus, Protected
 from discreet.tables.show import frame_of, to_pandas
 
@@ -152,6 +153,9 @@ def subject_of(source: Pattern | Protected, table: Table | None) -> Subject:
 
 def _of_pattern(pattern: Pattern) -> Subject:
     none = np.zeros(len(pattern.z))
+    # Sums that protect a contributor are looked for anew.
+    differences = tuple(d for d in pattern.differences if not isinstance(d, ContributorSum))
+    without = replace(pattern, differences=differences)
     return Subject(
         pattern.design,
         pattern.z.astype(np.float64),
@@ -162,8 +166,8 @@ def _of_pattern(pattern: Pattern) -> Subject:
         pattern.y,
         attackers(pattern),
         pattern.known,
-        pattern.difference_columns() if pattern.differences else None,
-        tuple(each.why for each in pattern.differences),
+        without.difference_columns() if differences else None,
+        tuple(each.why for each in differences),
         pattern.bounds,
     )
 
@@ -219,6 +223,7 @@ _FAULTS = {
     "told_to_lone": "told to a lone contributor",
     "short_to_contributors": "interval too short for a contributor",
     "told_to_coalitions": "told to lone contributors together",
+    "told_of_contributors": "part of a sum that tells too much of a contributor",
     "unproven": "not proven",
 }
 """What can be wrong with a cell, by the property of an audit that lists such cells."""
@@ -244,6 +249,7 @@ class Audit:
       coalition: How many of them were taken together, at most.
       unproven: Sensitive cells for which the pattern's own proofs do not hold; `None` where it
         carries no proofs.
+      unions: Sums of hidden cells that tell too much of a contributor, and of whom this is open.
     """
 
     subject: Subject
@@ -257,6 +263,7 @@ class Audit:
     attackers: int = 0
     coalition: int = 1
     unproven: Index | None = None
+    unions: Unions | None = None
 
     @cached_property
     def positions(self) -> Index:
@@ -317,10 +324,18 @@ class Audit:
         return self.positions[sorted(every)]
 
     @property
+    def told_of_contributors(self) -> Index:
+        """Hidden cells whose sum tells too much of somebody who is in several of them."""
+        sums = self.unions.sums if self.unions is not None else ()
+        return np.array(sorted({k for each in sums for k in each.cells}), dtype=np.intp)
+
+    @property
     def at_risk(self) -> Index:
         """Sensitive cells that fail any of the checks."""
         every = np.concatenate(list(self._cells_by_fault().values()))
-        return np.intersect1d(self.positions[self.subject.is_sensitive], every)
+        sensitive = np.intersect1d(self.positions[self.subject.is_sensitive], every)
+        # Of a sum that tells too much all cells are at risk, sensitive or not.
+        return np.union1d(sensitive, self.told_of_contributors)
 
     def _cells_by_fault(self) -> dict[str, Index]:
         found = {why: getattr(self, name) for name, why in _FAULTS.items()}
@@ -440,6 +455,8 @@ class Audit:
                 found["interval too short for a contributor"] = self.short_to_contributors
         if self.attackers and self.coalition > 1:
             found[f"told to {self.coalition} of them together"] = self.told_to_coalitions
+        if self.unions is not None:
+            found["sums that tell too much of a contributor"] = self.told_of_contributors
         if self.unproven is not None:
             found["interval not proven"] = self.unproven
         return [(name, self._list_cells(cells)) for name, cells in found.items()]
