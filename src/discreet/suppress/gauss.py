@@ -18,7 +18,7 @@ from discreet.errors import InfeasibleError
 from discreet.randomness import stream
 from discreet.solve.linear.elimination import SpanChoice, SpanConflict, SpanSelection, select
 from discreet.solve.linear.elimination_kernels import NONE
-from discreet.suppress.attackers import attackers, owners_of_sums
+from discreet.suppress.attackers import lone_owners, owners_of_sums
 from discreet.suppress.pattern import Pattern
 from discreet.suppress.plan import PublicationPlan, cell_name
 from discreet.suppress.sums import ChosenRows, chosen_rows
@@ -74,7 +74,9 @@ class _Model:
         self.owner = np.full(self.protected.shape[1], NOBODY)
         self.lone, self.attacker = self.X[:, :0], np.empty(0, np.int64)
         if singletons:
-            self.lone, self.attacker = _lone_knowledge(pattern, known, zeros=plan.zeros_are_public)
+            self.lone, self.attacker = _lone_knowledge(
+                pattern, known, whole_cells=plan.zeros_are_public
+            )
             # Whether a cell is somebody's own is seen on all inner cells, not on chosen rows.
             everywhere = pattern.design.matrix().astype(np.int64).tocsc()
             self.owner = owners_of_sums(pattern, self._sensitive(pattern, everywhere))
@@ -133,18 +135,27 @@ def _infeasible(
     )
 
 
-def _lone_knowledge(pattern: Pattern, known: ChosenRows, *, zeros: bool) -> tuple[csc_array, Whole]:
-    """The rows that contributors know wholly, a column each, and who knows it.
+def _lone_knowledge(
+    pattern: Pattern, known: ChosenRows, *, whole_cells: bool
+) -> tuple[csc_array, Whole]:
+    """What lone contributors know, a column for each thing on the known rows, and who knows it.
 
-    Where empty cells are sensitive, those that somebody knows in any case are left out.
+    Where empty cells are public, whoever is alone in a published cell knows the whole cell;
+    otherwise he knows his inner cells alone.
     """
-    found = attackers(pattern)
-    rows = np.flatnonzero(known.inner < pattern.design.n_inner)
-    if not zeros:
-        rows = rows[found.y[known.inner[rows]] != 0]
-    inside = found.known.tocsr()[known.inner[rows]].tocoo()
-    entries = (np.ones(inside.nnz, np.int64), rows[inside.row], np.arange(inside.nnz + 1))
-    return csc_array(entries, shape=(len(known.inner), inside.nnz)), found.numbers[inside.col]
+    who = np.append(lone_owners(pattern), NOBODY)[known.inner]
+    alone = np.flatnonzero(who != NOBODY)
+    entries = (np.ones(len(alone), np.int64), alone, np.arange(len(alone) + 1))
+    units = csc_array(entries, shape=(len(who), len(alone)))
+    if not whole_cells:
+        return units, who[alone]
+    owner = owners_of_sums(pattern, pattern.design.matrix().astype(np.int64).tocsc())
+    columns = known.columns
+    # A cell whose rows are all lone ones follows from them already.
+    lone_rows = columns.T @ (who != NOBODY).astype(np.int64)
+    cells = np.flatnonzero((owner != NOBODY) & (np.diff(columns.indptr) > lone_rows))
+    both = csc_array(hstack([units, columns[:, cells]], format="csc"))
+    return both, np.concatenate([who[alone], owner[cells]])
 
 
 _SPARE = 4  # random sums beyond the number of things that one person knows: no chance agreements

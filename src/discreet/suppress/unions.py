@@ -128,6 +128,10 @@ class _UnionSearch:
         # One cell is what its own rule is about, and cells with enough of others in each are safe.
         if len(cells) < 2 or (spare >= most).all():
             return safe
+        # Somebody who knew as much as all others at once would know more than each of them.
+        every = _joined([one for one, _ in others]) if len(others) > 1 else None
+        if every is not None and self._is_safe(cells, spare - most, every):
+            return safe
         for one, part in others or [(PUBLIC, np.zeros(len(cells)))]:
             found = self._worst_set(cells, spare - part, one)
             if found is None:
@@ -137,6 +141,10 @@ class _UnionSearch:
             if len(chosen) > 1 and need > _MISSING * own[chosen].sum():
                 return self._sum(who, cells[chosen], need)
         return safe
+
+    def _is_safe(self, cells: Index, spare: Real, one: Attacker) -> bool:
+        found = self._worst_set(cells, spare, one)
+        return found is not None and not found.any()
 
     def _others(self, who: int, cells: Index) -> list[tuple[Attacker, Real]]:
         """Who else is in some hidden cells, and what each has in them."""
@@ -180,6 +188,16 @@ class _UnionSearch:
         chosen = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
         columns = self.columns[:, chosen].tocsr()[inner]
         return columns, (self.z - low)[chosen], (high - self.z)[chosen]
+
+
+def _joined(several: list[Attacker]) -> Attacker:
+    """An attacker who knows whatever one of several does, and in each cell the largest part."""
+    cells, number = np.unique(np.concatenate([one.cells for one in several]), return_inverse=True)
+    shares = np.zeros(len(cells))
+    np.maximum.at(shares, number, np.concatenate([one.shares for one in several]))
+    return Attacker(
+        "pair", np.unique(np.concatenate([one.known for one in several])), cells, shares
+    )
 
 
 def _furthest(
