@@ -23,8 +23,7 @@ from discreet.rules.counts import (
     rule_named,
 )
 from discreet.suppress.decimals import Decimals
-from discreet.suppress.gauss import suppress_by_gauss
-from discreet.suppress.interval import suppress_by_interval
+from discreet.suppress.interval import suppress_by_elimination, suppress_by_interval
 from discreet.suppress.optimal import lower_bound, suppress_by_optimum
 from discreet.suppress.pattern import PRIMARY, Pattern, of_table, published_values
 from discreet.suppress.plan import (
@@ -34,7 +33,13 @@ from discreet.suppress.plan import (
     room_below,
     with_doubted_cells,
 )
-from discreet.suppress.sentences import limits, suppressed_cells, thresholds, widths
+from discreet.suppress.sentences import (
+    contributor_sums,
+    limits,
+    suppressed_cells,
+    thresholds,
+    widths,
+)
 from discreet.suppress.unions import closeness_of, find_unions
 from discreet.tables.canonical import Arrangement, canonical_order, canonical_table
 from discreet.tables.protected import COUNT, VALUE, CellStatus, Claims, Draws, Protected
@@ -47,7 +52,7 @@ _COSTS = ("value", "cells")
 # Each round protects the sums that told too much of somebody; what is left then is not proven.
 _ROUNDS = 20
 _SECONDARY = {
-    "gauss": suppress_by_gauss,
+    "gauss": suppress_by_elimination,
     "interval": suppress_by_interval,
     "optimal": suppress_by_optimum,
 }
@@ -67,9 +72,12 @@ class Suppress:
     Promise: cells that are shown are true; no sensitive cell is a linear combination of published
     cells, which `"gauss"` decides in whole numbers without rounding; with `singletons`, none
     follows for somebody who is alone in a cell and knows it either. `"interval"` and `"optimal"`
-    promise the widths of the rules, to everybody and with `singletons` to lone contributors. The
-    pattern follows from the true values.
-    Cost: for 20,000 cells a few seconds; with `"interval"` a minute for counts, five for sums.
+    promise the widths of the rules, to everybody and with `singletons` to each contributor, who
+    knows the cells he is alone in, at any level, and his parts of others. Under p%, p/q and
+    dominance of one, the rule holds of every sum of hidden cells that a contributor is in, as far
+    as it is proven (`Pattern.unproved`). `"gauss"` repairs what signs tell within a fixed effort,
+    and promises no widths. The pattern follows from the true values.
+    Cost: for 20,000 cells, with `"interval"`, a minute for counts, five for sums.
 
     Args:
       rules: What makes a cell sensitive: a rule, or several, also as texts such as `"p%(10)"`.
@@ -164,7 +172,7 @@ class Suppress:
         return Protected.of(
             pattern.design,
             z,
-            self._statement(),
+            self._statement(pattern),
             y=y,
             status=status.astype(np.int8),
             unit=_published_unit(table),
@@ -306,7 +314,7 @@ class Suppress:
     def _positions(self, table: TrueTable, option: str) -> list[int]:
         return [table.design.position(cell) for cell in getattr(self, option)]
 
-    def _statement(self) -> Statement:
+    def _statement(self, pattern: Pattern | None = None) -> Statement:
         has_intervals, has_decimals = self.secondary != "gauss", self.decimals is not None
         # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
         hides_no_zeros = self.zeros_are_public and not self.forbidden
@@ -322,6 +330,7 @@ class Suppress:
             has_intervals=has_intervals,
             has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
         )
+        said += contributor_sums(self._rules, is_proven=pattern is None or not pattern.unproved)
         parameters = {
             "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
             "secondary": self.secondary,

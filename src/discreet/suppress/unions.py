@@ -64,7 +64,7 @@ def closeness_of(rules: Sequence[PrimaryRule], table: TrueTable) -> tuple[Closen
     """How closely rules let a contributor be known, where they say so of the largest one."""
     given, found = table.contributions, []
     for rule in rules:
-        if given is None or not isinstance(rule, PQ | Dominance) or given.may_be_negative:
+        if given is None or given.may_be_negative or not isinstance(rule, PQ | Dominance):
             continue
         waived = tuple(given.places_of(rule.waivers).tolist()) if rule.waivers else ()
         if isinstance(rule, PQ):
@@ -121,7 +121,7 @@ class _UnionSearch:
         if int(self.everybody.numbers[who]) in closeness.waived:
             return safe
         start, end = self.parts.indptr[who : who + 2]
-        cells, own = self.parts.indices[start:end], self.parts.data[start:end]
+        cells, own = self.parts.indices[start:end].astype(np.intp), self.parts.data[start:end]
         spare = self.z[cells] - (1 + closeness.share) * own
         others = self._others(who, cells) if closeness.by_second else []
         most = np.max([a for _, a in others], axis=0) if others else np.zeros(len(cells))
@@ -218,13 +218,15 @@ def _furthest(
     free = np.zeros(len(cost), dtype=bool)
     free[n : n + m] = True
     floor = np.where(free, -np.inf, 0.0)
+    chosen = np.zeros(n, dtype=bool)
     for whole in (False, True):
         found = _minimise(cost, rows, floor, n, whole)
         if found is None:
             return None
         if cost @ found >= -_MISSING:
             return np.zeros(n, dtype=bool)
-    return np.asarray(found[:n] > 0.5)
+        chosen = found[:n] > 0.5
+    return chosen
 
 
 def _minimise(cost: Real, rows: Any, floor: Real, n: int, whole: bool) -> Real | None:
@@ -233,9 +235,9 @@ def _minimise(cost: Real, rows: Any, floor: Real, n: int, whole: bool) -> Real |
 
     ceiling = np.full(len(cost), np.inf)
     ceiling[:n] = 1.0
-    kind = np.zeros(len(cost))
+    kind = np.zeros(len(cost), dtype=np.int64)
     kind[:n] = int(whole)
-    options = {} if n <= EXHAUSTIVE else {"node_limit": _NODES}
+    options: Any = {} if n <= EXHAUSTIVE else {"node_limit": _NODES}
     equal = LinearConstraint(rows, 0.0, 0.0)
     found = milp(
         cost, integrality=kind, bounds=Bounds(floor, ceiling), constraints=equal, options=options

@@ -8,7 +8,9 @@ import pytest
 import discreet as dc
 from discreet import Design, Table
 from discreet.suppress import attackers as module
+from discreet.suppress import suppress
 from discreet.suppress.attackers import attackers
+from discreet.suppress.gauss import suppress_by_gauss
 from tests.protect.suppress.search import Case, faults, intervals, random_case
 
 
@@ -47,6 +49,14 @@ def test_the_audit_finds_what_a_person_alone_in_a_published_cell_reads(monkeypat
 @pytest.mark.parametrize("number", range(20))
 def test_no_contributor_comes_too_close_to_a_sensitive_cell(number):
     assert not found(random_case(number))
+
+
+@pytest.mark.parametrize("number", [0, 4, 12])
+def test_elimination_is_repaired_where_signs_tell_more(number, monkeypatch):
+    case = random_case(number)
+    assert not found(case, secondary="gauss")
+    monkeypatch.setitem(suppress._SECONDARY, "gauss", suppress_by_gauss)
+    assert found(case, secondary="gauss")
 
 
 def test_the_search_finds_attackers_who_were_left_out(monkeypatch):
