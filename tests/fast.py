@@ -61,6 +61,8 @@ FAST = {
     ],
     "rules and suppression": [
         "tests/protect/suppress/test_dominance.py",
+        "tests/protect/suppress/test_change_over.py",
+        "tests/protect/suppress/test_argus_batch.py::test_a_job_hides_and_tells_no_kinds_unless_asked",
         "tests/protect/suppress/test_named.py",
         "tests/protect/suppress/test_rules.py",
     ],

@@ -158,6 +158,7 @@ RULES: dict[str, str] = {
     "p%": "discreet.rules.magnitudes:PPercent",
     "p/q": "discreet.rules.magnitudes:PQ",
     "few-contributors": "discreet.rules.magnitudes:FewContributors",
+    "zero-unsafe": "discreet.rules.magnitudes:ZeroUnsafe",
 }
 FORMATS: dict[str, str] = {
     "csv": "discreet.release.formats.csv:CsvWriter",

@@ -199,3 +199,30 @@ def test_what_is_written_as_false_means_false(folder, written):
 def test_what_is_neither_true_nor_false_is_refused(folder, capsys, setting):
     assert protect("counts.parquet", "release.parquet", setting) == 2
     assert "must be True or False" in capsys.readouterr().err
+
+
+def test_indicators_are_linked(folder):
+    firms = FIRMS.assign(domestic=FIRMS["turnover"] - 3, export=3)
+    firms.to_csv("firms.csv", index=False)
+    by = ("tabulate", "firms.csv", "--by", "indicator*activity", *SUMS, "--out", "linked.parquet")
+    assert run(*by, "--link", "turnover = domestic + export") == 0
+    assert dc.facade.read_table("linked.parquet").design.axes[0].total == "turnover"
+    assert run(*by, "--link", "turnover = domestic") == 2
+
+
+def test_the_custodian_is_told_what_is_hidden_and_why(folder, capsys):
+    given = ("-s", RULES, "--out", "t.csv", "--show-kinds", "kinds.csv")
+    assert run("protect", "sums.parquet", "--method", "suppress", *given) == 0
+    shown = capsys.readouterr().out
+    assert "Confidential." in shown
+    assert "few-contributors(3):" in shown
+    kinds = pd.read_csv("kinds.csv")
+    assert (folder / "kinds.csv").stat().st_mode & 0o777 == 0o600
+    hidden = pd.read_csv("t.csv")["status"] == "suppressed"
+    assert (kinds["state"] != "published").sum() == hidden.sum()
+    assert {"primary", "secondary"} <= set(kinds["state"])
+    assert "primary" not in (folder / "t.csv").read_text()
+    assert run("protect", "counts.parquet", "--method", "suppress", "--json") == 0
+    found = json.loads(capsys.readouterr().out)["confidential"]
+    assert sum(found["levels"]["all cells"].values()) == 16
+    assert run("protect", "counts.parquet", "--method", "suppress", "--show-kinds", "x.txt") == 2

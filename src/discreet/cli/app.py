@@ -8,6 +8,7 @@ import typer
 
 from discreet import __version__, registry
 from discreet.cli import custody, judge, site, tables
+from discreet.cli.argus import argus
 from discreet.cli.check import check
 from discreet.cli.demo import demo
 from discreet.cli.synthesize import synthesize
@@ -25,6 +26,7 @@ COMMANDS: dict[str, Any] = {
     "study": None,
     "run": tables.run,
     "export": tables.export,
+    "argus": argus,
     "ptable": tables.ptable,
     "keys": custody.keys,
     "codes": custody.codes,

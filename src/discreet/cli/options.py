@@ -115,6 +115,9 @@ class RecordOptions:
     edition: Annotated[str | None, typer.Option(help="Edition of the data set; 1 if absent.")] = (
         None
     )
+    units: Annotated[
+        str | None, typer.Option(help="What the records are of, for statements: enterprises, …")
+    ] = None
     editions: Annotated[
         str | None,
         typer.Option(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,20 +27,27 @@ from discreet.cli.options import (
     previous_releases,
     progress_bar,
     save_or_write,
+    say,
     with_options,
     write_release,
 )
 from discreet.design.support import Support
 from discreet.errors import MissingDependencyError, ParameterError
 from discreet.facade.table import read_release, read_table
-from discreet.files import ending_of, written_whole
+from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.noise import TransitionMatrix, perturbation_table
 from discreet.noise.entropy import Variant
 from discreet.recipe import Recipe
+from discreet.records.indicators import read_link
 from discreet.records.secret import Secret
 from discreet.release.fitting import Rounding
 from discreet.tables.magnitude import Negative
 from discreet.tables.storage import check_table_name
+
+if TYPE_CHECKING:
+    from discreet.facade.table import Table
+    from discreet.suppress.pattern import Pattern
+    from discreet.suppress.report import PatternReport
 
 
 @with_options
@@ -61,6 +69,13 @@ def tabulate(
         str, typer.Option(help="Negative values: 'refuse', or judge by 'absolute' value.")
     ] = "refuse",
     largest: Annotated[int, typer.Option(help="Largest contributions kept for each cell.")] = 3,
+    link: Annotated[
+        str | None,
+        typer.Option(
+            help="What the value is the sum of, 'turnover = domestic + export', or its name where "
+            "parts have it in front; adds the variable 'indicator'."
+        ),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Count records into a table. The result holds true counts: only its owner can read it.
@@ -74,9 +89,14 @@ def tabulate(
 
     Example: discreet tabulate firms.csv --by "activity*region" --value turnover
     --contributor enterprise --out table.parquet
+
+    Example: discreet tabulate firms.csv --link "turnover = domestic + export"
+    --by "indicator*activity" --value turnover --contributor enterprise --out table.parquet
     """
     check_table_name(out)
     data = records.open(source, hierarchies=hierarchy, ledger=ledger)
+    if link is not None:
+        data = data.with_parts(*read_link(link))
     with progress_bar():
         table = data.tabulate(
             by,
@@ -111,6 +131,14 @@ def protect(
     set: Parameters = None,
     unit: Unit = None,
     secret: SecretFile = None,
+    show_kinds: Annotated[
+        Path | None,
+        typer.Option(
+            "--show-kinds",
+            help="Suppression: write true values with primary and secondary cells, a confidential "
+            ".csv or .parquet.",
+        ),
+    ] = None,
     book: LedgerOptions,
     previous: Previous = None,
     json: Json = False,
@@ -128,6 +156,9 @@ def protect(
     --ledger discreet.db --budget 1 --out release.csv
 
     Example: discreet protect table.parquet --method cell-key --out table.xlsx
+
+    Example: discreet protect table.parquet --method suppress -s rules="p%(10)" --out release.csv
+    --show-kinds pattern.csv
     """
     if seed is not None:
         raise ParameterError(
@@ -136,12 +167,18 @@ def protect(
             "Python, by `table.simulate`."
         )
     check_out(out)
+    if show_kinds is not None:
+        ending_of(show_kinds, (".csv", *PARQUET))
+        if method != "suppress":
+            raise ParameterError(f"--show-kinds is for method 'suppress', not for {method!r}.")
     ledger = book.open()  # a wrong ledger is found before the table is read
     truth = read_table(table)
     if secret is not None:
         truth = truth.with_secret(Secret.from_file(secret))
     chosen = registry.build("method", method, plain_values(set))
-    with progress_bar():
+    from discreet.suppress.pattern import watched_patterns  # start-up time
+
+    with progress_bar(), watched_patterns() as patterns:
         release = truth.protect(
             chosen,
             unit=unit,
@@ -149,7 +186,35 @@ def protect(
             again=book.again,
             previous=previous_releases(previous),
         )
-    write_release(release, out, json, method=method)
+    if not patterns:
+        write_release(release, out, json, method=method)
+        return
+    counted = truth if unit is None else replace(truth, unit=unit)
+    report = _report(patterns[-1], counted, chosen, show_kinds)
+    write_release(release, out, json, method=method, confidential=report.summary)
+    if not json:
+        say(f"\n{report}")
+
+
+def _report(pattern: Pattern, table: Table, method: Any, show_kinds: Path | None) -> PatternReport:
+    """What was hidden and why, for the custodian; written as a file where that is asked for."""
+    from discreet.suppress.report import describe_pattern  # start-up time
+
+    if show_kinds is not None:
+        _write_kinds(pattern, show_kinds)
+    return describe_pattern(pattern, table, getattr(method, "rules", ()))
+
+
+def _write_kinds(pattern: Pattern, path: Path) -> None:
+    """True values, states and reasons, for their owner."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    with written_whole(path, OWNER_ONLY) as temporary:
+        if path.name.lower().endswith(".csv"):
+            pyarrow.csv.write_csv(pattern.to_arrow(), temporary)
+        else:
+            pyarrow.parquet.write_table(pattern.to_arrow(), temporary)
 
 
 def fit(

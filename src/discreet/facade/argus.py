@@ -1,4 +1,4 @@
-"""Files of τ-ARGUS: metadata `.rda`, tables `.tab`, a-priori files `.hst`.
+"""Files of τ-ARGUS: metadata `.rda`, tables `.tab`, a-priori files `.hst`, batch files `.arb`.
 
 As in `discreet.suppress.argus`, but for tables as users hold them. Hierarchies `.hrc` are read by
 `Hierarchy.from_hrc`.
@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import ParamSpec
 
+from discreet.facade.batch import BatchResult, run_batch
 from discreet.facade.table import Table
 from discreet.suppress import argus
 from discreet.suppress.argus import (  # noqa: F401  (what this room hands on)
@@ -26,7 +27,7 @@ from discreet.suppress.argus import (  # noqa: F401  (what this room hands on)
 )
 from discreet.tables.truth import TrueTable
 
-__all__ = argus.__all__
+__all__ = [*argus.__all__, "BatchResult", "run_batch"]
 Given = ParamSpec("Given")
 
 

@@ -19,6 +19,7 @@ from discreet.records.backend import fetch
 from discreet.records.code_list import CodeLists
 from discreet.records.engine import Engine
 from discreet.records.expressions import KeyCheck
+from discreet.records.indicators import stack_parts
 from discreet.records.recode import moved_rules
 from discreet.records.recode import recode as recoded
 from discreet.records.record_keys import KeysOf, RecordKeys
@@ -96,6 +97,23 @@ class Microdata(UnitRecords):
             outside=outside,
             structural_zeros=moved_rules(self.structural_zeros, variable, done.moves, before),
         )
+
+    def with_parts(
+        self, total: str, parts: Sequence[str] | None = None, *, name: str = "indicator"
+    ) -> Self:
+        """A value as the sum of others, such as turnover of domestic turnover and exports.
+
+        Tables then have one more variable, `indicator`, whose total is the value and whose
+        categories are the parts: `tabulate("indicator*activity", value="turnover")`. Suppression
+        and audits know the equation between them, and rules hold for each indicator.
+
+        Args:
+          total: The value; where it is a column, its parts must add up to it in every record.
+          parts: Columns of its parts; by default those with its name in front,
+            `turnover_domestic`.
+          name: Name of the new variable.
+        """
+        return stack_parts(self, total, parts, name)
 
     def with_keys(
         self,
@@ -379,6 +397,7 @@ def open(
     metadata: str | Path | None = None,
     time: str | Sequence[str] = (),
     moves: Mapping[str, int] | None = None,
+    units: str = "",
 ) -> Microdata:
     """Records with roles.
 
@@ -433,6 +452,8 @@ def open(
         compares editions.
       moves: By column how far it moves from one edition to the next: `{"age": 1}`. A ledger moves
         it back, by the number in the edition's name.
+      units: What the records are of, as public statements call them: `"enterprises"`. People, or
+        contributors of sums, when absent.
     """
     texts(key=key, weight=weight, id=id, table=table, encoding=encoding, delimiter=delimiter)
     paths(
@@ -481,6 +502,7 @@ def open(
             edition,
             churn=churn,
             planned=planned,
+            units=units,
         ),
         notes=found.notes,
         passage=passage if lists is None else lists.passage.joined(passage),

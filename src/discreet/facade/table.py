@@ -163,6 +163,7 @@ class Table(TrueTable):
         declared: bool | Sequence[str] = False,
         name: str = "unnamed",
         edition: str = "1",
+        units: str = "",
     ) -> Self:
         """A table of magnitudes from a frame of contributions: rows with a value and whose it is.
 
@@ -183,6 +184,7 @@ class Table(TrueTable):
           declared: As for `from_counts`.
           name: Name of the data set.
           edition: Its edition.
+          units: What the rows are of, as public statements call them: `"enterprises"`.
         """
         table = contributions_to_table(
             frame,
@@ -194,7 +196,7 @@ class Table(TrueTable):
             structural_zeros=structural_zeros,
             declared=declared,
         )
-        return cls.wrap(replace(table, data_set=DataSet(name, edition)))
+        return cls.wrap(replace(table, data_set=DataSet(name, edition, units=units)))
 
     def protect(
         self,

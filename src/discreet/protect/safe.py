@@ -141,7 +141,7 @@ class Safe:
         """Protect the table; its inner cells become part of the release."""
         y = np.zeros(table.design.n_inner, dtype=np.int64)
         y[np.flatnonzero(table.y)] = self.search(table, rng=draws.generator(self, table)).y
-        design, statement = table.design, self._statement()
+        design, statement = table.design, self._statement(table.data_set.units or "people")
         crossing = math.prod(len(axis) for axis in design.axes)
         if design.is_confidential and crossing > LARGEST_DENSE:
             # too large to show every empty cell: the support that is left is the protected one
@@ -203,7 +203,7 @@ class Safe:
                 f"{bound[k]:g}. Raise the bound."
             )
 
-    def _statement(self) -> Statement:
+    def _statement(self, units: str) -> Statement:
         parameters = {
             "min_count": self.min_count,
             "max_move": self.reach,
@@ -216,7 +216,7 @@ class Safe:
                 "safe",
                 f"Counts of {small} were removed from all inner cells, and chosen tables were kept "
                 "near the truth; in other tables deviations can be larger.",
-                "Some people were counted elsewhere, so that no small figure remains.",
+                f"Some {units} were counted elsewhere, so that no small figure remains.",
             ),
             *claim_sentences(self.claims, "count"),
             groups_not_hidden(),

@@ -25,6 +25,8 @@ Options = Mapping[str, tuple[str, ...]]
 _TOKEN = re.compile(r'"([^"]*)"|<([^<>"]*)>|([^\s"<>]+)')
 _FILE_OPTIONS = ("SEPARATOR", "SAFE", "UNSAFE", "PROTECT")
 _BARE = {"DECIMALS", "DISTANCE", "HIERLEVELS"}  # followed by numbers, which are not quoted
+_OF_NUMBERS = ("SHADOW", "COSTVAR", "LOWERPL", "UPPERPL")
+"""Roles of numbers; τ-ARGUS knows them on the line of `<NUMERIC>` alone."""
 STATUS = {"SAFE": "S", "UNSAFE": "U", "PROTECT": "P"}
 """How the status of a cell is written unless the metadata say otherwise."""
 
@@ -67,17 +69,27 @@ class Variable:
         numbers = ("NUMERIC", "FREQUENCY", "SHADOW", "COSTVAR", "MAXSCORE", "LOWERPL", "UPPERPL")
         return any(self.has(option) for option in (*numbers, "WEIGHT"))
 
+    @property
+    def decimals(self) -> int:
+        """How many decimals its numbers are shown with."""
+        return int((self.options.get("DECIMALS") or ("0",))[0])
+
     def hierarchy(self, folder: Path, codes: Iterable[object] = ()) -> Hierarchy | None:
         """The hierarchy that is named, or that the digits of the codes form; none for flat codes.
 
+        Codes of an `.hrc` file that differ from those that occur by leading blanks are these.
+
         Args:
           folder: Where the files lie.
-          codes: The codes that occur, for a hierarchy of digits.
+          codes: The codes that occur.
         """
         if self.has("HIERCODELIST"):
             leading = (self.options.get("HIERLEADSTRING") or ("@",))[0]
             path = folder / self.options["HIERCODELIST"][0]
-            return Hierarchy.from_hrc(path, root=self.total, leading=leading)
+            tree = Hierarchy.from_hrc(path, root=self.total, leading=leading)
+            padded = {str(code).strip(): str(code) for code in codes}
+            parents = {padded.get(c, c): padded.get(p, p) for c, p in tree.parents.items()}
+            return Hierarchy(tree.root, parents)
         if self.has("HIERLEVELS"):
             return Hierarchy.from_digits(codes, " ".join(self.options["HIERLEVELS"]), self.total)
         return None
@@ -126,9 +138,13 @@ class Metadata:
         for variable in self.variables:
             place = [] if variable.start is None else [str(variable.start), str(variable.width)]
             lines.append(" ".join([variable.name, *place, *map('"{}"'.format, variable.missing)]))
+            roles = [role for role in _OF_NUMBERS if variable.has(role)]
+            if roles:
+                lines.append("   " + " ".join(f"<{key}>" for key in ("NUMERIC", *roles)))
             for key, values in variable.options.items():
-                texts = values if key in _BARE else map('"{}"'.format, values)
-                lines.append(" ".join([f"   <{key}>", *texts]))
+                if not roles or key not in ("NUMERIC", *roles):
+                    texts = values if key in _BARE else map('"{}"'.format, values)
+                    lines.append(" ".join([f"   <{key}>", *texts]))
         return "".join(f"{line}\n" for line in lines)
 
     def write(self, path: str | Path) -> Path:
@@ -295,13 +311,15 @@ def _part(line: str, variable: Variable, number: int) -> str:
             f"line {number} has {len(line)} characters, but column {variable.name!r} begins at "
             f"{variable.start}."
         )
-    return line[start : start + (variable.width or 0)].strip()
+    text = line[start : start + (variable.width or 0)].rstrip()
+    # " 1" and "1" are two codes in a column of fixed width; numbers have no use for blanks.
+    return text.strip() if variable.is_number or not text.strip() else text
 
 
 def _value(
     text: str, number: int, variable: Variable, decimal: str, missing: Sequence[str]
 ) -> str | float | None:
-    if text in missing or (variable.is_number and not text):
+    if text.strip() in missing or (variable.is_number and not text):
         return None
     if not variable.is_number:
         return text

@@ -197,7 +197,7 @@ def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> Un
         hierarchies=found.lists,
         undeclared=frozenset(found.lists),
         secret=secret,
-        data_set=DataSet(data_set.name, data_set.edition),
+        data_set=DataSet(data_set.name, data_set.edition, units=data_set.units),
         notes=found.notes,
     )
 

@@ -429,7 +429,7 @@ _NAME = re.compile(r"([^\s()]+)\s*(?:\(([^()]*)\))?")
 def rule_named(name: str) -> PrimaryRule:
     """The rule of a name; numbers in brackets are its first parameters.
 
-    `threshold(3, zeros)` calls empty cells sensitive as well.
+    `threshold(3, zeros)` calls empty cells sensitive as well; `p%(10, n=2)` names a parameter.
     """
     match = _NAME.fullmatch(name.strip())
     if match is None and name.count("(") != name.count(")"):
@@ -438,14 +438,20 @@ def rule_named(name: str) -> PrimaryRule:
         raise UnknownNameError("rule", name.partition("(")[0].strip(), registry.names("rule"))
     make: Callable[..., PrimaryRule] = registry.load("rule", match[1])
     texts = [text.strip() for text in (match[2] or "").split(",") if text.strip()]
-    options = {"zeros": True} if texts[-1:] == ["zeros"] else {}
+    options: dict[str, Any] = {"zeros": True} if texts[-1:] == ["zeros"] else {}
     try:
-        numbers = texts[: len(texts) - len(options)]
-        return make(*(int(n) if n.isdigit() else float(n) for n in numbers), **options)
+        numbers = [text.rpartition("=") for text in texts[: len(texts) - len(options)]]
+        first = [_number(value) for option, _, value in numbers if not option]
+        options |= {option.strip(): _number(value) for option, _, value in numbers if option}
+        return make(*first, **options)
     except DiscreetError:
         raise
     except (TypeError, ValueError):
         raise ParameterError(
             f"rule {name!r} cannot be read; write it with its numbers, e.g. 'p%(10)', "
-            "'dominance(2, 90)' or 'threshold(3, zeros)'."
+            "'p%(10, n=2)', 'dominance(2, 90)' or 'threshold(3, zeros)'."
         ) from None
+
+
+def _number(text: str) -> int | float:
+    return int(text) if text.strip().isdigit() else float(text)

@@ -110,13 +110,17 @@ class PQ(_MagnitudeRule):
       q: Percentage within which everybody is known beforehand, at least p.
       waivers: Identifiers of contributors who agree to be shown. They need no protection, but can
         estimate others.
+      n: How many others may pool what they know of themselves: what is left is then counted
+        without the largest contributor and the n next ones.
     """
 
     p: float = 10.0
     q: float = 100.0
     waivers: tuple[str, ...] = ()
+    n: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
+        whole("n", self.n, 1)
         _percentage("p", self.p)
         _percentage("q", self.q)
         if self.p > self.q:
@@ -129,15 +133,23 @@ class PQ(_MagnitudeRule):
     @property
     def name(self) -> str:
         """The rule in a word."""
-        return f"p/q({self.p:g}, {self.q:g})"
+        return f"p/q({self.p:g}, {self.q:g}{self._coalition})"
 
     @property
     def why(self) -> str:
         """Why a cell is sensitive."""
         return (
-            f"a contributor could be estimated to within {self.p:g} % by another who knows the "
-            f"rest to within {self.q:g} %"
+            f"a contributor could be estimated to within {self.p:g} % by {self._others} who know"
+            f"{'s' if self.n == 1 else ''} the rest to within {self.q:g} %"
         )
+
+    @property
+    def _coalition(self) -> str:
+        return "" if self.n == 1 else f", n={self.n}"
+
+    @property
+    def _others(self) -> str:
+        return "another" if self.n == 1 else f"{self.n} others"
 
     @property
     def told(self) -> tuple[str, str]:
@@ -146,16 +158,20 @@ class PQ(_MagnitudeRule):
 
     def lack(self, given: Contributions) -> Real:
         """What the rest lacks to hide the largest contributor who needs protection."""
-        cells = _with_largest(given, 2, self.name)
+        cells = _with_largest(given, self.n + 1, self.name)
         may_be_target = ~_waived_places(given, self.waivers) & (cells.largest > 0)
         protected = np.where(may_be_target.any(axis=1), may_be_target.argmax(axis=1), -1)
         rows = np.arange(len(cells))
-        # Who knows most of the rest is the largest other contributor, also one with a waiver.
-        attacker = np.where(protected == 0, 1, 0)
         target = np.where(protected < 0, 0.0, cells.largest[rows, protected])
-        rest = cells.absolute - cells.largest[rows, protected] - cells.largest[rows, attacker]
-        # Subtracting two contributions from their own sum may leave a rounding error.
-        rest[cells.count <= 2] = 0.0
+        # Who know most of the rest are the largest others, also those with a waiver: the n largest,
+        # and one more where the one they look for is among these.
+        place = np.arange(cells.largest.shape[1])
+        is_attacker = (place < self.n + (protected < self.n)[:, None]) & (
+            place != protected[:, None]
+        )
+        rest = cells.absolute - target - np.where(is_attacker, cells.largest, 0.0).sum(axis=1)
+        # Subtracting all contributions from their own sum may leave a rounding error.
+        rest[cells.count <= self.n + 1] = 0.0
         return np.where(protected < 0, 0.0, self.p / self.q * target - rest)
 
 
@@ -173,12 +189,12 @@ class PPercent(PQ):
     @property
     def name(self) -> str:
         """The rule in a word."""
-        return f"p%({self.p:g})"
+        return f"p%({self.p:g}{self._coalition})"
 
     @property
     def why(self) -> str:
         """Why a cell is sensitive."""
-        return f"a contributor could be estimated to within {self.p:g} % by another"
+        return f"a contributor could be estimated to within {self.p:g} % by {self._others}"
 
 
 @dataclass(frozen=True)
@@ -215,6 +231,41 @@ class FewContributors(_MagnitudeRule):
         return np.where(few, self.range / 100.0 * cells.absolute, 0.0)
 
 
+@dataclass(frozen=True)
+class ZeroUnsafe(_MagnitudeRule):
+    """A sum of zero is sensitive when records stand behind it: everybody in it contributes nothing.
+
+    Without this rule such a cell is published as zero, like an empty one. With it, cells of zero
+    may be hidden, those to which no record belongs are shown.
+
+    Attributes:
+      range: How far above zero the interval of such a cell must reach, in units of the value.
+    """
+
+    range: float = 1.0
+    zeros: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        positive("range", self.range)
+
+    name: ClassVar[str] = "zero-unsafe"
+    why: ClassVar[str] = "everybody contributes nothing"
+
+    def primaries(self, table: TrueTable) -> Mask:
+        """Cells with records, but without a contribution."""
+        return np.asarray((table.z > 0) & (table.require_contributions().published.absolute == 0))
+
+    def needs(self, table: TrueTable) -> Needs:
+        """Nothing below zero unless values may be negative, and the range above."""
+        found = np.where(self.primaries(table), self.range, 0.0)
+        is_signed = table.require_contributions().may_be_negative
+        return found if is_signed else np.zeros(len(found)), found
+
+    def lack(self, given: Contributions) -> Real:
+        """Nothing that contributions tell: a cell of zero looks like an empty one."""
+        return np.zeros(len(given.published))
+
+
 def _with_largest(given: Contributions, n: int, rule: str) -> CellContributions:
     """The contributions to the published cells, if enough of the largest were kept."""
     if (kept := given.largest.shape[1]) < n:
@@ -235,7 +286,10 @@ def _waived_places(given: Contributions, waivers: Sequence[str]) -> Mask:
 def _identifiers(waivers: Any) -> tuple[str, ...]:
     several = [waivers] if isinstance(waivers, str) else waivers
     if isinstance(several, Mapping) or not isinstance(several, Collection):
-        raise ParameterError(f"waivers is a list of contributors' identifiers, got {waivers!r}.")
+        raise ParameterError(
+            f"waivers is a list of contributors' identifiers, got {waivers!r}. If that is the "
+            "number of contributors who pool what they know, write n=, e.g. PPercent(10, n=2)."
+        )
     return tuple(canonical(one) for one in several)
 
 

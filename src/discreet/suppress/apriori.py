@@ -1,26 +1,25 @@
 """What is known or said of single cells: a-priori lists, earlier releases, codes for partners.
 
-`Listed` and `Exempt` are rules that follow an a-priori file, and `with_apriori` makes arguments of
-`Suppress` of it. `consistent` follows an earlier release. `write_transmission` sends a pattern with
-its true values to a partner who may see them.
+`with_apriori` makes arguments of `Suppress` of an a-priori file. `consistent` follows an earlier
+release. `write_transmission` sends a pattern with its true values to a partner who may see them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from discreet.arrays import Mask, Real
 from discreet.design.base import Cell, Design
-from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError, positive
+from discreet.errors import DataError, DesignError, ParameterError
 from discreet.files import OWNER_ONLY, written_whole
-from discreet.rules.counts import Needs, PrimaryRule, Threshold
+from discreet.rules.counts import PrimaryRule, Threshold
 from discreet.rules.magnitudes import PQ, Dominance, FewContributors
 from discreet.suppress.argus import APriori, AprioriCells, read_apriori
+from discreet.suppress.exceptions import Exempt, Listed
 from discreet.suppress.pattern import Pattern, published_values
 from discreet.suppress.suppress import Suppress
 from discreet.tables.protected import CellStatus, Protected
@@ -28,88 +27,12 @@ from discreet.tables.show import frame_of
 from discreet.tables.truth import TrueTable
 
 
-@dataclass(frozen=True)
-class Listed:
-    """Cells that a file calls sensitive, such as those of a respondent who asked for protection.
-
-    Attributes:
-      apriori: The file.
-      range: Percentage of its value that the interval of a listed cell must reach below and above,
-        where the file does not say.
-    """
-
-    apriori: APriori
-    range: float = 10.0
-    name: ClassVar[str] = "listed"
-    why: ClassVar[str] = "listed as sensitive"
-
-    def __post_init__(self) -> None:
-        positive("range", self.range)
-
-    def primaries(self, table: TrueTable) -> Mask:
-        """The cells that the file calls unsafe."""
-        return self.apriori.cells(table.design).unsafe
-
-    def needs(self, table: TrueTable) -> Needs:
-        """What the file asks for, or a share of the value."""
-        said = self.apriori.cells(table.design)
-        share = self.range / 100.0 * np.abs(published_values(table))
-        return _levels(said, said.unsafe, share, share)
-
-
-@dataclass(frozen=True)
-class Exempt:
-    """A rule with exceptions: cells that it never calls sensitive.
-
-    Attributes:
-      rule: The rule.
-      codes: Codes by variable, such as those for missing values; cells with one of them are exempt.
-      apriori: A file; the cells that it calls safe or not to be suppressed are exempt, and its
-        protection levels hold instead of the rule's.
-    """
-
-    rule: PrimaryRule
-    codes: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    apriori: APriori | None = None
-
-    @property
-    def name(self) -> str:
-        """The rule in a word."""
-        return self.rule.name
-
-    @property
-    def why(self) -> str:
-        """Why a cell is sensitive."""
-        return self.rule.why
-
-    def primaries(self, table: TrueTable) -> Mask:
-        """The rule's cells without those that are exempt."""
-        exempt = self._has_code(table)
-        if self.apriori is not None:
-            said = self.apriori.cells(table.design)
-            exempt = exempt | said.safe | said.protected
-        return self.rule.primaries(table) & ~exempt
-
-    def needs(self, table: TrueTable) -> Needs:
-        """What the rule asks for, or the file where it says."""
-        said = None if self.apriori is None else self.apriori.cells(table.design)
-        return _levels(said, self.primaries(table), *self.rule.needs(table))
-
-    def _has_code(self, table: TrueTable) -> Mask:
-        names = [axis.name for axis in table.design.axes]
-        columns = table.design.published_codes()
-        found = np.zeros(table.design.n_published, dtype=bool)
-        for name, codes in self.codes.items():
-            if name not in names:
-                raise UnknownNameError("variable", name, names)
-            index, known = columns[names.index(name)]
-            several = [codes] if isinstance(codes, str) else [*codes]
-            found |= np.isin(np.array(known, dtype=object)[index], several)
-        return found
-
-
 def with_apriori(
-    table: TrueTable, rules: Sequence[PrimaryRule] | PrimaryRule, apriori: APriori | str | Path
+    table: TrueTable,
+    rules: Sequence[PrimaryRule] | PrimaryRule,
+    apriori: APriori | str | Path,
+    *,
+    range: float = 10.0,
 ) -> dict[str, Any]:
     """Arguments of `Suppress` that follow an a-priori file.
 
@@ -120,6 +43,8 @@ def with_apriori(
       table: The table; codes of the file stand in the order of its variables.
       rules: The rules that hold beside the file.
       apriori: The file, or what was read from it.
+      range: Percentage of its value that the interval of a cell that the file calls unsafe must
+        reach below and above, where the file does not say.
     """
     read = apriori if isinstance(apriori, APriori) else read_apriori(apriori)
     names = tuple(axis.name for axis in table.design.axes)
@@ -128,7 +53,7 @@ def with_apriori(
     several = list(rules) if isinstance(rules, Sequence) else [rules]
     wrapped: list[PrimaryRule] = [Exempt(rule, apriori=known) for rule in several]
     if said.unsafe.any():
-        wrapped.append(Listed(known))
+        wrapped.append(Listed(known, range))
     cells = [table.design.cell(int(k)) for k in np.flatnonzero(said.protected)]
     return {"rules": wrapped, "frozen": cells, "priorities": _factors(table, said)}
 
@@ -143,17 +68,6 @@ def _factors(table: TrueTable, said: AprioriCells) -> list[tuple[dict[str, str],
     values = np.abs(published_values(table)).astype(np.float64)
     priced = np.flatnonzero((said.cost > 0) & (values > 0))
     return [(table.design.cell(int(k)), float(said.cost[k] / values[k])) for k in priced]
-
-
-def _levels(said: AprioriCells | None, sensitive: Mask, lower: Real, upper: Real) -> Needs:
-    """Protection levels of sensitive cells: those of a file where it says, or else the usual."""
-    lower, upper = np.where(sensitive, lower, 0.0), np.where(sensitive, upper, 0.0)
-    if said is None:
-        return lower, upper
-    return (
-        np.where(sensitive & np.isfinite(said.lower), said.lower, lower),
-        np.where(sensitive & np.isfinite(said.upper), said.upper, upper),
-    )
 
 
 def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppress:

@@ -10,19 +10,21 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from discreet.arrays import Index, Real, Whole
-from discreet.solve.linear.changes import Change, MoveGoal
+from discreet.solve.linear.changes import Change, Changes, Floors, MoveGoal
+from discreet.suppress.attackers import Attackers, attackers, cells_in_doubt
 from discreet.suppress.pattern import Pattern
-from discreet.suppress.proofs import CLOSE, lone_views, sensitive_sums
+from discreet.suppress.proofs import CLOSE, sensitive_sums
 from discreet.suppress.sums import NONE, TableSums
 
 ViewSet = frozenset[int]
 EVERYBODY = 0
-"""The view of somebody who is alone in no cell; lone contributors are numbered from one."""
+"""The view of somebody who contributes to no cell; contributors are numbered from one."""
 _NO_VIEWS: ViewSet = frozenset()
 _PUBLIC_VIEW: ViewSet = frozenset([EVERYBODY])
 # This share of a need is as good as all of it. Half of the tolerance of `Proofs.unproven`: what is
 # stored here as a proof must still be one there, after another rounding error.
 _ENOUGH = 1 - CLOSE / 2
+_MORE = 1 + CLOSE  # rooms beyond this are no limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +36,10 @@ class Requirements:
       total: Its sum.
       sign: Plus one for up, minus one for down.
       need: How far.
-      known: Contributors × sums: the cells each is alone in.
-      knower: For each sum the view of who is alone in it, zero where nobody is.
+      attackers: Contributors, and what they know; their views are numbered from one.
+      known: Contributors × sums: the cells each knows wholly.
+      room: Contributors × sums: how far down the cells that each is in can go in his eyes.
+      knower: For each sum the view of somebody who knows it, zero where nobody does.
       exempt: For each item the views to which nothing needs to be proven.
       special: For each item and view what is needed where a contributor is in the sensitive cell
         himself.
@@ -45,7 +49,9 @@ class Requirements:
     total: Whole
     sign: Real
     need: Real
+    attackers: Attackers
     known: Any
+    room: Any
     knower: Index
     exempt: dict[int, ViewSet]
     special: dict[int, dict[int, float]]
@@ -59,35 +65,65 @@ class Requirements:
         found = [sums[start[v - 1] : start[v]] for v in views if v != EVERYBODY]
         return np.concatenate(found).astype(np.intp) if found else np.empty(0, np.intp)
 
+    def floors(self, views: Iterable[int]) -> Floors:
+        """The sums that contributors are in, and how far these can go down for all of them."""
+        start = self.room.indptr
+        parts = [slice(start[v - 1], start[v]) for v in views if v != EVERYBODY]
+        if not parts:
+            return np.empty(0, np.intp), np.empty(0)
+        sums = np.concatenate([self.room.indices[part] for part in parts])
+        found, number = np.unique(sums, return_inverse=True)
+        least = np.full(len(found), np.inf)
+        np.minimum.at(least, number, np.concatenate([self.room.data[part] for part in parts]))
+        return found.astype(np.intp), least
+
+    def cheapest(self, within: Changes, item: int, views: list[int]) -> Change | None:
+        """The cheapest proof of something in some views at once."""
+        return within.cheapest(self.goal(item, views), self.known_sums(views), self.floors(views))
+
+    def need_of(self, item: int, view: int) -> float:
+        """What is needed in one view: less where a contributor is in the cell himself."""
+        return self.special.get(item, {}).get(view, float(self.need[item]))
+
     def goal(self, item: int, views: list[int]) -> MoveGoal:
         """What a change has to reach: less against one contributor who is in the cell himself."""
-        need = float(self.need[item])
-        if len(views) == 1:
-            need = self.special.get(item, {}).get(views[0], need)
+        need = self.need_of(item, views[0]) if len(views) == 1 else float(self.need[item])
         return MoveGoal(int(self.total[item]), float(self.sign[item]), need)
 
 
 def requirements(pattern: Pattern, sums: TableSums, *, lone: bool) -> Requirements:
     """Everything a pattern's sensitive cells need."""
-    targets, places, below, above = sensitive_sums(pattern)
-    views = lone_views(pattern, targets, lone=lone)
+    targets, places, below, above, whose = sensitive_sums(pattern)
+    found = attackers(pattern, contributors=lone)
+    known_to = found.exempt(targets, cells_in_doubt(pattern), whose)
     total = np.concatenate([sums.of_cell[pattern.primary], sums.of_difference])
     up, down = np.flatnonzero(above > 0), np.flatnonzero(below > 0)
     target = np.concatenate([up, down])
     sign = np.repeat([1.0, -1.0], [len(up), len(down)])
     need = np.concatenate([above[up], below[down]])
     exempt = {
-        item: frozenset((views.exempt_of(k) + 1).tolist())
+        item: frozenset(
+            (known_to.indices[known_to.indptr[k] : known_to.indptr[k + 1]] + 1).tolist()
+        )
         for item, k in enumerate(target.tolist())
-        if len(views.exempt_of(k))
+        if known_to.indptr[k + 1] > known_to.indptr[k]
     }
-    special = _needs_from_within(views.rest, target, sign, need, exempt)
-    inside = views.cells.tocsr()[sums.inner].tocoo()
-    entries = (np.ones(inside.nnz), (inside.col, sums.of_row[inside.row]))
-    known = csr_array(entries, shape=(views.cells.shape[1], len(sums)))
+    special = _needs_from_within(found.rest(targets), target, sign, need, exempt)
+    known, own = _on_sums(found.known, sums), _on_sums(found.shares, sums)
+    inner = np.full(len(sums), NONE)
+    inner[sums.of_row] = sums.inner
+    own.data = np.maximum(found.y[inner[own.indices]] - own.data, 0.0)
     knower = np.full(len(sums), EVERYBODY, dtype=np.intp)
     knower[known.indices] = np.repeat(np.arange(known.shape[0]), np.diff(known.indptr)) + 1
-    return Requirements(places[target], total[target], sign, need, known, knower, exempt, special)
+    what = (places[target], total[target], sign, need)
+    return Requirements(*what, found, known, own, knower, exempt, special)
+
+
+def _on_sums(cells: Any, sums: TableSums) -> csr_array:
+    """Inner cells × contributors as contributors × sums."""
+    inside = cells.tocsr()[sums.inner].tocoo()
+    entries = (inside.data, (inside.col, sums.of_row[inside.row]))
+    return csr_array(entries, shape=(cells.shape[1], len(sums)))
 
 
 def _needs_from_within(
@@ -113,13 +149,14 @@ class _Proof:
 
     Attributes:
       change: The change, as far as it is needed.
-      touched: The views of those who see that it is not so: they know a cell that it moves.
+      rooms: How often it can be made in the eyes of each who knows a limit, by view: never where
+        it moves a cell that he knows, less than once where it takes away what he has in a cell.
       items: What it proves to all others.
       special: Items and views where less is needed, that it proves as well.
     """
 
     change: Change
-    touched: ViewSet
+    rooms: dict[int, float]
     items: list[int]
     special: list[tuple[int, int]]
 
@@ -169,12 +206,22 @@ class ProofBank:
         alive = [self._proofs[k] for k in self._of_item[item] if not self._closed[k]]
         if not alive:
             return _PUBLIC_VIEW
-        common = alive[0].touched - self.required.exempt.get(item, _NO_VIEWS)
+        common = self._touched(alive[0], item) - self.required.exempt.get(item, _NO_VIEWS)
         for proof in alive[1:]:
             if not common:
                 break
-            common &= proof.touched
+            common &= self._touched(proof, item)
         return frozenset(view for view in common if not self._first_special(item, view))
+
+    def _touched(self, proof: _Proof, item: int) -> ViewSet:
+        """The views of those who see that a proof is none for them."""
+        required, change = self.required, proof.change
+        pace = float(change.values[change.places == required.total[item]].sum())
+        pace *= float(required.sign[item])
+        rooms = proof.rooms.items()
+        return frozenset(
+            v for v, room in rooms if room * pace < required.need_of(item, v) * _ENOUGH
+        )
 
     def _first_special(self, item: int, view: int) -> list[int]:
         """A proof for one contributor who needs less, if there is any."""
@@ -211,7 +258,7 @@ class ProofBank:
         # One change proves every sensitive cell that it moves far enough, so a change that was
         # found for one is taken as far as there is room and tried for all.
         room, required = self._room(change), self.required
-        touched = frozenset(np.unique(required.knower[change.places]).tolist()) - _PUBLIC_VIEW
+        rooms = self._rooms(change)
         items: list[int] = []
         special: list[tuple[int, int]] = []
         scale, new = 0.0, 0
@@ -223,15 +270,21 @@ class ProofBank:
                 if room * pace >= required.need[item] * _ENOUGH:
                     items.append(item)
                     scale = max(scale, required.need[item] / pace)
-                    new += len(self.open_views(item) - touched)
+                    new += sum(
+                        min(room, rooms.get(view, np.inf)) * pace
+                        >= required.need_of(item, view) * _ENOUGH
+                        for view in self.open_views(item)
+                    )
                 for view, limit in required.special.get(item, {}).items():
-                    if view not in touched and room * pace >= limit * _ENOUGH:
+                    if min(room, rooms.get(view, np.inf)) * pace >= limit * _ENOUGH:
                         special.append((item, view))
                         scale = max(scale, limit / pace)
                         new += view in self.open_views(item)
         if new:
-            scaled = Change(change.places, min(room, scale) * change.values)
-            self._store(_Proof(scaled, touched, items, special))
+            times = min(room, scale)
+            scaled = Change(change.places, times * change.values)
+            limits = {v: r / times for v, r in rooms.items() if r < times * _MORE}
+            self._store(_Proof(scaled, limits, items, special))
         return new
 
     def _store(self, proof: _Proof) -> None:
@@ -254,6 +307,13 @@ class ProofBank:
         room = float((limit / np.abs(change.values)).min(initial=np.inf))
         # The change itself is possible; a room just below one is a rounding error.
         return max(room, 1.0) if room > 1 - CLOSE / 4 else room
+
+    def _rooms(self, change: Change) -> dict[int, float]:
+        """The rooms of a change in the eyes of contributors, by view."""
+        row = self._row[change.places]
+        inner = self._sums.inner[row[row != NONE]]
+        rooms = self.required.attackers.rooms(inner, change.values[row != NONE])
+        return {who + 1: room for who, room in rooms.items()}
 
     def disable_proofs(self, total: int) -> list[int]:
         """Leave all proofs aside that move a sum; what is open then."""
@@ -303,7 +363,8 @@ class ProofBank:
             proof = self._proofs[number]
             if self._closed[number]:
                 continue
-            left = proof.touched if common is None else common & proof.touched
+            touched = self._touched(proof, item)
+            left = touched if common is None else common & touched
             if common is None or len(left) < len(common):
                 found.append(number)
                 common = left - required.exempt.get(item, _NO_VIEWS)

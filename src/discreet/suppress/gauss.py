@@ -18,9 +18,9 @@ from discreet.errors import InfeasibleError
 from discreet.randomness import stream
 from discreet.solve.linear.elimination import SpanChoice, SpanConflict, SpanSelection, select
 from discreet.solve.linear.elimination_kernels import NONE
+from discreet.suppress.attackers import lone_owners, owners_of_sums
 from discreet.suppress.pattern import Pattern
 from discreet.suppress.plan import PublicationPlan, cell_name
-from discreet.suppress.proofs import attackers
 from discreet.suppress.sums import ChosenRows, chosen_rows
 from discreet.tables.magnitude import NOBODY
 
@@ -79,7 +79,7 @@ class _Model:
             )
             # Whether a cell is somebody's own is seen on all inner cells, not on chosen rows.
             everywhere = pattern.design.matrix().astype(np.int64).tocsc()
-            self.owner = _owners(pattern, self._sensitive(pattern, everywhere))
+            self.owner = owners_of_sums(pattern, self._sensitive(pattern, everywhere))
 
     def _sensitive(self, pattern: Pattern, columns: csc_array) -> csc_array:
         """Columns of the primary cells and of the sensitive differences."""
@@ -135,22 +135,6 @@ def _infeasible(
     )
 
 
-def _owners(pattern: Pattern, columns: csc_array) -> Whole:
-    """For each column, inner cells × columns, who alone contributes to it, or nobody."""
-    who = attackers(pattern)
-    if pattern.y is None or not (who != NOBODY).any():
-        return np.full(columns.shape[1], NOBODY)
-    is_lone = who != NOBODY
-    # Numbers are all equal when the square of their sum is their count times the sum of squares, by
-    # Cauchy and Schwarz: three products with the columns in place of a loop over them.
-    occupied = columns.T @ (pattern.y != 0).astype(np.int64)
-    n = columns.T @ is_lone.astype(np.int64)
-    total = columns.T @ np.where(is_lone, who, 0)
-    squares = columns.T @ np.where(is_lone, who, 0) ** 2
-    alone = (n > 0) & (n == occupied) & (n * squares == total**2)
-    return np.where(alone, total // np.maximum(n, 1), NOBODY)
-
-
 def _lone_knowledge(
     pattern: Pattern, known: ChosenRows, *, whole_cells: bool
 ) -> tuple[csc_array, Whole]:
@@ -159,15 +143,13 @@ def _lone_knowledge(
     Where empty cells are public, whoever is alone in a published cell knows the whole cell;
     otherwise he knows his inner cells alone.
     """
-    who = np.append(attackers(pattern), NOBODY)[known.inner]
+    who = np.append(lone_owners(pattern), NOBODY)[known.inner]
     alone = np.flatnonzero(who != NOBODY)
-    units = csc_array(
-        (np.ones(len(alone), np.int64), alone, np.arange(len(alone) + 1)),
-        shape=(len(who), len(alone)),
-    )
+    entries = (np.ones(len(alone), np.int64), alone, np.arange(len(alone) + 1))
+    units = csc_array(entries, shape=(len(who), len(alone)))
     if not whole_cells:
         return units, who[alone]
-    owner = _owners(pattern, pattern.design.matrix().astype(np.int64).tocsc())
+    owner = owners_of_sums(pattern, pattern.design.matrix().astype(np.int64).tocsc())
     columns = known.columns
     # A cell whose rows are all lone ones follows from them already.
     lone_rows = columns.T @ (who != NOBODY).astype(np.int64)

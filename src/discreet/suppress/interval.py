@@ -20,6 +20,7 @@ from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.solve.linear.changes import Change, Changes
 from discreet.suppress.bank import EVERYBODY, ProofBank, Requirements, requirements
+from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.pattern import PUBLISHED, SECONDARY, Pattern
 from discreet.suppress.plan import PublicationPlan, cell_name
 from discreet.suppress.proofs import Proofs
@@ -35,6 +36,7 @@ _NEAR = 2_000
 # pattern on every machine. This much takes a minute or two.
 _EFFORT = 20_000_000
 _EFFORT_OF_SWAPS = 10_000_000
+_SMALL_EFFORT = 2_000_000  # of elimination, for which ten seconds are long
 # A sum on which more needs rest stays suppressed: all of them would have to be proven anew, and one
 # that fails is enough for all programs to have been in vain.
 _MOST_ITEMS = 60
@@ -72,6 +74,29 @@ def _search_pattern(
     return search.pattern()
 
 
+def suppress_by_elimination(
+    pattern: Pattern, plan: PublicationPlan, *, singletons: bool = True
+) -> Pattern:
+    """The pattern by elimination with what it lacks because values are not negative.
+
+    Elimination sees equations alone. What has no proof among its cells is repaired by programs, as
+    far as a fixed effort goes; of the cells that this opens those are shown again that are not
+    needed. The arguments are those of `suppress_by_gauss`.
+    """
+    found = suppress_by_gauss(pattern, plan, singletons=singletons)
+    if pattern.y is None:
+        return found
+    search = IntervalSearch(pattern, plan, singletons=singletons)
+    search.is_open = before = search.cells.open_in(found.suppressed)
+    search.effort = _SMALL_EFFORT
+    search.prove(_SMALL_EFFORT)
+    search.is_open = before.copy()
+    search.repair(_SMALL_EFFORT)
+    search.thin(~before)
+    safe = search.pattern()
+    return replace(found, state=safe.state, lower=safe.lower, upper=safe.upper)
+
+
 class IntervalSearch:
     """Open sums, the proofs found so far, and the programs that find more."""
 
@@ -88,11 +113,11 @@ class IntervalSearch:
         needs = requirements(start.showing(plan.must), self.sums, lone=singletons)
         self.bank = ProofBank(needs, self.sums)
 
-    def prove(self) -> None:
+    def prove(self, effort: int = _EFFORT) -> None:
         """Find proofs among the cells that are suppressed already, if there are not too many."""
         if self.is_open.sum() > _LARGE:
             return
-        within = Changes(self.sums, self.is_open, effort=_EFFORT)
+        within = Changes(self.sums, self.is_open, effort=effort)
         items = self._hardest_first(self.bank.open_items())
         for done, item in enumerate(items.tolist(), 1):
             prove_one(self.bank, within, item)
@@ -102,9 +127,12 @@ class IntervalSearch:
         # A change that meets a large need often meets smaller ones on its way.
         return items[np.argsort(-self.bank.required.need[items], kind="stable")]
 
-    def repair(self) -> None:
-        """Suppress further cells for what has no proof."""
-        whole, _ = self._whole_table()
+    def repair(self, effort: int | None = None) -> None:
+        """Suppress further cells for what has no proof.
+
+        With a limit of effort, what no cells are found for stays as it is; else it is an error.
+        """
+        whole, _ = self._whole_table(effort)
         items = self._hardest_first(self.bank.open_items()).tolist()
         for done, item in enumerate(items, 1):
             while views := sorted(self.bank.open_views(item)):
@@ -113,9 +141,12 @@ class IntervalSearch:
                     self._open_moved(change, whole)
                 if change is None or not self.bank.add(change):
                     above = self.bank.ask_above_instead(item) if self.plan.widths_rise else None
-                    if above is None:
+                    if above is not None:
+                        items.append(above)
+                    elif effort is None:
                         raise self.infeasible(item, views)
-                    items.append(above)
+                    else:
+                        break
             report("intervals", done / len(items))
 
     def _whole_table(self, effort: int | None = None) -> tuple[Changes, Real]:
@@ -131,7 +162,7 @@ class IntervalSearch:
         """The cheapest proof in all views, or else in as many as possible."""
         required = self.bank.required
         while views:
-            change = whole.cheapest(required.goal(item, views), required.known_sums(views))
+            change = required.cheapest(whole, item, views)
             if change is not None:
                 return change
             # Together lone contributors may know too much for one proof, but not half of them.
@@ -148,14 +179,15 @@ class IntervalSearch:
             self.bank.enable_proofs(total)
         return found
 
-    def thin(self) -> None:
-        """Publish secondary cells again whose proofs can be replaced."""
+    def thin(self, among: Mask | None = None) -> None:
+        """Publish secondary cells again, some or any, whose proofs can be replaced."""
         within = Changes(self.sums, self.is_open, near=_NEAR, effort=self.effort)
         bank, required = self.bank, self.bank.required
         lines = OpenLines(required, within.moves, self.sums.lines)
         published = []
         # The dearest first, since each cell that is published makes the next harder to publish.
-        candidates = self.cells.dearest_first(self.is_open).tolist()
+        chosen = self.is_open if among is None else self.is_open & among
+        candidates = self.cells.dearest_first(chosen).tolist()
         for done, total in enumerate(candidates, 1):
             report("thinning", done / len(candidates))
             if lines.would_fix(total):
@@ -229,11 +261,12 @@ class IntervalSearch:
 
     def infeasible(self, item: int, views: list[int]) -> InfeasibleError:
         """The error for something that no suppression gives."""
-        required, design = self.bank.required, self.start.design
-        place, n = int(required.place[item]), len(self.start.z)
-        what = f"cell {cell_name(design, place)}" if place < n else "a sensitive difference"
+        required, start, design = self.bank.required, self.start, self.start.design
+        place, n = int(required.place[item]), len(start.z)
+        is_cell = place < n
+        what = f"cell {cell_name(design, place)}" if is_cell else start.differences[place - n].why
         side = "above" if required.sign[item] > 0 else "below"
-        who = "" if views[0] == EVERYBODY else " for somebody who is alone in another cell"
+        who = "" if views[0] == EVERYBODY else " for somebody who contributes to other cells"
         return InfeasibleError(
             f"{what} needs an interval that reaches {required.need[item]:g} {side} its value, "
             f"which no suppression gives{who}: cells that must be shown, and cells known to be "
@@ -355,7 +388,7 @@ def prove_one(bank: ProofBank, within: Changes, item: int) -> bool:
 
 def _prove_at_once(bank: ProofBank, within: Changes, item: int, views: list[int]) -> bool:
     """Look for one change that proves something in some views at once."""
-    change = within.cheapest(bank.required.goal(item, views), bank.required.known_sums(views))
+    change = bank.required.cheapest(within, item, views)
     if change is not None:
         bank.add(change)
     return change is not None and not bank.open_views(item).intersection(views)

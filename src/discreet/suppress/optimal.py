@@ -19,7 +19,7 @@ import numpy as np
 from discreet.arrays import Index, Mask, Real
 from discreet.errors import NotConvergedError, ParameterError
 from discreet.progress import report
-from discreet.solve.linear.changes import Change, Changes, MoveGoal, Tied
+from discreet.solve.linear.changes import Change, Changes, Floors, MoveGoal, Tied
 from discreet.solve.linear.program import Program
 from discreet.suppress.bank import EVERYBODY, ProofBank
 from discreet.suppress.interval import IntervalSearch, suppress_by_interval
@@ -168,7 +168,8 @@ class _LeastCost:
 
     def _missed_cover(self, pair: Pair, share: Real) -> Real | None:
         required, views = self.search.bank.required, [pair[1]]
-        return self.cuts.cut(required.goal(pair[0], views), required.known_sums(views), share)
+        goal, floors = required.goal(pair[0], views), required.floors(views)
+        return self.cuts.cut(goal, required.known_sums(views), share, floors)
 
     def _add(self, pair: Pair, cover: Real) -> None:
         if cover.sum() < 1 - _CLOSE:
@@ -192,7 +193,7 @@ class _LeastCost:
     def _first_unproven_view(self, bank: ProofBank, within: Changes, item: int) -> int | None:
         required = bank.required
         while views := sorted(bank.open_views(item))[:1]:
-            change = within.cheapest(required.goal(item, views), required.known_sums(views))
+            change = required.cheapest(within, item, views)
             if change is None or not bank.add(change):
                 return views[0]
             self.proofs.append(change)
@@ -219,7 +220,9 @@ class Cuts:
         none, up = np.zeros(sums.equations.shape[1]), np.full(len(sums), np.inf)
         self._program = Program(sums.equations, none, none, -sums.down, up, changing="bounds")
 
-    def cut(self, goal: MoveGoal, held: Index, share: Real) -> Real | None:
+    def cut(
+        self, goal: MoveGoal, held: Index, share: Real, floors: Floors | None = None
+    ) -> Real | None:
         """Coefficients of the choice that add up to one in every pattern with the goal reached.
 
         Args:
@@ -227,14 +230,19 @@ class Cuts:
           held: Sums that must not.
           share: How far each sum of the choice is open, zero to one. Only a cover that it misses
             is given.
+          floors: Sums that go down less far, each once.
         """
+        room = self._down
+        if floors is not None:
+            room = self._down.copy()
+            room[floors[0]] = np.minimum(room[floors[0]], floors[1])
         # Those that are open in part go no further than the goal. Their limits decide which prices
         # are found, not whether the cover holds.
         opened = self._always.astype(np.float64)
         opened[self._choice] = share
         wide = opened >= 1
         up = np.where(wide, np.inf, goal.reach * opened)
-        down = np.where(wide, self._down, np.minimum(self._down, goal.reach) * opened)
+        down = np.where(wide, room, np.minimum(room, goal.reach) * opened)
         up[held] = down[held] = 0.0
         ahead = up if goal.sign > 0 else down
         ahead[goal.total] = min(ahead[goal.total], goal.reach)
@@ -246,7 +254,7 @@ class Cuts:
         weights[held] = 0.0
         gain = np.where(weights > 0, np.inf, 0.0)
         falls = weights < 0
-        gain[falls] = -weights[falls] * self._down[falls]
+        gain[falls] = -weights[falls] * room[falls]
         missing = goal.reach - float(gain[self._always].sum())
         if missing <= _MISSING * goal.reach:
             return None

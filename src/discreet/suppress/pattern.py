@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +19,7 @@ from discreet.errors import DesignError, ParameterError
 from discreet.rules.counts import Difference
 from discreet.suppress.proofs import Proofs
 from discreet.tables.canonical import Arrangement
+from discreet.tables.magnitude import CellContributions
 from discreet.tables.show import frame_of
 from discreet.tables.truth import TrueTable
 
@@ -31,6 +34,20 @@ LETTERS = {".": PUBLISHED, "p": PRIMARY, "s": SECONDARY}
 _NAMES = np.array(["published", "primary", "secondary"])
 _PUBLISHED_PARTS = ("z", "state", "lower", "upper", "costs")  # one value for each published cell
 _INNER_PARTS = ("y", "lone", "owner", "known")
+
+
+class Closeness(NamedTuple):
+    """How closely a contributor may be known.
+
+    Attributes:
+      share: What others must have beside him, as a share of his own part.
+      by_second: Whether another contributor, who knows his own part, is to be met.
+      waived: Contributors who need no protection, by number.
+    """
+
+    share: float
+    by_second: bool
+    waived: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -49,6 +66,9 @@ class Pattern:
       owner: Who the single contributor is, by number; a contributor can be alone in several cells.
         `None` where each lone cell has a contributor of its own.
       known: Inner cells that everybody knows, such as known zeros; `None` where there are none.
+      contributions: Contributions to the inner cells, where they are sums of somebody's amounts.
+      closeness: How closely a contributor may be known from sums of suppressed cells.
+      unproved: Contributors, by number, of whom it was not proven that no sum tells too much.
       differences: Sums and differences of cells that are as sensitive as a primary cell.
       costs: What it costs to suppress each published cell; its value when absent.
       proofs: Other tables that prove the intervals of primaries, where there are any.
@@ -72,6 +92,9 @@ class Pattern:
     proofs: Proofs | None = None
     bound: float | None = None
     bounds: tuple[Real, Real] | None = None
+    contributions: CellContributions | None = None
+    closeness: tuple[Closeness, ...] = ()
+    unproved: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)
@@ -187,6 +210,8 @@ class Pattern:
             moved["bounds"] = tuple(spread(side, place, len(place)) for side in self.bounds)
         if self.proofs is not None:
             moved["proofs"] = self.proofs.put_back(order.inner)
+        if self.contributions is not None:
+            moved["contributions"] = self.contributions.spread(order.inner, len(order.inner))
         return replace(self, design=design, **moved)
 
     def difference_signs(self) -> csc_array:
@@ -211,12 +236,41 @@ class Pattern:
         why = np.array([self.reasons.get(k, "") for k in range(len(self.z))], dtype=object)
         return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})
 
+    def to_pandas(self) -> Any:
+        """The same as a pandas frame. Confidential."""
+        return self.to_arrow().to_pandas()
+
     def __repr__(self) -> str:
         bound = "" if self.bound is None else f" (at least {self.bound:,.6g})"
         return (
             f"Pattern (confidential): {len(self.z):,} published cells, {self.n_primary:,} primary "
             f"and {self.n_secondary:,} secondary suppressions, cost {self.cost:,.6g}{bound}"
         )
+
+
+_watchers: ContextVar[list[Pattern] | None] = ContextVar("discreet_patterns", default=None)
+
+
+@contextmanager
+def watched_patterns() -> Iterator[list[Pattern]]:
+    """**Confidential.** The patterns of releases that are made within the block, for reports.
+
+    A release does not tell sensitive cells from those that protect them; the custodian may know.
+    """
+    found: list[Pattern] = []
+    token = _watchers.set(found)
+    try:
+        yield found
+    finally:
+        _watchers.reset(token)
+
+
+def tell_watchers(pattern: Pattern) -> Pattern:
+    """Hand a pattern to whoever watches, and back."""
+    watching = _watchers.get()
+    if watching is not None:
+        watching.append(pattern)
+    return pattern
 
 
 def of_table(table: TrueTable) -> dict[str, Any]:
@@ -242,7 +296,12 @@ def of_table(table: TrueTable) -> dict[str, Any]:
     if inner is None:
         return {}
     counts = inner.count
-    return {"y": inner.sum, "lone": counts == 1, "owner": inner.lone, "known": counts == 0}
+    # A record that contributes nothing is still somebody's: the public does not know that cell to
+    # be empty unless it is shown as zero, and whoever is alone in it knows it.
+    records = counts if table.inner is None else np.maximum(table.inner.count, counts)
+    lone = (counts == 1) | ((counts == 0) & (records == 1))
+    known = {"lone": lone, "owner": inner.lone, "known": records == 0}
+    return {"y": inner.sum, **known, "contributions": inner}
 
 
 def published_values(table: TrueTable) -> Array:

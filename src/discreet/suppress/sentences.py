@@ -10,23 +10,26 @@ import numpy as np
 
 from discreet.arrays import Mask
 from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
-from discreet.rules.counts import PrimaryRule, Threshold, public_name_and_reason
+from discreet.rules.counts import CountRule, PrimaryRule, Threshold, public_name_and_reason
+from discreet.rules.magnitudes import PQ, Dominance
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.tables.statement import Sentence
 
 SHOWN_IS_TRUE = "shown-is-true"
 """The kind of the sentence by which shown cells have their true values."""
 _ROUNDING = 1e-6  # widths come from linear programs in floating point
+PEOPLE = "people"
+"""What records are of, where the data set has no word of its own."""
 _HIDDEN = (
-    "Figures that say too much about single people are not shown. Some other figures are hidden as "
-    "well, so that"
+    "Figures that say too much about single {units} are not shown. Some other figures are hidden "
+    "as well, so that"
 )
 
 
 def suppressed_cells(
-    rules: Sequence[PrimaryRule], *, has_intervals: bool, has_decimals: bool
+    rules: Sequence[PrimaryRule], units: str = PEOPLE, *, has_intervals: bool, has_decimals: bool
 ) -> list[Sentence]:
-    """What was done, and what shown cells are."""
+    """What was done, and what shown cells are; `units` is what the records are of."""
     why = "; ".join(public_name_and_reason(rule)[1] for rule in rules)
     aim = "no sensitive cell is a linear combination of cells that are"
     plain = "the first ones are no sums or differences of figures that are shown."
@@ -38,7 +41,7 @@ def suppressed_cells(
         plain = "the first ones cannot be computed from the figures that are shown."
     done = f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}."
     return [
-        process("suppress", done, f"{_HIDDEN} {plain}"),
+        process("suppress", done, f"{_HIDDEN.format(units=units)} {plain}"),
         shown_is_true(has_decimals=has_decimals),
     ]
 
@@ -98,7 +101,6 @@ def limits(
     has_sums: bool,
 ) -> list[Sentence]:
     """What is not protected."""
-    also = " and for contributors who are alone in a cell" if singletons else ""
     pattern_tells = limit(
         "pattern-tells",
         "Which cells are suppressed follows from the true values. A suppressed cell is "
@@ -120,8 +122,11 @@ def limits(
     )
     own_parts = limit(
         "own-parts",
-        f"Intervals hold for the public{also}. Someone with a large part of another "
-        "suppressed cell knows that it is not less than that, and may narrow them.",
+        "Intervals hold for the public and for each contributor, who knows the cells he is alone "
+        "in and his own parts of others. Several who pool what they know may narrow them."
+        if singletons
+        else "Intervals hold for the public. Someone with a large part of another suppressed cell "
+        "knows that it is not less than that, and may narrow them.",
     )
     forced = limit("forced", "Some cells are shown although the rules call them sensitive.")
     said = [
@@ -134,6 +139,29 @@ def limits(
         (forced, has_forced),
     ]
     return [sentence for sentence, is_said in said if is_said]
+
+
+def has_closeness(rule: PrimaryRule) -> bool:
+    """Whether a rule says how closely the largest contributor may be known, also in sums."""
+    return isinstance(rule, PQ) or (isinstance(rule, Dominance) and rule.n == 1)
+
+
+def contributor_sums(rules: Iterable[PrimaryRule], *, is_proven: bool) -> list[Sentence]:
+    """What holds of contributors who are in several suppressed cells."""
+    several = "What one contributor has in several suppressed cells together"
+    sums = [rule for rule in rules if not isinstance(rule, CountRule)]
+    if not sums:
+        return []
+    if not all(has_closeness(rule) for rule in sums):
+        said = f"{several} may be known more closely than the rules allow for a single cell."
+        return [limit("contributor-sums", said)]
+    said = (
+        f"{several} is protected as in a single cell, against the public and other contributors of "
+        "these cells, where it is among the largest contributions."
+    )
+    if is_proven:
+        return [process("contributor-sums", said)]
+    return [limit("contributor-sums", f"{said} For some this was searched for, but not proven.")]
 
 
 def _are_shown_cells_true(evidence: Any) -> bool:

@@ -20,13 +20,18 @@ from discreet.rules.counts import (
     PrimaryRule,
     Threshold,
     public_name_and_reason,
-    rule_named,
 )
 from discreet.suppress.decimals import Decimals
-from discreet.suppress.gauss import suppress_by_gauss
-from discreet.suppress.interval import suppress_by_interval
+from discreet.suppress.exceptions import rule_of_text
+from discreet.suppress.interval import suppress_by_elimination, suppress_by_interval
 from discreet.suppress.optimal import lower_bound, suppress_by_optimum
-from discreet.suppress.pattern import PRIMARY, Pattern, of_table, published_values
+from discreet.suppress.pattern import (
+    PRIMARY,
+    Pattern,
+    of_table,
+    published_values,
+    tell_watchers,
+)
 from discreet.suppress.plan import (
     PublicationPlan,
     cell_name,
@@ -34,7 +39,15 @@ from discreet.suppress.plan import (
     room_below,
     with_doubted_cells,
 )
-from discreet.suppress.sentences import limits, suppressed_cells, thresholds, widths
+from discreet.suppress.sentences import (
+    PEOPLE,
+    contributor_sums,
+    limits,
+    suppressed_cells,
+    thresholds,
+    widths,
+)
+from discreet.suppress.unions import closeness_of, find_unions
 from discreet.tables.canonical import Arrangement, canonical_order, canonical_table
 from discreet.tables.protected import COUNT, VALUE, CellStatus, Claims, Draws, Protected
 from discreet.tables.statement import Statement
@@ -43,11 +56,23 @@ from discreet.tables.truth import TrueTable
 CellLike = Mapping[str, object]
 CellCodes = dict[str, str]
 _COSTS = ("value", "cells")
+# Each round protects the sums that told too much of somebody; what is left then is not proven.
+_ROUNDS = 20
 _SECONDARY = {
-    "gauss": suppress_by_gauss,
+    "gauss": suppress_by_elimination,
     "interval": suppress_by_interval,
     "optimal": suppress_by_optimum,
 }
+_AT_ONCE = (
+    "here the whole table and all tables linked with it are protected at once: "
+    'secondary="interval" keeps the same intervals'
+)
+_ELSEWHERE = {
+    "hypercube": f"the hypercube of τ-ARGUS is not offered; {_AT_ONCE} and hides less.",
+    "modular": f"the modular approach of τ-ARGUS works subtable by subtable; {_AT_ONCE}.",
+    "network": f"the network flows of τ-ARGUS are for two dimensions; {_AT_ONCE}, in any.",
+}
+"""What other programs call their ways, and which of ours stands for each."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +89,12 @@ class Suppress:
     Promise: cells that are shown are true; no sensitive cell is a linear combination of published
     cells, which `"gauss"` decides in whole numbers without rounding; with `singletons`, none
     follows for somebody who is alone in a cell and knows it either. `"interval"` and `"optimal"`
-    promise the widths of the rules, to everybody and with `singletons` to lone contributors. The
-    pattern follows from the true values.
-    Cost: for 20,000 cells a few seconds; with `"interval"` a minute for counts, five for sums.
+    promise the widths of the rules, to everybody and with `singletons` to each contributor, who
+    knows the cells he is alone in, at any level, and his parts of others. Under p%, p/q and
+    dominance of one, the rule holds of every sum of hidden cells that a contributor is in, as far
+    as it is proven (`Pattern.unproved`). `"gauss"` repairs what signs tell within a fixed effort,
+    and promises no widths. The pattern follows from the true values.
+    Cost: for 20,000 cells, with `"interval"`, a minute for counts, five for sums.
 
     Args:
       rules: What makes a cell sensitive: a rule, or several, also as texts such as `"p%(10)"`.
@@ -116,6 +144,8 @@ class Suppress:
         if self.zeros is not None:
             truth_value("zeros", self.zeros)
         truth_value("singletons", self.singletons)
+        if self.secondary in _ELSEWHERE:
+            raise ParameterError(f"secondary={self.secondary!r}: {_ELSEWHERE[self.secondary]}")
         if self.secondary not in _SECONDARY:
             raise UnknownNameError("secondary suppression", self.secondary, _SECONDARY)
         if self.cost not in _COSTS:
@@ -151,7 +181,7 @@ class Suppress:
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Suppress cells; nothing is drawn unless decimals take their place."""
-        pattern = self.pattern(table)
+        pattern = tell_watchers(self.pattern(table))
         if self.decimals is None:
             y, z = None, np.where(pattern.suppressed, 0, pattern.z)
             status = np.where(pattern.suppressed, CellStatus.suppressed, CellStatus.published)
@@ -161,7 +191,7 @@ class Suppress:
         return Protected.of(
             pattern.design,
             z,
-            self._statement(),
+            self._statement(pattern, units_of(table)),
             y=y,
             status=status.astype(np.int8),
             unit=_published_unit(table),
@@ -171,8 +201,19 @@ class Suppress:
         """Which cells are suppressed and why. **Confidential**: it holds the true values."""
         wider, order = self._with_order(table)
         pattern, plan = self._sensitive(canonical_table(wider, order))
-        found = _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
+        found = self._true_to_contributors(pattern, plan)
         return found if order is None else found.put_back(wider.design, order)
+
+    def _true_to_contributors(self, pattern: Pattern, plan: PublicationPlan) -> Pattern:
+        """Secondary suppressions, until no sum of hidden cells tells too much of a contributor."""
+        for _ in range(_ROUNDS):
+            found = _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
+            unions = find_unions(found)
+            if not unions.sums:
+                break
+            pattern = replace(pattern, differences=(*pattern.differences, *unions.sums))
+        left = {each.owner for each in unions.sums}
+        return replace(found, unproved=tuple(sorted({*unions.unproved, *left})))
 
     def lower_bound(self, table: TrueTable) -> float:
         """What every pattern costs at least that keeps all intervals; for small tables.
@@ -217,6 +258,7 @@ class Suppress:
             lower=lower,
             upper=upper,
             differences=tuple(differences),
+            closeness=closeness_of(self._rules, table),
             **of_table(table),
         )
 
@@ -291,11 +333,13 @@ class Suppress:
     def _positions(self, table: TrueTable, option: str) -> list[int]:
         return [table.design.position(cell) for cell in getattr(self, option)]
 
-    def _statement(self) -> Statement:
+    def _statement(self, pattern: Pattern | None = None, units: str = PEOPLE) -> Statement:
         has_intervals, has_decimals = self.secondary != "gauss", self.decimals is not None
         # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
         hides_no_zeros = self.zeros_are_public and not self.forbidden
-        said = suppressed_cells(self._rules, has_intervals=has_intervals, has_decimals=has_decimals)
+        said = suppressed_cells(
+            self._rules, units, has_intervals=has_intervals, has_decimals=has_decimals
+        )
         if not self.forced:
             said += thresholds(self._rules, has_decimals=has_decimals)
         if has_intervals and not self.forced:
@@ -307,6 +351,7 @@ class Suppress:
             has_intervals=has_intervals,
             has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
         )
+        said += contributor_sums(self._rules, is_proven=pattern is None or not pattern.unproved)
         parameters = {
             "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
             "secondary": self.secondary,
@@ -317,6 +362,12 @@ class Suppress:
         }
         decimals = [] if self.decimals is None else self.decimals.sentences()
         return statement_of(self.name, parameters, [*said, *decimals])
+
+
+def units_of(table: TrueTable) -> str:
+    """What the records are of, in the data set's own word."""
+    usual = PEOPLE if _published_unit(table) == COUNT else "contributors"
+    return table.data_set.units or usual
 
 
 def _check_kind(rule: PrimaryRule, table: TrueTable) -> None:
@@ -343,7 +394,7 @@ def _published_unit(table: TrueTable) -> str:
 def _read_rules(given: Any) -> tuple[PrimaryRule, ...]:
     """One rule or several, some perhaps as texts."""
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
-    rules = tuple(rule_named(each) if isinstance(each, str) else each for each in several)
+    rules = tuple(rule_of_text(each) if isinstance(each, str) else each for each in several)
     parts = ("name", "why", "primaries", "needs")
     # A class has the same attributes as its instances, and `Suppress(Threshold)` is an error.
     is_rule = [not isinstance(r, type) and all(hasattr(r, part) for part in parts) for r in rules]

@@ -54,6 +54,8 @@ class DataSet:
       churn: Declared share of the records that change from one edition to the next; a public
         figure, never counted from the records.
       planned: Declared number of editions.
+      units: What the records are of, in the plural, as public statements call them:
+        `"enterprises"`; empty for the usual word, people.
     """
 
     name: str = UNNAMED
@@ -62,6 +64,7 @@ class DataSet:
     bounds: Bounds = field(default_factory=Bounds)
     churn: float | None = None
     planned: int | None = None
+    units: str = ""
 
     def __post_init__(self) -> None:
         for what in ("name", "edition"):
@@ -76,6 +79,10 @@ class DataSet:
             )
         if self.planned is not None and self.planned < 1:
             raise ParameterError(f"at least one edition is planned, got {self.planned!r}.")
+        if not isinstance(self.units, str) or self.units != self.units.strip():
+            raise ParameterError(
+                f"units is a word such as 'enterprises', what records are of; got {self.units!r}."
+            )
 
     @property
     def mode(self) -> EditionMode:

@@ -130,14 +130,18 @@ def test_a_lone_contributor_finds_what_an_extra_published_cell_would_give(seed):
     found = audit(pattern, intervals="none")
     dense = pattern.design.matrix().toarray().astype(float)
     shown = dense[:, ~pattern.suppressed]
+    empty = dense[:, ~pattern.suppressed & (pattern.z == 0)].any(axis=1)
     expected = set()
     for i in np.flatnonzero(pattern.y == 1):
-        mine = np.column_stack([shown, np.eye(len(pattern.y))[i]])
+        # All inner cells of the published cells that he is alone in, besides his own.
+        known = dense[:, (pattern.z == 1) & (dense[i] == 1)].any(axis=1)
+        known[i] = True
+        mine = np.column_stack([shown, np.eye(len(pattern.y))[:, known & ~empty]])
         for k in np.flatnonzero(pattern.primary):
             column = dense[:, k]
             if _rest(shown, column) > 1e-8 and _rest(mine, column) < 1e-8:
                 unknown = column.astype(bool) & (_rest_of_cells(shown) > 1e-8)
-                if unknown.sum() > 1 or not unknown[i]:
+                if (unknown & ~(known & ~empty)).any():
                     expected.add(int(k))
     assert set(found.told_to_lone.tolist()) == expected
 

@@ -37,8 +37,7 @@ def test_the_audit_finds_no_sensitive_cell_by_equations(seed, singletons, second
 def test_showing_any_protecting_cell_is_found(seed):
     pattern = dc.Suppress(secondary="gauss", singletons=False).pattern(random_table(seed))
     for k in np.flatnonzero(pattern.secondary):
-        found = dc.audit(pattern.publishing(int(k)), intervals="none", lone="none", explain=0)
-        assert np.intersect1d(found.disclosed, np.flatnonzero(pattern.primary)).size
+        assert dc.audit(pattern.publishing(int(k)), lone="none", explain=0, workers=1).at_risk.size
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,7 +13,6 @@ from discreet.assessment.audit.equations import (
     DisagreementError,
     Term,
     Told,
-    attackers,
     bracketing_cells,
     disclosed_by_equations,
     disclosing_cells,
@@ -26,9 +25,11 @@ from discreet.assessment.cells import check_choice
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
 from discreet.randomness import stream
-from discreet.solve.linear.intervals import Intervals, Limits, feasible_intervals
+from discreet.solve.linear.intervals import Intervals, feasible_intervals
 from discreet.solve.linear.unknowns import Unknowns, unknowns
+from discreet.suppress.attackers import Attackers
 from discreet.suppress.pattern import Pattern
+from discreet.suppress.unions import find_unions
 from discreet.tables.protected import Protected
 
 Which = Literal["primary", "all", "none"]
@@ -50,7 +51,7 @@ def audit(
     explain: int = 20,
     workers: int | None = None,
 ) -> Audit:
-    """What the public, and somebody alone in a cell, can find out about suppressed cells.
+    """What the public, and each contributor, can find out about suppressed cells.
 
     What the equations alone disclose is found in three independent ways, and it is an error if they
     disagree. Intervals with signs and public bounds find at least these cells and often more. The
@@ -62,8 +63,8 @@ def audit(
       table: The true table of a release. Without it the audit is the attack of an outsider.
       intervals: Whose intervals are computed: those of `"primary"` cells, of `"all"` suppressed
         cells, or of `"none"`.
-      lone: What somebody alone in an inner cell can compute: by `"equations"`, also with `"signs"`
-        (which takes a while), or `"none"`.
+      lone: What contributors can compute who know the cells they are alone in: by `"equations"`,
+        also with `"signs"` and what each has in other cells (which takes a while), or `"none"`.
       coalition: How many of them pool what they know; by equations.
       bounds: Smallest and largest value that the public knows of each published cell; infinite, or
         a single number, where nothing is known. What a pattern or a release tells of its hidden
@@ -86,7 +87,7 @@ def audit(
     by_equations = disclosed_by_equations(system, subject.targets, rng=rng)
     low, high, is_exact = _intervals(subject, by_equations, intervals, non_negative, exact, workers)
     told, n_attackers = _tell_disclosure(
-        subject, system, by_equations, lone, low, high, coalition, rng
+        subject, system, by_equations, lone, low, high, coalition, non_negative, rng
     )
     sources = _sources(subject, by_equations, explain)
     found = Audit(
@@ -102,6 +103,8 @@ def audit(
     )
     if isinstance(source, Pattern) and source.proofs is not None:
         found = replace(found, unproven=source.proofs.unproven(source))
+    if isinstance(source, Pattern) and source.closeness and lone != "none" and non_negative:
+        found = replace(found, unions=find_unions(source))
     if not non_negative or bounds is not None:
         return found
     return replace(found, brackets=_brackets(found, explain - len(sources)))
@@ -132,7 +135,7 @@ def _intervals(
         subject.z[subject.shown],
         subject.targets[:, chosen],
         signs=non_negative,
-        limits=_limits(subject),
+        limits=subject.limits,
         enough=enough,
         known=subject.known,
         y=subject.y,
@@ -159,16 +162,6 @@ def _with_bounds(subject: Subject, bounds: tuple[Any, Any] | None) -> Subject:
     return replace(subject, bounds=(low, high))
 
 
-def _limits(subject: Subject) -> Limits | None:
-    """Public bounds of the suppressed cells that have any."""
-    if subject.bounds is None:
-        return None
-    low, high = (np.broadcast_to(b, subject.z.shape)[subject.hidden] for b in subject.bounds)
-    chosen = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
-    columns = subject.X[:, subject.hidden[chosen]]
-    return Limits(columns, low[chosen], high[chosen]) if len(chosen) else None
-
-
 def _check(subject: Subject, found: Intervals, chosen: Array, by_equations: Mask) -> None:
     """What equations disclose must be a point, and the truth must lie in every interval."""
     # Ends of intervals are solutions of programs, which are exact to about 1e-6 of the values.
@@ -192,47 +185,46 @@ def _tell_disclosure(
     low: Real,
     high: Real,
     coalition: int,
+    non_negative: bool,
     rng: np.random.Generator,
 ) -> tuple[tuple[Told, ...], int]:
-    if view == "none" or subject.lone is None:
+    if view == "none" or not len(subject.attackers):
         return (), 0
-    groups = attackers(system, subject.lone, subject.owner)
+    groups = _groups(system, subject.attackers)
     open_still = np.flatnonzero(subject.is_sensitive & ~by_equations)
     targets = subject.targets[:, open_still]
     found = told_by_equations(system, targets, groups, rng=rng)
     together = told_to_coalitions(system, targets, groups, found, coalition, rng=rng)
-    if view == "signs" and subject.y is not None:
-        found += _with_signs(subject, subject.y, system, groups, open_still, found, low, high)
+    if view == "signs":
+        found += _with_signs(subject, open_still, found, low, high, non_negative)
     # Numbers among all targets in place of numbers among those that are open still.
     numbered = (
         replace(told, targets=tuple(open_still[list(told.targets)].tolist()))
         for told in (*found, *together)
     )
-    return tuple(numbered), len(groups)
+    return tuple(numbered), len(groups) if view == "equations" else len(subject.attackers)
+
+
+def _groups(system: Unknowns, everybody: Attackers) -> list[Array]:
+    """For each contributor the unknown inner cells that he knows, by position among those."""
+    known = everybody.known.tocsr()[system.cells].tocsc()
+    found = np.split(known.indices, known.indptr[1:-1]) if known.shape[1] else []
+    return [cells for cells in found if len(cells)]
 
 
 def _with_signs(
-    subject: Subject,
-    y: Array,
-    system: Unknowns,
-    groups: list[Array],
-    open_still: Array,
-    found: list[Told],
-    low: Real,
-    high: Real,
+    subject: Subject, open_still: Array, found: list[Told], low: Real, high: Real, signs: bool
 ) -> list[Told]:
-    """What signs tell in addition, about targets that are neither told nor known already."""
-    targets = subject.targets[:, open_still]
+    """What programs tell in addition, about targets that are neither told nor known already."""
     close = subject.rounding(subject.values[open_still])
-    inner = [system.cells[cells] for cells in groups]
-    X, values = subject.X[:, subject.shown], subject.z[subject.shown]
-    already = {told.cells: set(told.targets) for told in found}
+    below, above = (need[open_still] for need in subject.needs)
+    already = set().union(*(told.targets for told in found))
     public = set(np.flatnonzero(high[open_still] - low[open_still] <= close).tolist())
-    more = []
-    for told in told_with_signs(X, values, y, targets, inner, close, _limits(subject)):
-        rest = sorted(set(told.targets) - already.get(told.cells, set()) - public)
+    targets, more = subject.targets[:, open_still], []
+    for told in told_with_signs(subject, targets, (below, above), close, signs=signs):
+        rest = sorted(set(told.targets) - already - public)
         if rest:
-            more.append(Told(told.cells, tuple(rest), needs_signs=True))
+            more.append(replace(told, targets=tuple(rest)))
     return more
 
 
@@ -241,7 +233,8 @@ def _sources(subject: Subject, by_equations: Mask, most: int) -> dict[int, tuple
     disclosed = np.flatnonzero(by_equations)
     chosen = disclosed[np.argsort(~subject.is_sensitive[disclosed], kind="stable")][:most]
     found = disclosing_cells(subject.X, subject.shown, subject.targets[:, chosen], subject.known)
-    return dict(zip((int(k) for k in chosen), found, strict=True))
+    pairs = zip(chosen.tolist(), found, strict=True)
+    return {k: terms for k, terms in pairs if terms is not None}
 
 
 def _brackets(found: Audit, most: int) -> dict[int, Bracket]:

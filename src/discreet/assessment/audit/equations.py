@@ -6,18 +6,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
 from discreet.arrays import Array, Mask, Real
-from discreet.errors import DiscreetError, InfeasibleError, ParameterError
+from discreet.errors import DiscreetError, InfeasibleError, NotConvergedError, ParameterError
 from discreet.progress import report
 from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.unknowns import Unknowns, connected_parts, free_part, unknowns
+from discreet.suppress.attackers import Attacker
+
+if TYPE_CHECKING:
+    from discreet.assessment.audit.subject import Subject
 
 UNMOVED = 1e-8
 """Random decimals of unit variance that move a cell by less than this leave it as it is."""
@@ -116,25 +120,18 @@ class Told:
     """What one contributor, or several together, find out about others.
 
     Attributes:
-      cells: The inner cells he is alone in, or each of them.
+      cells: The inner cells he is in, or each of them.
       targets: The targets that follow for him, by number.
       needs_signs: Whether they follow only because values are not negative.
+      is_short: Whether they do not follow, but have a shorter interval than their rule asks.
       members: How many pool what they know.
     """
 
     cells: tuple[int, ...]
     targets: tuple[int, ...]
     needs_signs: bool = False
+    is_short: bool = False
     members: int = 1
-
-
-def attackers(system: Unknowns, lone: Mask, owner: Array | None) -> list[Array]:
-    """For each contributor the unknown inner cells he is alone in, by position among those."""
-    places = np.flatnonzero(lone[system.cells])
-    if owner is None:
-        return [np.array([place]) for place in places]
-    whose = owner[system.cells[places]]
-    return [places[whose == each] for each in np.unique(whose)]
 
 
 def told_to_coalitions(
@@ -178,7 +175,7 @@ def told_by_equations(
     Args:
       system: What the published cells leave open, without signs.
       targets: Inner cells × targets, sparse.
-      groups: The attackers, from `attackers`.
+      groups: For each attacker the unknown cells that he knows, by position among those.
       rng: Generator of the decimals.
     """
     if not groups:
@@ -215,45 +212,76 @@ def _own(targets: Any, cells: Array) -> Mask:
 
 
 def told_with_signs(
-    X: Any,
-    values: Array,
-    y: Array,
-    targets: Any,
-    groups: list[Array],
-    close: Real,
-    limits: Limits | None = None,
+    subject: Subject, targets: Any, needs: tuple[Real, Real], close: Real, *, signs: bool
 ) -> Iterator[Told]:
-    """What follows for each attacker because values are not negative, one after another.
+    """What each contributor finds out by programs, one after another.
+
+    He knows the cells that he is alone in, that no cell is less than his part of it, and public
+    bounds.
 
     Args:
-      X: Inner cells × published cells that are shown.
-      values: Their values.
-      y: True values of the inner cells.
+      subject: What is audited, with its inner cells.
       targets: Inner cells × targets that do not follow by equations.
-      groups: For each attacker the inner cells he is alone in.
+      needs: How far below and above its value the interval of each target must reach.
       close: For each target the width up to which its value counts as known.
-      limits: Public bounds.
+      signs: Whether values are known not to be negative.
     """
+    X, values, y = subject.X[:, subject.shown], subject.z[subject.shown], subject.y
+    everybody = subject.attackers
     in_doubt = np.zeros(X.shape[0], dtype=bool)
-    in_doubt[unknowns(X, values, signs=True).cells] = True
+    in_doubt[unknowns(X, values, signs=signs, known=subject.known, y=y).cells] = True
     doubtful = (targets * in_doubt[:, None]).tocsc()
-    middle = targets.T @ y
-    enough = (middle - 2 * close, middle + 2 * close)
-    for done, cells in enumerate(groups, 1):
-        mine = np.zeros(X.shape[0], dtype=bool)
-        mine[cells] = True
+    middle, rest = targets.T @ y, everybody.rest(targets).tocsc()
+    for k in range(len(everybody)):
+        one = everybody[k]
+        # A contributor's own part stays where it is: a cell can only lose what others have.
+        below, above = needs[0].copy(), needs[1]
+        part = slice(rest.indptr[k], rest.indptr[k + 1])
+        below[rest.indices[part]] = np.minimum(below[rest.indices[part]], rest.data[part])
+        mine = np.zeros(X.shape[0], dtype=bool) if subject.known is None else subject.known.copy()
+        mine[one.known] = True
+        enough = (middle - np.maximum(below, 2 * close), middle + np.maximum(above, 2 * close))
+        limits = _with_floors(subject.limits, one, ~mine) if signs else subject.limits
         found = feasible_intervals(
-            X, values, targets, limits=limits, known=mine, y=y, enough=enough, workers=1
+            X,
+            values,
+            targets,
+            signs=signs,
+            limits=limits,
+            known=mine,
+            y=y,
+            enough=enough,
+            workers=1,
         )
-        follows = (found.width <= close) & ~_own(doubtful, cells)
-        if follows.any():
-            told = tuple(int(k) for k in np.flatnonzero(follows))
-            yield Told(tuple(int(i) for i in cells), told, needs_signs=True)
-        report("lone contributors", done / len(groups))
+        others, is_known = ~_own(doubtful, one.known), found.width <= close
+        is_short = (middle - found.low < below - close) | (found.high - middle < above - close)
+        for chosen, short in ((is_known & others, False), (is_short & ~is_known & others, True)):
+            if chosen.any():
+                told = tuple(int(t) for t in np.flatnonzero(chosen))
+                yield Told(tuple(one.cells.tolist()), told, needs_signs=True, is_short=short)
+        report("contributors", (k + 1) / len(everybody))
 
 
-_NOTHING = 1e-7
+def _with_floors(limits: Limits | None, one: Attacker, in_doubt: Mask) -> Limits | None:
+    """Public bounds, and that no cell is less than somebody's part of it."""
+    chosen = in_doubt[one.cells]
+    cells, n = one.cells[chosen], len(in_doubt)
+    if not len(cells):
+        return limits
+    own = sparse.csc_array((np.ones(len(cells)), (cells, np.arange(len(cells)))), (n, len(cells)))
+    floors = Limits(own, one.shares[chosen], np.full(len(cells), np.inf))
+    if limits is None:
+        return floors
+    columns = sparse.hstack([limits.columns, own], format="csc")
+    return Limits(
+        columns, *(np.concatenate(each) for each in zip(limits[1:], floors[1:], strict=True))
+    )
+
+
 _NEAR = 1e-6
+# Coefficients nearer to a fraction of small numbers are that fraction: programs solve equations to
+# about 1e-9, and their solutions are solutions of systems of zeros and ones.
+_ROUNDED, _LARGEST_DENOMINATOR = 1e-5, 12
 
 
 class Term(NamedTuple):
@@ -272,7 +300,7 @@ class Bracket(NamedTuple):
 
 def disclosing_cells(
     X: Any, published: Array, targets: Any, known: Mask | None = None
-) -> list[tuple[Term, ...]]:
+) -> list[tuple[Term, ...] | None]:
     """For each disclosed target a combination of published cells that gives it.
 
     Of all such combinations one with the smallest sum of absolute coefficients is found, which has
@@ -323,7 +351,9 @@ def bracketing_cells(
             (np.append(column, -np.inf), np.append(free, near[1])),
         )
         try:
-            found.append(Bracket(*(_terms(matrix, *side, published) for side in sides)))
+            below, above = (_terms(matrix, *side, published) for side in sides)
+            is_found = below is not None and above is not None
+            found.append(Bracket(below or (), above or ()) if is_found else None)
         except InfeasibleError:
             found.append(None)
         report("sources", k / len(wanted))
@@ -340,15 +370,25 @@ def _prepare_equations(
     return both, list(targets.tocsr()[rows].toarray().T.astype(np.float64))
 
 
-def _terms(matrix: Any, low: Real, high: Real, published: Array) -> tuple[Term, ...]:
-    """The smallest coefficients of published cells with sums between the given ones."""
+def _terms(matrix: Any, low: Real, high: Real, published: Array) -> tuple[Term, ...] | None:
+    """The smallest coefficients of published cells with sums between the given ones, if found."""
     n = matrix.shape[0]
     program = Program(matrix, low, high, np.zeros(n), np.full(n, np.inf), changing="nothing")
-    solution = program.minimise(np.ones(n))
+    # An explanation that is not found is left out: what is disclosed was found in other ways.
+    try:
+        solution = program.minimise(np.ones(n))
+    except NotConvergedError:
+        return None
     if solution is None:
         return ()
-    found = solution[: n // 2] - solution[n // 2 :]
-    # Nearly all coefficients are whole numbers; those that are lose their rounding errors.
-    found = np.where(np.abs(found - np.rint(found)) < _NOTHING, np.rint(found), found)
-    used = np.flatnonzero(np.abs(found) > _NOTHING)
+    found = _as_fractions(solution[: n // 2] - solution[n // 2 :])
+    used = np.flatnonzero(found)
     return tuple(Term(int(published[j]), float(found[j])) for j in used)
+
+
+def _as_fractions(found: Real) -> Real:
+    """Coefficients without rounding errors: they are whole numbers or fractions of small ones."""
+    for denominator in range(1, _LARGEST_DENOMINATOR + 1):
+        near = np.rint(found * denominator) / denominator
+        found = np.where(np.abs(found - near) < _ROUNDED, near, found)
+    return found

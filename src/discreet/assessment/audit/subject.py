@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -11,13 +11,16 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from discreet.arrays import Array, Index, Mask, Real, Whole
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import Bracket, Term, Told
 from discreet.assessment.cells import true_values
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
+from discreet.solve.linear.intervals import Limits
+from discreet.suppress.attackers import Attackers, attackers
 from discreet.suppress.pattern import Pattern, of_table, published_values
+from discreet.suppress.unions import ContributorSum, Unions
 from discreet.tables.protected import COUNT, CellStatus, Protected
 from discreet.tables.show import frame_of, to_pandas
 
@@ -42,8 +45,7 @@ class Subject:
       lower: How far below its value each sensitive cell's interval must reach.
       upper: How far above.
       y: True values of the inner cells, where they are known.
-      lone: Inner cells with a single contributor.
-      owner: Who that is.
+      attackers: Contributors, and what they know beside what is shown.
       known: Inner cells that everybody knows.
       differences: Columns of sums and differences that are sensitive too.
       whys: Why they are.
@@ -57,8 +59,7 @@ class Subject:
     lower: Real
     upper: Real
     y: Array | None = None
-    lone: Mask | None = None
-    owner: Whole | None = None
+    attackers: Attackers = field(default_factory=Attackers.nobody)
     known: Mask | None = None
     differences: Any = None
     whys: tuple[str, ...] = ()
@@ -109,6 +110,16 @@ class Subject:
         below, above = self.lower[self.hidden], self.upper[self.hidden]
         return np.concatenate([below, rest]), np.concatenate([above, rest])
 
+    @cached_property
+    def limits(self) -> Limits | None:
+        """Public bounds of the suppressed cells that have any."""
+        if self.bounds is None:
+            return None
+        low, high = (np.broadcast_to(b, self.z.shape)[self.hidden] for b in self.bounds)
+        chosen = np.flatnonzero(np.isfinite(low) | np.isfinite(high))
+        columns = self.X[:, self.hidden[chosen]]
+        return Limits(columns, low[chosen], high[chosen]) if len(chosen) else None
+
     @property
     def is_signed(self) -> bool:
         """Whether some value is negative, as far as they are at hand."""
@@ -142,6 +153,9 @@ def subject_of(source: Pattern | Protected, table: Table | None) -> Subject:
 
 def _of_pattern(pattern: Pattern) -> Subject:
     none = np.zeros(len(pattern.z))
+    # Sums that protect a contributor are looked for anew.
+    differences = tuple(d for d in pattern.differences if not isinstance(d, ContributorSum))
+    without = replace(pattern, differences=differences)
     return Subject(
         pattern.design,
         pattern.z.astype(np.float64),
@@ -150,11 +164,10 @@ def _of_pattern(pattern: Pattern) -> Subject:
         none if pattern.lower is None else pattern.lower,
         none if pattern.upper is None else pattern.upper,
         pattern.y,
-        pattern.lone,
-        pattern.owner,
+        attackers(pattern),
         pattern.known,
-        pattern.difference_columns() if pattern.differences else None,
-        tuple(each.why for each in pattern.differences),
+        without.difference_columns() if differences else None,
+        tuple(each.why for each in differences),
         pattern.bounds,
     )
 
@@ -167,6 +180,7 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
     none = np.zeros(len(release.z))
     z = np.where(suppressed, np.nan, release.z.astype(np.float64))
     parts: dict[str, Any] = {}
+    who = Attackers.nobody()
     if table is not None and release.unit == COUNT:
         z = true_values(table, release.design, "published").astype(np.float64)
         if table.inner is not None:
@@ -174,11 +188,14 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
             parts = {"y": y, "lone": y == 1}
     elif table is not None:
         z, parts = _sums(release, table)
+    if "y" in parts:
+        who = attackers(Pattern(release.design, z, suppressed.astype(np.int8), **parts))
     bounds = None
     # Hidden counts are at least one where the release says that empty cells are shown.
     if release.unit == COUNT and release.statement.says("empty-cells"):
         bounds = np.where(suppressed & (z != 0), 1.0, -np.inf), np.inf
-    return Subject(release.design, z, suppressed, suppressed, none, none, **parts, bounds=bounds)
+    least = (release.design, z, suppressed, suppressed, none, none)
+    return Subject(*least, parts.get("y"), who, parts.get("known"), bounds=bounds)
 
 
 def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
@@ -204,7 +221,9 @@ _FAULTS = {
     "too_near_below": "interval too short below",
     "too_near_above": "interval too short above",
     "told_to_lone": "told to a lone contributor",
+    "short_to_contributors": "interval too short for a contributor",
     "told_to_coalitions": "told to lone contributors together",
+    "told_of_contributors": "part of a sum that tells too much of a contributor",
     "unproven": "not proven",
 }
 """What can be wrong with a cell, by the property of an audit that lists such cells."""
@@ -230,6 +249,7 @@ class Audit:
       coalition: How many of them were taken together, at most.
       unproven: Sensitive cells for which the pattern's own proofs do not hold; `None` where it
         carries no proofs.
+      unions: Sums of hidden cells that tell too much of a contributor, and of whom this is open.
     """
 
     subject: Subject
@@ -243,6 +263,7 @@ class Audit:
     attackers: int = 0
     coalition: int = 1
     unproven: Index | None = None
+    unions: Unions | None = None
 
     @cached_property
     def positions(self) -> Index:
@@ -286,20 +307,35 @@ class Audit:
     @property
     def told_to_lone(self) -> Index:
         """Sensitive cells that somebody alone in a cell can compute, and the public cannot."""
-        every = {k for told in self.told if told.members == 1 for k in told.targets}
-        return self.positions[sorted(every)]
+        return self._told(lambda told: told.members == 1 and not told.is_short)
+
+    @property
+    def short_to_contributors(self) -> Index:
+        """Sensitive cells whose interval is too short for somebody who knows his own parts."""
+        return self._told(lambda told: told.is_short)
 
     @property
     def told_to_coalitions(self) -> Index:
         """Sensitive cells that several who are alone in cells can compute together."""
-        every = {k for told in self.told if told.members > 1 for k in told.targets}
+        return self._told(lambda told: told.members > 1)
+
+    def _told(self, which: Callable[[Told], bool]) -> Index:
+        every = {k for told in self.told if which(told) for k in told.targets}
         return self.positions[sorted(every)]
+
+    @property
+    def told_of_contributors(self) -> Index:
+        """Hidden cells whose sum tells too much of somebody who is in several of them."""
+        sums = self.unions.sums if self.unions is not None else ()
+        return np.array(sorted({k for each in sums for k in each.cells}), dtype=np.intp)
 
     @property
     def at_risk(self) -> Index:
         """Sensitive cells that fail any of the checks."""
         every = np.concatenate(list(self._cells_by_fault().values()))
-        return np.intersect1d(self.positions[self.subject.is_sensitive], every)
+        sensitive = np.intersect1d(self.positions[self.subject.is_sensitive], every)
+        # Of a sum that tells too much all cells are at risk, sensitive or not.
+        return np.union1d(sensitive, self.told_of_contributors)
 
     def _cells_by_fault(self) -> dict[str, Index]:
         found = {why: getattr(self, name) for name, why in _FAULTS.items()}
@@ -413,10 +449,14 @@ class Audit:
             found["interval too short below"] = self.too_near_below
             found["interval too short above"] = self.too_near_above
         if self.attackers:
-            who = f"somebody alone in a cell ({self.attackers:,} could be)"
+            who = f"somebody alone in a cell ({self.attackers:,} contributors looked at)"
             found[f"told to {who}"] = self.told_to_lone
+            if any(told.is_short for told in self.told):
+                found["interval too short for a contributor"] = self.short_to_contributors
         if self.attackers and self.coalition > 1:
             found[f"told to {self.coalition} of them together"] = self.told_to_coalitions
+        if self.unions is not None:
+            found["sums that tell too much of a contributor"] = self.told_of_contributors
         if self.unproven is not None:
             found["interval not proven"] = self.unproven
         return [(name, self._list_cells(cells)) for name, cells in found.items()]

@@ -109,7 +109,9 @@ def _misplaced_message(root: str, code: str, parent: str, earlier: str | None) -
         return f"code {code!r} is listed twice under {parent!r}; list every code once"
     return (
         f"code {code!r} stands under {earlier!r} and under {parent!r}; a hierarchy is a tree, "
-        "so give groups that overlap a hierarchy each"
+        "so give groups that overlap a hierarchy each (two files: "
+        "hierarchies={'region': ['one.hrc', 'two.hrc']}); where it means two things, write them "
+        f"apart, e.g. {parent + '_' + code!r}"
     )
 
 

@@ -54,6 +54,11 @@ class MoveGoal:
     reach: float
 
 
+Floors = tuple[Index, Real]
+"""Sums, and how far each can go down."""
+_NO_FLOORS: Floors = (np.empty(0, np.intp), np.empty(0))
+
+
 class Change(NamedTuple):
     """Moves of some sums.
 
@@ -115,27 +120,29 @@ class Changes:
         self.moves, self.effort = movable(equations, is_open), effort
         self._free = np.full(n, cost is None)
         cost = np.ones(n) if cost is None else cost.copy()
-        self._slack = Slack(self.moves.copy(), sums.up, sums.down, cost)
+        self._slack = Slack(self.moves.copy(), sums.up, sums.down.copy(), cost)
         self._whole: _PartProgram | None = None
         self._tried = self._reached = 0
         is_large = near is not None and near < np.count_nonzero(self.moves)
         self._near = Ties(equations, cost, near) if near and is_large else None
 
-    def cheapest(self, goal: MoveGoal, held: Index) -> Change | None:
+    def cheapest(self, goal: MoveGoal, held: Index, floors: Floors | None = None) -> Change | None:
         """The cheapest change that reaches a goal while other sums are held, if there is one.
 
         Where sums near the goal are enough, or a box, it is the cheapest of these. When all effort
-        is spent, none is found.
+        is spent, none is found. Floors are sums that go down less far than otherwise, each once.
         """
         slack = self._slack
         if (slack.up if goal.sign > 0 else slack.down)[goal.total] < goal.reach:
             return None
-        before = slack.usable[held]
+        before, (lowered, down) = slack.usable[held], floors or _NO_FLOORS
+        room = slack.down[lowered]
         slack.usable[held] = False
+        slack.down[lowered] = np.minimum(room, down)
         try:
             return self._find(goal) if slack.usable[goal.total] else None
         finally:
-            slack.usable[held] = before
+            slack.usable[held], slack.down[lowered] = before, room
 
     def price(self, sums: Index, cost: float, *, free: bool = True) -> None:
         """Say what a move of some sums costs from now on, and whether that is little."""

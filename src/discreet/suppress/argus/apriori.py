@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +118,19 @@ class APriori:
                 for word, mark in marks.items():
                     mark[where] = word == entry.word
         return AprioriCells(marks["u"], marks["s"], marks["p"], cost, lower, upper)
+
+    def resolved(self, design: Design, *, ignore_unknown: bool, expand: bool) -> APriori:
+        """The same for the cells of a design by all its variables; the arguments are of `cells`."""
+        same = design.duplicates() if expand else None
+        names = tuple(axis.name for axis in design.axes)
+        entries = []
+        for entry in self.entries:
+            place = self._position(design, entry, ignore_unknown)
+            if place is not None:
+                where = [place] if same is None else np.flatnonzero(same == same[place]).tolist()
+                cells = (design.cell(k) for k in where)
+                entries += [replace(entry, cell=tuple(c.get(n, "") for n in names)) for c in cells]
+        return APriori(tuple(entries), names)
 
     def _position(self, design: Design, entry: AprioriEntry, ignore_unknown: bool) -> int | None:
         names = self.variables or [axis.name for axis in design.axes]

@@ -146,17 +146,23 @@ def _design(about: Metadata, rows: pa.Table, folder: Path) -> ProductDesign:
     for variable in about.dimensions:
         codes = rows.column(variable.name).unique().to_pylist()
         below = [code for code in codes if code != variable.total]
-        tree = variable.hierarchy(folder, [c for c in below if c not in variable.missing])
-        if tree is not None:
-            # Codes for missing values stand in no `.hrc` file; they lie right under the total.
-            more = [code for code in variable.missing if code in below and code not in tree]
-            tree = replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
+        tree = tree_with_missing(variable, folder, below)
         trees, name, total = None if tree is None else [tree], variable.name, variable.total
         axes.append(published_axis(rows, name, trees, declared=False, total=total))
     # A table of τ-ARGUS shows every crossing of some of its variables, the total among them.
     names, sizes = [axis.name for axis in axes], range(len(axes), -1, -1)
     margins: list[Term] = [term for n in sizes for term in itertools.combinations(names, n)]
     return ProductDesign(axes, margins)
+
+
+def tree_with_missing(variable: Variable, folder: Path, codes: Sequence[str]) -> Hierarchy | None:
+    """The hierarchy of a variable, with the codes for missing values that occur."""
+    tree = variable.hierarchy(folder, [c for c in codes if c not in variable.missing])
+    if tree is None:
+        return None
+    # Codes for missing values stand in no `.hrc` file; they lie right under the total.
+    more = [code for code in variable.missing if code in codes and code not in tree]
+    return replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
 
 
 def _with_totals(rows: pa.Table, about: Metadata) -> pa.Table:
@@ -219,6 +225,8 @@ def _statuses(
 
 
 Columns = dict[str, Array]
+_KEPT = ("DISTANCE", "CODELIST")
+_MOST_DECIMALS = 6  # sums in floating point end in digits that nobody wrote
 
 
 def write_table(
@@ -230,6 +238,7 @@ def write_table(
     lower: Array | None = None,
     upper: Array | None = None,
     cost: Array | None = None,
+    metadata: Metadata | None = None,
 ) -> dict[str, Path]:
     """Write a table with true values for τ-ARGUS, files that only their owner can read.
 
@@ -244,6 +253,8 @@ def write_table(
       lower: How far below its value each cell's interval must reach.
       upper: How far above its value it must reach.
       cost: What it costs to suppress each cell.
+      metadata: How the columns were described before: codes for missing values, distances and
+        decimals of columns of the same names are kept. Decimals are found in the values otherwise.
 
     Returns:
       The files that were written, by what they hold.
@@ -257,21 +268,31 @@ def write_table(
             "set by itself, e.g. 'activity*region'."
         )
     given = {"status": status, "lower": lower, "upper": upper, "cost": cost}
-    values, variables = _columns(table, {k: v for k, v in given.items() if v is not None})
+    before = {} if metadata is None else {v.name: v for v in metadata.variables}
+    values, variables = _columns(table, {k: v for k, v in given.items() if v is not None}, before)
     files = {"table": target, "metadata": target.with_suffix(".rda")}
     axes = []
     for axis in design.axes:
         name = f"{target.stem}_{re.sub(r'[^A-Za-z0-9]+', '_', axis.name)}.hrc"
         options: dict[str, tuple[str, ...]] = {"RECODEABLE": (), "TOTCODE": (axis.total,)}
+        known = before.get(axis.name, Variable(axis.name))
+        options |= {key: known.options[key] for key in _KEPT if known.has(key)}
         if (tree := tree_of(axis)).depth > 1:
             files[axis.name] = target.with_name(name)
-            _write(files[axis.name], tree.to_hrc())
+            _write(files[axis.name], _hrc(tree))
             options |= {"HIERARCHICAL": (), "HIERCODELIST": (name,), "HIERLEADSTRING": ("@",)}
-        axes.append(Variable(axis.name, options=options))
+        axes.append(Variable(axis.name, missing=known.missing, options=options))
     about = Metadata((*axes, *variables), separator)
     _write(files["metadata"], about.text)
     _write(target, _text(design, values, separator, table.z > 0))
     return files
+
+
+def _hrc(tree: Hierarchy) -> str:
+    """The text of an `.hrc` file; blanks before a code follow its signs."""
+    plain = Hierarchy(tree.root, {c.lstrip(): p.lstrip() for c, p in tree.parents.items()})
+    lines = zip(plain.to_hrc().splitlines(), tree.parents, strict=True)
+    return "".join(f"{line.removesuffix(code.lstrip())}{code}\n" for line, code in lines)
 
 
 def tree_of(axis: Axis) -> Hierarchy:
@@ -298,7 +319,9 @@ def tree_of(axis: Axis) -> Hierarchy:
     return Hierarchy(axis.total, {code: parents[code] for code in in_order})
 
 
-def _columns(table: TrueTable, more: Mapping[str, Array]) -> tuple[Columns, list[Variable]]:
+def _columns(
+    table: TrueTable, more: Mapping[str, Array], before: Mapping[str, Variable]
+) -> tuple[Columns, list[Variable]]:
     """Columns of values, and how the metadata describe them."""
     given = table.contributions
     roles: dict[str, tuple[Array, tuple[str, ...]]] = {}
@@ -317,10 +340,24 @@ def _columns(table: TrueTable, more: Mapping[str, Array]) -> tuple[Columns, list
             )
         role = _ROLES[name]
         roles[name] = (array, (role,) if name == "status" else ("NUMERIC", role))
-    variables = [
-        Variable(name, options=dict.fromkeys(said, ())) for name, (_, said) in roles.items()
-    ]
+    variables = []
+    for name, (array, said) in roles.items():
+        options: dict[str, tuple[str, ...]] = dict.fromkeys(said, ())
+        known = before.get(name)
+        digits = known.decimals if known is not None else _decimals(array)
+        if digits and said != ("STATUS",):
+            options["DECIMALS"] = (str(digits),)
+        variables.append(Variable(name, missing=known.missing if known else (), options=options))
     return {name: array for name, (array, _) in roles.items()}, variables
+
+
+def _decimals(values: Array) -> int:
+    """How many decimals tell the values apart from whole numbers."""
+    if values.dtype.kind != "f":
+        return 0
+    near = 1e-9 * np.maximum(np.abs(values), 1.0)
+    fits = (bool((np.abs(values - np.round(values, d)) <= near).all()) for d in range(9))
+    return min(next((d for d, is_enough in enumerate(fits) if is_enough), 9), _MOST_DECIMALS)
 
 
 def _text(design: StructuredDesign, values: Columns, separator: str, shown: Mask) -> str:
@@ -329,7 +366,7 @@ def _text(design: StructuredDesign, values: Columns, separator: str, shown: Mask
     for k in np.flatnonzero(shown).tolist():
         cell = [column[k] for column in codes]
         for code in cell:
-            if separator in code or '"' in code or code != code.strip():
+            if separator in code or '"' in code or code != code.rstrip():
                 raise DataError(
                     f"code {code!r} cannot stand in a file separated by {separator!r}; recode it "
                     "or choose another separator=."

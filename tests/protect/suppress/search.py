@@ -1,0 +1,156 @@
+"""A search for what contributors find out about suppressed cells, apart from the library's own.
+
+Every contributor is an attacker: he knows the published cells that he is alone in, and that no cell
+is less than what he has in it. The programs here share nothing with those of the library: dense
+matrices, one variable for each inner cell, SciPy's solver.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy.optimize import linprog
+from scipy.sparse import eye_array, kron
+
+import discreet as dc
+from discreet.suppress import Pattern
+
+SEED = 20_260_729  # fixed before the first run
+DESIGNS = [
+    ({"a": 4, "b": 4}, "a*b"),
+    ({"a": 3, "b": 3, "c": 2}, "a*b + b*c"),
+    ({"a": 4, "b": 3, "c": 3}, "a*b + a*c + b*c"),
+]
+CLOSE = 1e-5
+ANYTHING = 1e6  # more than any sum here
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table with what each contributor has in each inner cell, contributors × inner cells."""
+
+    table: dc.Table
+    parts: np.ndarray
+    rule: object
+
+    @property
+    def is_count(self) -> bool:
+        """Whether people are counted."""
+        return self.table.contributions is None
+
+
+def random_case(number: int) -> Case:
+    """A table of counts or of sums, by its number."""
+    rng = np.random.default_rng([SEED, number])
+    variables, margins = DESIGNS[number % len(DESIGNS)]
+    design = dc.Design.product(variables, margins)
+    n = design.n_inner
+    if number % 2:
+        counts = rng.poisson(1.6, n)
+        parts = np.eye(n)[np.repeat(np.arange(n), counts)]
+        table, rule = dc.Table.from_inner(design, counts), dc.rules.Threshold(2)
+        return Case(table, parts, rule)
+    return random_sums(rng, variables, margins)
+
+
+def random_sums(rng: np.random.Generator, variables: dict, margins: str) -> Case:
+    """A table of skewed sums in which firms are in one to three cells."""
+    shape = tuple(variables.values())
+    n = firms = int(np.prod(shape))
+    rows = []
+    for firm in range(firms):
+        for cell in rng.choice(n, size=rng.integers(1, 4), replace=False):
+            rows.append((firm, cell, float(np.ceil(np.exp(rng.normal(2.0, 1.5))))))
+    frame = pd.DataFrame(rows, columns=["firm", "cell", "x"])
+    codes = np.unravel_index(frame["cell"].to_numpy(), shape)
+    for name, code in zip(variables, codes, strict=True):
+        frame[name] = (code + 1).astype(str)
+    frame["firm"] = frame["firm"].astype(str)
+    table = dc.Table.from_contributions(
+        frame, margins, value="x", contributor="firm", largest=firms, support="occurring"
+    )
+    inner = table.contributions.require_inner()
+    parts = np.zeros((firms, len(inner)))
+    cells, places = np.nonzero(inner.owner >= 0)
+    parts[inner.owner[cells, places], cells] = inner.largest[cells, places]
+    return Case(table, parts, dc.rules.PPercent(10))
+
+
+def intervals(
+    pattern: Pattern, targets: np.ndarray, own: np.ndarray | None, *, zeros_are_public: bool
+) -> np.ndarray:
+    """Ends of what somebody with these parts finds of targets; NaN where a target is his own."""
+    X, z = pattern.design.matrix().toarray().astype(float), pattern.z.astype(float)
+    shown = ~pattern.suppressed
+    floor, ceiling = np.zeros(len(X)), np.full(len(X), ANYTHING)
+    ceiling[X[:, shown & (z == 0)].any(axis=1)] = 0.0
+    if pattern.known is not None:
+        ceiling[pattern.known] = 0.0
+    is_known, mine = shown.copy(), np.zeros(len(X), dtype=bool)
+    if own is not None:
+        alone = (X.T @ own > 0) & (np.abs(X.T @ own - z) < 1e-9)
+        mine = X[:, alone].any(axis=1) | (np.abs(own - pattern.y) < 1e-9) & (own > 0)
+        floor, is_known = np.where(mine, pattern.y, own), shown | alone
+        ceiling = np.where(mine, pattern.y, ceiling)
+    is_own = ~(targets.astype(bool) & (~mine & (ceiling > 0))[:, None]).any(axis=0)
+    # All targets, both ways, as one program of parts that have nothing to do with each other.
+    cost = np.hstack([targets, -targets]).T
+    many = eye_array(len(cost))
+    limits = {"A_eq": kron(many, X[:, is_known].T), "b_eq": np.tile(z[is_known], len(cost))}
+    if zeros_are_public and pattern.z.dtype.kind in "iu":
+        least = np.tile((z[~shown] > 0).astype(float), len(cost))
+        limits |= {"A_ub": kron(many, -X[:, ~shown].T), "b_ub": -least}
+    bounds = np.tile(np.column_stack([floor, ceiling]), (len(cost), 1))
+    found = linprog(cost.ravel(), bounds=bounds, **limits)
+    if found.status:
+        raise RuntimeError(found.message)
+    values = (cost * found.x.reshape(cost.shape)).sum(axis=1).reshape(2, -1)
+    return np.where(is_own, np.nan, [values[0], -values[1]])
+
+
+def faults(case: Case, pattern: Pattern, *, zeros_are_public: bool) -> Iterator[tuple[int, int]]:
+    """Attackers (−1: the public) and the sensitive cells that they know too closely."""
+    X = pattern.design.matrix().toarray().astype(float)
+    hidden = X[:, pattern.suppressed].any(axis=1)
+    involved = np.flatnonzero(case.parts[:, hidden].sum(axis=1) > 0)
+    _, first = np.unique(case.parts[involved], axis=0, return_index=True)
+    attackers = [(-1, None), *((int(involved[k]), case.parts[involved[k]]) for k in first)]
+    cells = np.flatnonzero(pattern.primary)
+    values = pattern.z[cells].astype(float)
+    for who, own in attackers if len(cells) else []:
+        low, high = intervals(pattern, X[:, cells], own, zeros_are_public=zeros_are_public)
+        # Nobody can be made to doubt his own part: a cell can only lose what others have.
+        rest = values - (0.0 if own is None else own @ X[:, cells])
+        below, above = np.minimum(pattern.lower[cells], rest), pattern.upper[cells]
+        slack = CLOSE * np.maximum(1.0, values)
+        short = (values - low < below - slack) | (high - values < above - slack)
+        yield from ((who, int(k)) for k in cells[short])
+
+
+def union_faults(
+    case: Case, pattern: Pattern, share: float, *, most: int = 3
+) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+    """Contributors, attackers (−1: the public) and sums of hidden cells that tell too much.
+
+    All sums of two to `most` hidden cells that a contributor is in are tried one by one.
+    """
+    X = pattern.design.matrix().toarray().astype(float)
+    hidden = np.flatnonzero(pattern.suppressed)
+    parts = case.parts @ X[:, hidden]
+    for who in range(len(parts)):
+        cells = np.flatnonzero(parts[who])
+        sizes = range(2, min(most, len(cells)) + 1)
+        sets = [list(s) for size in sizes for s in combinations(cells.tolist(), size)]
+        if not sets:
+            continue
+        targets = np.column_stack([X[:, hidden[s]].sum(axis=1) for s in sets])
+        least = (1 + share) * np.array([parts[who][s].sum() for s in sets])
+        others = [k for k in np.flatnonzero(parts[:, cells].any(axis=1)) if k != who]
+        for other in others or [-1]:
+            own = None if other < 0 else case.parts[other]
+            high = intervals(pattern, targets, own, zeros_are_public=True)[1]
+            known = 0.0 if own is None else own @ targets
+            for k in np.flatnonzero(high - known < least - CLOSE * np.maximum(1.0, least)):
+                yield who, int(other), tuple(int(hidden[i]) for i in sets[k])

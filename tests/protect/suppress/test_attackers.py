@@ -1,0 +1,90 @@
+"""What contributors find out, by a search that shares nothing with the library's programs."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet import Design, Table
+from discreet.suppress import attackers as module
+from discreet.suppress import suppress
+from discreet.suppress.attackers import attackers
+from discreet.suppress.gauss import suppress_by_gauss
+from tests.protect.suppress.search import Case, faults, intervals, random_case
+
+
+def hexagon():
+    """Six hidden cells form a hexagon; one person is alone in a corner of it."""
+    design = Design.product({"a": 4, "b": 4, "c": 3}, "a*b + a*c + b*c")
+    return Table.from_inner(design, np.random.default_rng(9).poisson(1.6, design.n_inner))
+
+
+def found(case, **options):
+    method = dc.Suppress(case.rule, **options)
+    pattern = method.pattern(case.table)
+    return list(faults(case, pattern, zeros_are_public=method.zeros_are_public))
+
+
+@pytest.mark.parametrize("way", ["interval", "optimal", "gauss"])
+def test_whoever_is_alone_in_a_published_cell_does_not_read_another(way):
+    table = hexagon()
+    pattern = dc.Suppress(dc.rules.Threshold(2), way).pattern(table)
+    X = pattern.design.matrix().toarray()
+    corner, target = (pattern.position({"a": a, "b": b}) for a, b in (("1", "4"), ("2", "3")))
+    own = (table.y * X[:, corner]).astype(float)
+    low, high = intervals(pattern, X[:, [target]].astype(float), own, zeros_are_public=True)
+    assert high - low >= 1 - 1e-6
+
+
+def test_the_audit_finds_what_a_person_alone_in_a_published_cell_reads(monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(module, "owners_of_sums", lambda _, X: np.full(X.shape[1], -1))
+        pattern = dc.Suppress(dc.rules.Threshold(2)).pattern(hexagon())
+    told = dc.audit(pattern, lone="signs")
+    assert not told.is_clean
+    assert pattern.position({"a": "2", "b": "3"}) in told.told_to_lone
+
+
+@pytest.mark.parametrize("number", range(20))
+def test_no_contributor_comes_too_close_to_a_sensitive_cell(number):
+    assert not found(random_case(number))
+
+
+@pytest.mark.parametrize("number", [0, 4, 12])
+def test_elimination_is_repaired_where_signs_tell_more(number, monkeypatch):
+    case = random_case(number)
+    assert not found(case, secondary="gauss")
+    monkeypatch.setitem(suppress._SECONDARY, "gauss", suppress_by_gauss)
+    assert found(case, secondary="gauss")
+
+
+def test_the_search_finds_attackers_who_were_left_out(monkeypatch):
+    """Planted: nobody is alone in a published cell; nobody has parts of cells; nobody attacks."""
+    case, people = random_case(0), Case(hexagon(), None, dc.rules.Threshold(2))
+    people = replace(people, parts=np.eye(len(people.table.y))[np.flatnonzero(people.table.y)])
+    with monkeypatch.context() as planted:
+        planted.setattr(module, "owners_of_sums", lambda _, X: np.full(X.shape[1], -1))
+        assert found(people)
+    own_parts = module._own_parts
+    with monkeypatch.context() as planted:
+        alone = lambda pattern, y: own_parts(replace(pattern, contributions=None), y)  # noqa: E731
+        planted.setattr(module, "_own_parts", alone)
+        assert found(case)
+    assert found(case, singletons=False)
+
+
+def test_an_attacker_is_plain_data():
+    case = random_case(0)
+    everybody = attackers(dc.Suppress(case.rule).pattern(case.table))
+    own = [one for one in (everybody[k] for k in range(len(everybody))) if one.kind == "lone"]
+    assert own
+    assert all(set(one.known) <= set(one.cells) for one in own)
+    for k, number in enumerate(everybody.numbers):
+        np.testing.assert_allclose(everybody[k].shares, case.parts[number, everybody[k].cells])
+    pairs = attackers(dc.Suppress(case.rule).pattern(case.table), pairs=True)
+    n = len(everybody)
+    assert len(pairs) == n + n * (n - 1) // 2
+    two = set(pairs[0].known) | set(pairs[1].known)
+    assert pairs[n].kind == "pair"
+    assert set(pairs[n].known) >= two
