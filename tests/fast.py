@@ -59,6 +59,7 @@ FAST = {
         "tests/protect/suppress/test_dominance.py",
         "tests/protect/suppress/test_named.py",
         "tests/protect/suppress/test_rules.py",
+        "tests/protect/suppress/test_unions.py",
     ],
     "synthesize": [
         "tests/synthesize/test_agreement_with_r.py",
