@@ -12,6 +12,7 @@ from benchmarks._recorded import Recorded, recorded, recorded_sums
 from discreet.suppress import Pattern
 from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.plan import PublicationPlan, priority
+from discreet.tables.canonical import canonical_table
 
 PEER_CPU_FROM = 2_900  # cells from which times are compared
 AT_THE_LIMIT = 3  # sums exactly at a rule's limit, which the R package decides by rounding errors
@@ -32,11 +33,19 @@ def made_safe(case: Recorded) -> Pattern:
     return suppress_by_gauss(pattern, PublicationPlan(order[is_zero], order[~is_zero], is_public))
 
 
+def eliminated(method: dc.Suppress, table: dc.Table) -> Pattern:
+    """The pattern of elimination alone, before what signs tell is repaired."""
+    wider, order = method._with_order(table)
+    pattern, plan = method._sensitive(canonical_table(wider, order))
+    found = suppress_by_gauss(pattern, plan, singletons=method.singletons)
+    return found if order is None else found.put_back(wider.design, order)
+
+
 def compared(case: Recorded, *, singletons: bool) -> list:
     """Our pattern beside the other program's, at the same safety."""
     method = replace(case.method, secondary="gauss", singletons=singletons)
     started = time.process_time()
-    ours = method.pattern(case.table)
+    ours = eliminated(method, case.table)
     cpu = time.process_time() - started
     peer = made_safe(case) if singletons else case.pattern
     if (ours.primary != peer.primary).sum() > AT_THE_LIMIT:
@@ -64,7 +73,7 @@ def five() -> list[list]:
     rows = []
     for rule in (dc.rules.Threshold(3), dc.rules.Threshold(3, zeros=True)):
         started = time.process_time()
-        pattern = dc.Suppress(rule, "gauss").pattern(table)
+        pattern = eliminated(dc.Suppress(rule, "gauss"), table)
         cpu = time.process_time() - started
         rows.append([rule.name, len(pattern.z), pattern.n_primary, pattern.n_secondary, cpu])
     return rows

@@ -65,6 +65,7 @@ FAST = {
         "tests/protect/suppress/test_argus_batch.py::test_a_job_hides_and_tells_no_kinds_unless_asked",
         "tests/protect/suppress/test_named.py",
         "tests/protect/suppress/test_rules.py",
+        "tests/protect/suppress/test_unions.py",
     ],
     "synthesize": [
         "tests/synthesize/test_agreement_with_r.py",

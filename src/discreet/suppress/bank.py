@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -153,12 +153,14 @@ class _Proof:
         it moves a cell that he knows, less than once where it takes away what he has in a cell.
       items: What it proves to all others.
       special: Items and views where less is needed, that it proves as well.
+      touched: By item the views of those who see that it is no proof for them, once asked for.
     """
 
     change: Change
     rooms: dict[int, float]
     items: list[int]
     special: list[tuple[int, int]]
+    touched: dict[int, ViewSet] = field(default_factory=dict)
 
 
 class ProofBank:
@@ -215,13 +217,17 @@ class ProofBank:
 
     def _touched(self, proof: _Proof, item: int) -> ViewSet:
         """The views of those who see that a proof is none for them."""
+        if item in proof.touched:
+            return proof.touched[item]
         required, change = self.required, proof.change
         pace = float(change.values[change.places == required.total[item]].sum())
         pace *= float(required.sign[item])
         rooms = proof.rooms.items()
-        return frozenset(
+        found = frozenset(
             v for v, room in rooms if room * pace < required.need_of(item, v) * _ENOUGH
         )
+        proof.touched[item] = found
+        return found
 
     def _first_special(self, item: int, view: int) -> list[int]:
         """A proof for one contributor who needs less, if there is any."""
@@ -244,6 +250,8 @@ class ProofBank:
         changes = {k: self._proofs[k].change for k in self._of_item[above]}
         far = [k for k, c in changes.items() if c.values[c.places == total].sum() >= need]
         self._of_item[above] = far
+        for k in far:
+            self._proofs[k].touched.pop(above, None)
         self._open.pop(item, None)
         self._open.pop(above, None)
         return above

@@ -109,6 +109,13 @@ class _UnionSearch:
         self.z = np.asarray(pattern.z[self.cells], dtype=np.float64)
         self.parts = csr_array(self.everybody.shares.T @ self.columns)
         self.by_cell = self.parts.tocsc()
+        changes = csc_array((X.shape[0], 0))
+        if pattern.proofs is not None:
+            changes = csc_array(pattern.proofs.changes[:, pattern.proofs.valid(pattern)])
+        self.moves = csr_array(self.columns.T @ changes)
+        ends = zip(changes.indptr[:-1], changes.indptr[1:], strict=True)
+        entries = ((changes.indices[a:b], changes.data[a:b]) for a, b in ends)
+        self.rooms = [self.everybody.rooms(*entry) for entry in entries]
         self.part_of = np.full(X.shape[0], -1)
         self.members: list[Array] = []
         for k, (cells, _) in enumerate(connected_parts(self.system.equations)):
@@ -123,16 +130,19 @@ class _UnionSearch:
         start, end = self.parts.indptr[who : who + 2]
         cells, own = self.parts.indices[start:end].astype(np.intp), self.parts.data[start:end]
         spare = self.z[cells] - (1 + closeness.share) * own
-        others = self._others(who, cells) if closeness.by_second else []
-        most = np.max([a for _, a in others], axis=0) if others else np.zeros(len(cells))
-        # One cell is what its own rule is about, and cells with enough of others in each are safe.
-        if len(cells) < 2 or (spare >= most).all():
+        # One cell is what its own rule is about.
+        if len(cells) < 2:
             return safe
+        numbers, parts = self._others(who, cells) if closeness.by_second else ([], spare[None, :0])
+        most = parts.max(axis=0) if numbers else np.zeros(len(cells))
+        if self._is_hidden_at_once(cells, spare - most, numbers):
+            return safe
+        others = [self.everybody[k] for k in numbers]
         # Somebody who knew as much as all others at once would know more than each of them.
-        every = _joined([one for one, _ in others]) if len(others) > 1 else None
-        if every is not None and self._is_safe(cells, spare - most, every):
+        if len(others) > 1 and self._is_safe(cells, spare - most, _joined(others)):
             return safe
-        for one, part in others or [(PUBLIC, np.zeros(len(cells)))]:
+        each = zip(others, parts, strict=True) if others else [(PUBLIC, np.zeros(len(cells)))]
+        for one, part in each:
             found = self._worst_set(cells, spare - part, one)
             if found is None:
                 return None
@@ -146,13 +156,21 @@ class _UnionSearch:
         found = self._worst_set(cells, spare, one)
         return found is not None and not found.any()
 
-    def _others(self, who: int, cells: Index) -> list[tuple[Attacker, Real]]:
+    def _others(self, who: int, cells: Index) -> tuple[list[int], Real]:
         """Who else is in some hidden cells, and what each has in them."""
-        within = self.by_cell[:, cells].tocsr()
-        found = np.flatnonzero(np.diff(within.indptr))
-        parts = within[found].toarray()
-        pairs = zip(found.tolist(), parts, strict=True)
-        return [(self.everybody[k], part) for k, part in pairs if k != who]
+        within = self.by_cell[:, cells]
+        found = np.unique(within.indices)
+        found = found[found != who]
+        return found.tolist(), within.tocsr()[found].toarray()
+
+    def _is_hidden_at_once(self, cells: Index, spare: Real, others: list[int]) -> bool:
+        """Whether the table itself, or one of its proofs, leaves enough to others in each cell."""
+        if (spare >= 0).all():
+            return True
+        # The proofs of single cells are at hand; many do for all cells of a contributor.
+        is_enough = (self.moves[cells].toarray() + spare[:, None] >= 0).all(axis=0)
+        found = np.flatnonzero(is_enough).tolist()
+        return any(all(self.rooms[k].get(one, 1.0) >= 1 for one in others) for k in found)
 
     def _sum(self, who: int, cells: Index, need: float) -> ContributorSum:
         places = tuple(int(k) for k in self.cells[cells])

@@ -7,6 +7,8 @@ import pytest
 
 import discreet as dc
 from discreet import Design, Table
+from discreet.attack import Knowledge
+from discreet.attack.contributors import ATTACKER, Contributor
 from discreet.suppress import attackers as module
 from discreet.suppress import suppress
 from discreet.suppress.attackers import attackers
@@ -88,3 +90,29 @@ def test_an_attacker_is_plain_data():
     two = set(pairs[0].known) | set(pairs[1].known)
     assert pairs[n].kind == "pair"
     assert set(pairs[n].known) >= two
+
+
+def test_a_contributor_reads_a_release_that_left_him_out(monkeypatch):
+    """The attack sees the release and one attacker's knowledge, and never the truth."""
+    table = hexagon()
+    target = table.design.position({"a": "2", "b": "3"})
+    corner = table.design.position({"a": "1", "b": "4"})
+
+    def surest(release):
+        pattern = dc.Suppress(dc.rules.Threshold(2)).pattern(table)
+        inside = np.flatnonzero((table.design.matrix().toarray()[:, corner] * table.y) > 0)
+        everybody = attackers(pattern)
+        (who,) = np.flatnonzero(everybody.numbers == inside[0])
+        knowledge = Knowledge(extra={ATTACKER: everybody[int(who)]})
+        claims = Contributor()(release, knowledge, rng=np.random.default_rng(1))
+        place = claims.targets.index(target)
+        return claims.values[place], claims.confidence[place]
+
+    method = dc.Suppress(dc.rules.Threshold(2))
+    assert surest(table.protect(method))[1] < 0.6
+    with monkeypatch.context() as planted:
+        planted.setattr(module, "owners_of_sums", lambda _, X: np.full(X.shape[1], -1))
+        careless = table.protect(method)
+    assert surest(careless) == pytest.approx((1.0, 1.0))
+    public = Contributor()(careless, Knowledge(), rng=np.random.default_rng(1))
+    assert public.confidence[0] < 0.6

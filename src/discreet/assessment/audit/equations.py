@@ -232,8 +232,12 @@ def told_with_signs(
     in_doubt[unknowns(X, values, signs=signs, known=subject.known, y=y).cells] = True
     doubtful = (targets * in_doubt[:, None]).tocsc()
     middle, rest = targets.T @ y, everybody.rest(targets).tocsc()
+    floor = subject.public_floor
     for k in range(len(everybody)):
         one = everybody[k]
+        tells = in_doubt[one.cells] & (one.shares > floor[one.cells])
+        if not (in_doubt[one.known].any() or tells.any()):
+            continue  # he knows nothing that the public does not
         # A contributor's own part stays where it is: a cell can only lose what others have.
         below, above = needs[0].copy(), needs[1]
         part = slice(rest.indptr[k], rest.indptr[k + 1])

@@ -121,6 +121,15 @@ class Subject:
         return Limits(columns, low[chosen], high[chosen]) if len(chosen) else None
 
     @property
+    def public_floor(self) -> Real:
+        """What the public knows each inner cell to be at least, if it is published by itself."""
+        floor, place = np.zeros(self.design.n_inner), self.design.inner_in_published()
+        if self.bounds is not None:
+            low = np.broadcast_to(self.bounds[0], self.z.shape)
+            floor[place >= 0] = np.maximum(low[place[place >= 0]], 0.0)
+        return floor
+
+    @property
     def is_signed(self) -> bool:
         """Whether some value is negative, as far as they are at hand."""
         return bool((self.z < 0).any() or (self.y is not None and (self.y < 0).any()))
