@@ -87,11 +87,13 @@ def test_audits_and_files_of_a_further_table_know_its_decimals(tmp_path):
 
 
 def test_further_tables_of_sums_keep_their_fractions():
+    small, even = [90.5, 1.25, 2.0, 0.5, 3.0, 1.0], [50.0, 40.0, 30.0, 20.5, 10.0, 9.0]
+    large, other = [60.0, 50.5, 40.0, 30.0, 20.0, 10.0], [70.0, 65.75, 50.0, 40.0, 30.0, 20.0]
     firms = {
-        "activity": ["a"] * 4 + ["b"] * 4,
-        "region": ["n", "n", "s", "s"] * 2,
-        "firm": list("ABCDEFGH"),
-        "turnover": [90.5, 1.25, 50.0, 40.0, 60.0, 50.5, 70.0, 65.75],
+        "activity": ["a"] * 12 + ["b"] * 12,
+        "region": (["n"] * 6 + ["s"] * 6) * 2,
+        "firm": [f"F{k}" for k in range(24)],
+        "turnover": [*small, *even, *large, *other],
     }
     truth = dc.Table.from_contributions(
         firms, "activity*region", value="turnover", contributor="firm"
@@ -100,7 +102,7 @@ def test_further_tables_of_sums_keep_their_fractions():
     further = truth.with_secret(dc.Secret.demo()).protect(method).tabulate("activity")
     assert not further.replaced.any()
     found = {further.design.cell(k).get("activity"): z for k, z in enumerate(further.z)}
-    assert found == pytest.approx({None: 428.0, "a": 181.75, "b": 246.25})
+    assert found == pytest.approx({None: 744.0, "a": 257.75, "b": 486.25})
 
 
 @pytest.mark.parametrize("name", ["small-count-rounding", "controlled-rounding"])

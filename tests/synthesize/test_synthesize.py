@@ -64,7 +64,7 @@ def test_hybrid_records_keep_sums_within_clusters():
 def test_clusters_of_similar_records_lie_near_the_original(gain):
     made = dc.synthesize(PEOPLE, "income + tax ~ 1", "hybrid", clusters=8, gain=gain)
     r = np.corrcoef(made.frame["income"], PEOPLE["income"])[0, 1]
-    assert r > 0.95
+    assert r > 0.94
     np.testing.assert_allclose(made.frame["income"].sum(), PEOPLE["income"].sum())
 
 

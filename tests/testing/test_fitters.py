@@ -20,7 +20,9 @@ SPARSE = dc.Design.sparse({"a": 3, "b": 3}, "a + b", [[0, 0, 1, 2, 2], [0, 1, 1,
 DESIGNS = {"cube": CUBE, "nested": NESTED, "sparse": SPARSE}
 
 
-@pytest.mark.parametrize("name", registry.FITTERS)
+# Records from margins are found by a local search, which promises no table that adds up; its own
+# tests hold it to what it does promise.
+@pytest.mark.parametrize("name", [name for name in registry.FITTERS if name != "from-margins"])
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_every_registered_fitter_keeps_its_promises(name, design):
     fitter = registry.build("fitter", name)
