@@ -110,14 +110,14 @@ def test_keys_that_were_not_finished_are_not_there(fragile, monkeypatch):
     data, made = dc.open(f"{fragile.url}::people", id="id"), []
 
     class Interrupted(dc.Secret):
-        def keys_for_ids(self, ids, rule="discreet", edition=None):
+        def keys_for_ids(self, ids, rule="discreet", edition=None, mode=None):
             made.append(len(ids))
             if len(made) == 3:
                 fragile.stop()
-            return super().keys_for_ids(ids, rule, edition)
+            return super().keys_for_ids(ids, rule, edition, mode)
 
     with pytest.raises(EngineError, match="did not answer"):
-        data.store_keys("people_keys", Interrupted(b"x" * 32))
+        data.store_keys("people_keys", Interrupted(b"the secret of a test, and of no office"))
     assert made == [50, 50, 50]
     fragile.serve()
     again = dc.open(f"{fragile.url}::people", id="id").store_keys(

@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.cli import main
 
-SECRET = "c0ffee005ec2e791d04b8fa36c1e97d2850ab3f46e7c219d"
+SECRET = "c0ffee005ec2e791d04b8fa36c1e97d2850ab3f46e7c219dfb8a4613d7205ce9"
 N = 500
 FRAME = pa.table(
     {
@@ -22,7 +22,7 @@ FRAME = pa.table(
 )
 TABLE = '"sex"|"town"'
 TRACES = [SECRET, SECRET.encode().hex(), SECRET.encode().hex().upper()]
-KEYS = dc.Secret(SECRET.encode()).keys_for_ids(FRAME.column("person"))
+KEYS = dc.Secret(SECRET.encode()).keys_for_ids(FRAME.column("person"), edition="1", mode="fresh")
 EXPECTED = dc.open(FRAME, id="person", weight="w").with_keys(dc.Secret(SECRET.encode()))
 
 

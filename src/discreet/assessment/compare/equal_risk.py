@@ -250,10 +250,11 @@ def _range_of(contestant: Contestant, tune: Tuning) -> ParameterRange | None:
     method, usual = contestant.method, range_for(contestant.method)
     if usual is None:
         return None
-    # A strength without a default, such as ε, must always be given: it is a place to start from.
+    # A strength without a default, such as ε, must be given: it is a place to start from. One of
+    # two names for it, ρ or ε, stands at `None` where the other is given.
     known = getattr(method, "__dataclass_fields__", {}).get(usual.parameter)
     default = getattr(known, "default", MISSING)
-    is_chosen = default is not MISSING and getattr(method, usual.parameter) != default
+    is_chosen = default not in (MISSING, None) and getattr(method, usual.parameter) != default
     return None if is_chosen else usual
 
 
@@ -402,7 +403,10 @@ def range_for(method: Method) -> ParameterRange | None:
         return _variances(matrix)
     if method.name == "pram" and matrix is not None:
         return ParameterRange("alpha", 0.05, 1.0) if getattr(method, "invariant", False) else None
-    return _USUAL.get(method.name)
+    usual = _USUAL.get(method.name)
+    if method.name == "discrete-gaussian" and getattr(method, "epsilon", None) is not None:
+        return ParameterRange("epsilon", 0.05, 20.0)  # ρ is given, or ε with δ
+    return usual
 
 
 def with_parameter(method: Method, name: str, value: float) -> Any:
