@@ -41,7 +41,7 @@ lint: setup  ## Check style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-system: setup  ## Install the Debian packages the tests need, or say which they are
+system: setup  ## Install what the tests need beside .venv, or say what it is
 	@$(BIN)/python tools/system_packages.py
 	@npm install --prefix tests/browser --silent --no-package-lock --no-audit --no-fund
 

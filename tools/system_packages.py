@@ -1,4 +1,4 @@
-"""Install the Debian packages that the tests need, or say in one line what to install."""
+"""Install what the tests need beside `.venv`: Debian packages, and an object store to test with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+STORE = Path(__file__).parents[1] / ".deps" / "moto"
+"""Where the stand-in for an object store lives: what it needs contradicts our own pins."""
 # program the tests call, by name or by place -> Debian packages that bring it
 NEEDED = {
     "chromium": ["chromium", "chromium-driver"],
@@ -25,6 +28,28 @@ def is_there(program: str) -> bool:
 
 def main() -> int:
     """Install what is missing; 1 when that is not possible."""
+    return install_packages() or install_store()
+
+
+def install_store() -> int:
+    """Make the environment of the stand-in for an object store."""
+    if (STORE / "bin" / "moto_server").exists():
+        return 0
+    sys.stdout.write("==> installing moto, a stand-in for an object store\n")
+    sys.stdout.flush()
+    pip = [str(STORE / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+    for step in (
+        [sys.executable, "-m", "venv", str(STORE)],
+        [*pip, "--disable-pip-version-check", "moto[server,s3]"],
+    ):
+        if subprocess.run(step, stdout=subprocess.DEVNULL).returncode:
+            sys.stderr.write(f"could not run: {' '.join(step)}\n")
+            return 1
+    return 0
+
+
+def install_packages() -> int:
+    """Install the Debian packages that are missing."""
     missing = sorted(
         {p for program, packages in NEEDED.items() if not is_there(program) for p in packages}
     )

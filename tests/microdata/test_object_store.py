@@ -1,17 +1,15 @@
 """Records in an object store, against the server of moto, which the tests start as its own process.
 
-moto's dependencies contradict our pins, so it lives in an environment of its own, and `MOTO_SERVER`
-names its program: `python -m venv moto && moto/bin/pip install 'moto[server,s3]'`.
+moto's dependencies contradict our pins, so `make system` puts it into an environment of its own.
 """
 
 import gzip
 import io
-import os
-import shutil
 import socket
 import subprocess
 import time
 import urllib.request
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -21,8 +19,8 @@ from pyarrow import fs
 import discreet as dc
 from discreet.errors import DataError, EngineError, ParameterError
 
-PROGRAM = os.environ.get("MOTO_SERVER") or shutil.which("moto_server")
-pytestmark = pytest.mark.skipif(PROGRAM is None, reason="moto's server is not installed")
+PROGRAM = Path(__file__).parents[2] / ".deps" / "moto" / "bin" / "moto_server"
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="`make system` was not run")
 FRAME = pa.table({"id": ["a", "b", "c"], "place": ["x", "y", "x"]})
 PASSWORD = "PASSWORD-OF-THE-STORE"
 
