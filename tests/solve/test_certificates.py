@@ -71,7 +71,7 @@ def test_a_light_cell_that_is_off_does_not_pass():
     assert not off.holds
     assert off.deviation == pytest.approx(1.0, rel=1e-3)
     active = ActiveSet(problem, y)
-    active.run()
+    active.run(1_000)
     assert active.certify(active.y, 0.0).holds
     assert not active.certify(active.y + [1.0, -1.0], 0.0).holds
 

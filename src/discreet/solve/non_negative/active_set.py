@@ -57,11 +57,11 @@ class ActiveSet:
         self._unit = np.where(np.isfinite(lightest), lightest, soft.min(initial=np.inf))
         self._unit[~np.isfinite(self._unit)] = 1.0
 
-    def run(self) -> None:
-        """Change the set until no cell wants to leave or to enter."""
+    def run(self, max_steps: int) -> None:
+        """Change the set until no cell wants to leave or to enter, or so many sets were tried."""
         chosen = self._movable & (self.y > 0)
         most = int(min(_CHANGES * len(self.y) + 10, _MOST_WORK / max(self._X.size, 1)))
-        for _ in range(most):
+        for _ in range(min(most, max_steps)):
             self.steps += 1
             aim, self.forces = self._fit_on(chosen)
             falling = chosen & (aim < 0)

@@ -314,7 +314,7 @@ def _by_active_sets(
 ) -> _Solution:
     """Published cells by active sets; then, of all tables that have them, the smallest."""
     active = ActiveSet(problem, start)
-    active.run()
+    active.run(prepared.options.max_steps)
     used = np.flatnonzero(problem.weights > 0)
     fitted = problem.design.aggregate(active.y)
     smallest = problem.among(used, 1.0, prepared.options.tolerance).with_targets(fitted)
