@@ -363,14 +363,14 @@ def chart_of(data: dict[str, object]):
     return base.encode(
         x=alt.X(
             "churn:Q",
-            scale=alt.Scale(type="log"),
+            scale=alt.Scale(type="log", domain=[0.0015, 0.3]),
             title="share that changes",
-            axis=alt.Axis(format="%"),
+            axis=alt.Axis(format=".1~%", values=[0.002, 0.01, 0.05, 0.2]),
         ),
         y=alt.Y(
             "mean(right):Q", title="claims about leavers that are right", axis=alt.Axis(format="%")
         ),
-        color=alt.Color("mode:N", title=""),
+        color=alt.Color("mode:N", title="", legend=alt.Legend(labelLimit=300, padding=12)),
         column=alt.Column("seen:N", title=""),
     ).properties(width=260, height=220)
 
