@@ -262,8 +262,8 @@ def follows_truth(method: Sourced) -> bool:
 
 
 _SEVERAL = (
-    "in a measured table one cell-key release gave 29 % of the counts, four with other parameters "
-    "64 %, and 40 draws of a table-wise method 70 to 99 %."
+    "in measured tables one cell-key release gave 21 to 38 % of the counts, four with other "
+    "parameters 24 to 68 %, and 40 draws of a table-wise method 70 to 99 %."
 )
 """What several releases cost; measured by `attack.several_laws` and in the tests of attacks."""
 
