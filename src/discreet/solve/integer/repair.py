@@ -266,10 +266,9 @@ def _program(A: Any, goal: _Goal, switch: _Switches, point: Whole) -> tuple[Whol
         "mip_abs_gap": 0.5 * breach,
         "objective_target": 0.5 * breach,
     }
-    if goal.weights is None:
-        # Presolve finds hardly anything in zeros and ones, and heuristics search longer after it.
-        options["presolve"] = "off"
-    elif not len(broken):
+    # Presolve stays on: without it a census table by region, age and sex took 79 s and left 11
+    # exceptions, with it 36 s and 4; of five tables one is faster without.
+    if goal.weights is not None and not len(broken):
         options |= {"mip_abs_gap": 0.5 * heaviest, "mip_rel_gap": _CLOSE}
         options["objective_target"] = -np.inf
     found, effort = _solve(lp, options, np.concatenate(known))
