@@ -81,7 +81,8 @@ def test_all_tables_under_one_law_are_one_release(ledger):
             table.protect(method, ledger=ledger)
     assert [row["number"] for row in ledger.rows() if row["entry"] == "release"] == [1]
     nobody_counts = TABLE.protect(dc.CellKey(PTABLE)).statement.text
-    assert f"one cell-key release gave {MEASURED['one']:.0%}".replace("%", " %") in nobody_counts
+    assert "one cell-key release gave 21 to 38 % of the counts" in nobody_counts
+    assert 0.21 <= MEASURED["one"] <= 0.38
     assert "Nobody counts" in nobody_counts
 
 
