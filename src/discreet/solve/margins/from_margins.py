@@ -104,7 +104,7 @@ class FromMargins(FitterBase):
     margins are met exactly; structural zeros stay empty. Unbiased margins and their standard errors
     do not depend on the search. The seed need not be secret: all of it follows from public values.
 
-    Cost: published cells times categories for each sweep of a record; some thirty sweeps.
+    Cost: published cells times categories for each sweep of a record; at most eighty sweeps.
 
     Args:
       n_records: How many records to draw; the estimated total by default.
@@ -114,8 +114,6 @@ class FromMargins(FitterBase):
         between margins by default.
       tolerance: Largest negative cell of the non-negative margins, in standard errors of the noise.
       seed: Seed of the search.
-
-    See Langsrud (2019b) for margins without inner cells.
     """
 
     name = "from-margins"
@@ -188,17 +186,18 @@ class _PreparedMargins:
         records = ListedTable(self.design, search.x)
         published = records.aggregate(self.design)
         missed = np.abs(search.published[: len(w)] * scale - values)
-        deviation = np.where(w > _known_from(w), missed, 0.0)
+        deviation = float(np.where(w > _known_from(w), missed, 0.0).max(initial=0.0))
+        certificate = Certificate(
+            stationarity=found.residual,
+            feasibility=max(bounded.negative / noise, deviation, self._impossible(search.x)),
+            tolerance=self.options.tolerance,
+        )
+        is_done = certificate.holds and bounded.change <= self.options.tolerance * noise
         return MarginFit(
             cells=records,
             z=published.astype(np.float64) * scale if n != total else published,  # type: ignore[arg-type]
-            status=Status.converged if bounded.change <= self.options.tolerance * noise
-            else Status.max_steps,
-            certificate=Certificate(
-                stationarity=found.residual,
-                feasibility=max(bounded.negative / noise, float(deviation.max(initial=0.0))),
-                tolerance=self.options.tolerance,
-            ),
+            status=Status.converged if is_done else Status.stalled,
+            certificate=certificate,
             iterations=bounded.steps,
             seconds=time.perf_counter() - began,
             notes={
@@ -222,6 +221,11 @@ class _PreparedMargins:
     def _in_design(self, values: Real) -> Real:
         found: Real = values[self.lift.published]
         return found
+
+    def _impossible(self, records: Whole32) -> float:
+        """How many records lie in cells that cannot have any."""
+        masks = self.design.masks or ()
+        return float(sum(np.count_nonzero(~m.possible[tuple(records[:, m.axes].T)]) for m in masks))
 
     def _with_masks(self, values: Real, impossible: float) -> Real:
         """Values for the crossing's margins and, where some are new, those of structural zeros.
