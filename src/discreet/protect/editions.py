@@ -78,7 +78,7 @@ class EditionPlan:
         cells = unchanged_recovered(counted, self.law, self.editions)
         return (
             f"{said} Over {self.editions} editions in which {self.churn:.1%} of the records change "
-            f"each time, an intruder who uses all of them is right in at most about "
+            f"each time, a model of the attack has an intruder who uses all of them right in about "
             f"{figures[0]:.0%} of the claims about who left, {figures[1]:.0%} of the surest tenth "
             f"(by guessing: {self.churn:.1%}), and guesses {cells:.0%} of small counts that stay "
             "the same (without a table: 40%)."
