@@ -223,6 +223,8 @@ def test_the_custodian_is_told_what_is_hidden_and_why(folder, capsys):
     assert {"primary", "secondary"} <= set(kinds["state"])
     assert "primary" not in (folder / "t.csv").read_text()
     assert run("protect", "counts.parquet", "--method", "suppress", "--json") == 0
-    found = json.loads(capsys.readouterr().out)["confidential"]
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["side"] == "confidential"
+    found = answer["confidential"]
     assert sum(found["levels"]["all cells"].values()) == 16
     assert run("protect", "counts.parquet", "--method", "suppress", "--show-kinds", "x.txt") == 2

@@ -335,7 +335,8 @@ def write_release(release: Release, out: Path | None, as_json: bool, **more: Any
         save_or_write(release, out)
     summary = {
         "file": None if out is None else str(out),
-        "side": "public",
+        # What is printed for the custodian makes the whole answer confidential; the file is public.
+        "side": "confidential" if "confidential" in more else "public",
         **more,
         "published_cells": release.design.n_published,
         "editions": mode,
