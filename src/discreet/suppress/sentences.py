@@ -143,16 +143,24 @@ def limits(
 
 def has_closeness(rule: PrimaryRule) -> bool:
     """Whether a rule says how closely the largest contributor may be known, also in sums."""
-    return isinstance(rule, PQ) or (isinstance(rule, Dominance) and rule.n == 1)
+    return isinstance(rule, PQ | Dominance) and rule.n == 1
 
 
-def contributor_sums(rules: Iterable[PrimaryRule], *, is_proven: bool) -> list[Sentence]:
-    """What holds of contributors who are in several suppressed cells."""
+def contributor_sums(
+    rules: Iterable[PrimaryRule], *, is_covered: bool = True, is_proven: bool
+) -> list[Sentence]:
+    """What holds of contributors who are in several suppressed cells.
+
+    Args:
+      rules: The rules of the pattern.
+      is_covered: Whether sums of cells were looked at; they are not where values may be negative.
+      is_proven: Whether all of them were proven.
+    """
     several = "What one contributor has in several suppressed cells together"
     sums = [rule for rule in rules if not isinstance(rule, CountRule)]
     if not sums:
         return []
-    if not all(has_closeness(rule) for rule in sums):
+    if not is_covered or not all(has_closeness(rule) for rule in sums):
         said = f"{several} may be known more closely than the rules allow for a single cell."
         return [limit("contributor-sums", said)]
     said = (

@@ -351,7 +351,11 @@ class Suppress:
             has_intervals=has_intervals,
             has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
         )
-        said += contributor_sums(self._rules, is_proven=pattern is None or not pattern.unproved)
+        said += contributor_sums(
+            self._rules,
+            is_covered=pattern is None or bool(pattern.closeness),
+            is_proven=pattern is None or not pattern.unproved,
+        )
         parameters = {
             "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
             "secondary": self.secondary,

@@ -13,6 +13,7 @@ from discreet.suppress import attackers as module
 from discreet.suppress import suppress
 from discreet.suppress.attackers import attackers
 from discreet.suppress.gauss import suppress_by_gauss
+from discreet.suppress.sentences import contributor_sums
 from tests.protect.suppress.search import Case, faults, intervals, random_case
 
 
@@ -116,3 +117,13 @@ def test_a_contributor_reads_a_release_that_left_him_out(monkeypatch):
     assert surest(careless) == pytest.approx((1.0, 1.0))
     public = Contributor()(careless, Knowledge(), rng=np.random.default_rng(1))
     assert public.confidence[0] < 0.6
+
+
+@pytest.mark.parametrize("rule", [dc.rules.PPercent(10, n=2), dc.rules.Dominance(2, 80)])
+def test_sums_that_were_not_looked_at_are_not_promised(rule):
+    (said,) = contributor_sums([rule], is_proven=True)
+    assert "may be known more closely" in said.text
+    (covered,) = contributor_sums([dc.rules.PPercent(10)], is_proven=True)
+    assert "is protected as in a single cell" in covered.text
+    (signed,) = contributor_sums([dc.rules.PPercent(10)], is_covered=False, is_proven=True)
+    assert "may be known more closely" in signed.text
