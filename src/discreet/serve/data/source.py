@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.formula import Term, margins
 from discreet.errors import ParameterError
-from discreet.release.cube import Cube, CubeEntry, outline, words
+from discreet.design.formula import words
+from discreet.release.cube import Cube, CubeEntry, outline
 
 if TYPE_CHECKING:
     from discreet.tables.statement import Statement
