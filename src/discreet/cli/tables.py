@@ -106,7 +106,7 @@ def tabulate(
     check_table_name(out)
     if (by is None) == (table is None):
         raise ParameterError("say what to publish: --by FORMULA, or --table NAME=FORMULA.")
-    margins = by if table is None else pairs(table, "a table")
+    margins = by or pairs(table, "a table")
     data = records.open(source, hierarchies=hierarchy, ledger=ledger)
     if link is not None:
         data = data.with_parts(*read_link(link))

@@ -67,7 +67,9 @@ def named_terms(design: StructuredDesign) -> dict[str, list[Term]]:
     found: dict[str, list[Term]] = {}
     for top in everyone:
         # of two margins that hold each other, `a:b` and `b:a`, the first is a table
-        if any(top in inside[k] and (k not in inside[top] or k < top) for k in everyone if k != top):
+        if any(
+            top in inside[k] and (k not in inside[top] or k < top) for k in everyone if k != top
+        ):
             continue
         name = table_name(design.terms[top])
         if name in found:  # levels of the same variables in other crossings

@@ -96,7 +96,7 @@ class Release(Result, PublicTable):
     """
 
     @property
-    def tables(self) -> dict[str, list[Term]]:
+    def tables(self) -> dict[str, Sequence[Term]]:
         """The margins of each table by its name, as they were given or made from its variables."""
         return dict(self.design.tables)
 

@@ -199,7 +199,7 @@ class Table(TrueTable):
         return cls.wrap(replace(table, data_set=DataSet(name, edition, units=units)))
 
     @property
-    def tables(self) -> dict[str, list[Term]]:
+    def tables(self) -> dict[str, Sequence[Term]]:
         """The margins of each table by its name, as they were given or made from its variables."""
         return dict(self.design.tables)
 

@@ -91,15 +91,13 @@ def take_part(release: AnyPublic, margins: Margins, name: str = "") -> AnyPublic
     """
     design = release.design.require_variables("variables to take a table by")
     part = design.part(margins)
-    taken = {
+    taken: dict[str, Any] = {
         field: None if (values := getattr(release, field)) is None else values[part.cells]
         for field in ("status", "precision", "quality")
     }
     y = _sum_over_others(design, part, release.y) if isinstance(release.y, np.ndarray) else None
     z = release.z[part.cells]
-    return replace(
-        release, design=part.design, z=z, y=y, fit_result=None, table_name=name, **taken
-    )
+    return replace(release, design=part.design, z=z, y=y, fit_result=None, table_name=name, **taken)
 
 
 def _sum_over_others(design: StructuredDesign, part: DesignPart, y: Array) -> Array:
