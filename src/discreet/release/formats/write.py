@@ -239,10 +239,8 @@ def pages_of(
     for name, terms in design.tables.items():
         part = design.part(terms)
         status = None if release.status is None else release.status[part.cells]
-        taken = replace(
-            release,
-            **{"design": part.design, "z": release.z[part.cells], "status": status, "y": None},
-            **{"precision": None, "quality": None, "table_name": name},
+        taken = PublicTable(
+            part.design, release.z[part.cells], release.statement, release.unit, status=status
         )
         about = (told or {}).get(name) or replace(
             options.about, title=name, name=file_stem(name), footnotes=()
