@@ -38,7 +38,7 @@ def application(path: Path) -> Any:
     """A site of one data set on the fly."""
     import discreet as dc
     from discreet.demo import hierarchies
-    from discreet.recipe import Choice, Recipe
+    from discreet.publication import Choice, Publication
     from discreet.records.secret import Secret
     from discreet.serve.app import make_app
     from discreet.serve.data.dataset import Dataset, DatasetInfo
@@ -49,7 +49,7 @@ def application(path: Path) -> Any:
 
     trees = {name: tree for name, tree in hierarchies().items() if name in VARIABLES}
     data = dc.open(path, key="key", hierarchies=trees, secret=Secret.demo())
-    recipe = Recipe("*".join(VARIABLES), Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
+    recipe = Publication("*".join(VARIABLES), Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
     policy = Policy(max_variables=4, max_cells=LARGEST)
     dataset = Dataset("people", DatasetInfo("People"), LiveSource(recipe, data), policy)
     return make_app(Site(SiteConfig(), {"people": dataset}))

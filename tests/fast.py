@@ -10,7 +10,7 @@ FAST = {
         "tests/test_layers.py",
         "tests/test_ground.py",
         "tests/test_registry.py",
-        "tests/test_recipe.py",
+        "tests/test_publication.py",
         "tests/test_accounting.py",
         "tests/test_plugins.py",
         "tests/studies/test_mutants.py",

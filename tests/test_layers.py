@@ -23,7 +23,7 @@ LAYERS = [
     {"facade", "demo"},
     {"assessment"},
     {"attack"},
-    {"recipe", "testing"},
+    {"publication", "publishing", "testing"},
     {"serve"},
     {"cli"},
 ]

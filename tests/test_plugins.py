@@ -48,7 +48,7 @@ def python(site, *arguments, cwd=None):
 USE = """
 import discreet as dc
 from discreet import registry
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.testing import check_fitter, check_method
 
 secret = dc.Secret(b"a secret that is made for tests only")
@@ -60,7 +60,7 @@ assert CopyingEngine.groupings > 0
 release = table.protect("coin", p=0.4)
 assert 0 < abs(release.z - table.z).max() <= 1
 assert "probability 0.4" in release.statement.text
-replayed = Recipe("a*b", Choice("coin", {"p": 0.4}), Choice("halving")).run(table)
+replayed = Publication("a*b", Choice("coin", {"p": 0.4}), Choice("halving")).run(table)
 assert replayed.fit_result.is_converged
 cell_key = registry.build("method", {"name": "cell-key", "matrix": {"name": "coin", "p": 0.4}})
 assert cell_key.law.parameters == {"p": 0.4}

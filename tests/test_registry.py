@@ -9,7 +9,7 @@ import discreet as dc
 from discreet import registry
 from discreet.cli.options import LedgerOptions, RecordOptions, with_options
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 
 TABLE = {"D": 5, "V": 3, "js": 2}
 NESTED = {"matrix": {"name": "perturbation-table", **TABLE}}
@@ -93,8 +93,8 @@ def test_what_cannot_be_built_is_said_with_what_to_write(method, parameters, wor
 
 
 def test_recipes_hold_nested_data(tmp_path):
-    recipe = Recipe("a*b", Choice("cell-key", NESTED))
-    read = Recipe.read(recipe.write(tmp_path / "recipe.toml"))
+    recipe = Publication("a*b", Choice("cell-key", NESTED))
+    read = Publication.read(recipe.write(tmp_path / "recipe.toml"))
     assert read == recipe
     recipe.to_dict()["protect"]["parameters"]["matrix"]["D"] = 7
     assert read == recipe

@@ -62,6 +62,7 @@ NEW_HOMES: dict[str, tuple[str, ...]] = {
     "discreet.microdata.secret": ("discreet.records.secret",),
     "discreet.noise.exchange": ("discreet.noise.lookup",),
     "discreet.plugins": ("discreet.registry",),
+    "discreet.recipe": ("discreet.publication",),
     "discreet.protect.effect": ("discreet.protect.safe",),
     "discreet.protect.frame": ("discreet.protect",),
     "discreet.protect.frame.keyed_noise": ("discreet.protect.keyed_noise",),

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 
 from discreet import Table
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.release.cube import Cube
 from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.inner import InnerSource, InnerTable
@@ -16,13 +16,13 @@ from tests.attacks.victims import SECRET
 
 SIZES = {"region": 6, "age": 4, "sex": 2}
 NAMES = tuple(SIZES)
-ONCE = Recipe("region*age*sex", Choice("safe", {}))
-LIVE = Recipe("region*age*sex", Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
+ONCE = Publication("region*age*sex", Choice("safe", {}))
+LIVE = Publication("region*age*sex", Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
 WIDE = Policy(max_variables=3, max_cells=10_000)
 
 
 class People:
-    """Persons with keys, counted as an engine would: what `Recipe.tabulate` needs."""
+    """Persons with keys, counted as an engine would: what `Publication.tabulate` needs."""
 
     def __init__(self, codes, ids=None, edition="1"):
         self.codes = np.asarray(codes)

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Table
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.release.formats.write import writers
 from discreet.serve.app import make_app
 from discreet.serve.data.dataset import Dataset, DatasetInfo
@@ -35,7 +35,9 @@ from tests.attacks.victims import SECRET, exact_share
 from tests.serve.client import Client
 
 PEOPLE = People.drawn()
-ROUNDED = Recipe("region*age*sex", Choice("small-count-rounding", {"base": 3, "force_inner": True}))
+ROUNDED = Publication(
+    "region*age*sex", Choice("small-count-rounding", {"base": 3, "force_inner": True})
+)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 import discreet as dc
 from discreet.errors import LedgerError, ParameterError
 from discreet.ledger import Ledger
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.serve.build import inner_table, repeated_table
 from discreet.serve.data.inner import write_build
 from discreet.serve.data.live import LiveSource
@@ -116,7 +116,7 @@ def office(edition, editions, start=0, **options):
 
 def test_a_phased_build_is_repeated_until_it_is_due(tmp_path):
     """Released once: two visitors of editions 1 and 4 see the same figures, that of 5 sees new."""
-    recipe, seen = Recipe("region*age*sex", Choice("safe", {})), []
+    recipe, seen = Publication("region*age*sex", Choice("safe", {})), []
     for number in range(1, 6):
         data = office(str(number), "phased:4", start=20 * number)
         table = repeated_table(recipe, data, tmp_path / "census", str(number))
@@ -128,14 +128,14 @@ def test_a_phased_build_is_repeated_until_it_is_due(tmp_path):
         seen.append(table.margin(NAMES))
     assert all((figures == seen[0]).all() for figures in seen[1:4])
     assert (seen[4] != seen[0]).any()
-    other = Recipe("region*age*sex", Choice("small-count-rounding", {"force_inner": True}))
+    other = Publication("region*age*sex", Choice("small-count-rounding", {"force_inner": True}))
     data = office("6", "phased:4", start=200)
     assert repeated_table(other, data, tmp_path / "census", "6") is None
     assert repeated_table(recipe, office("6", "fresh"), tmp_path / "census", "6") is None
 
 
 def test_on_the_fly_editions_are_drawn_afresh_and_nothing_is_repeated():
-    recipe = Recipe("region*age*sex", Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
+    recipe = Publication("region*age*sex", Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
     source = LiveSource(recipe, office("1", "phased"))
     assert source.statement.steps[0].parameters["keys"] == "fresh"
     with pytest.raises(ParameterError, match="when somebody asks"):

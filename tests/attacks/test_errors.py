@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import PUBLIC_TEXT
-from discreet.recipe import Choice
+from discreet.publication import Choice
 from discreet.serve.app import make_app
 from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.live import LiveSource

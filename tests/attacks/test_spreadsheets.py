@@ -9,7 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet import Hierarchy
-from discreet.recipe import Choice
+from discreet.publication import Choice
 from discreet.release.cube import Cube
 from discreet.release.formats.csv import CsvWriter
 from discreet.release.formats.write import Options

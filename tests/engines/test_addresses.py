@@ -14,7 +14,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import EngineError, MissingDependencyError, ParameterError, UnknownNameError
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.records.connection import one_table, scheme_of, split_table
 from tests import servers
 
@@ -126,7 +126,7 @@ def test_passwords_are_not_shown(server, caplog):
 
 
 def test_nothing_that_is_written_says_where_the_records_were(server, tmp_path):
-    recipe = Recipe("sex", Choice("laplace", {"epsilon": 1.0}))
+    recipe = Publication("sex", Choice("laplace", {"epsilon": 1.0}))
     data = dc.open(f"{server.url}::people", hierarchies={"sex": dc.Hierarchy.flat(["f", "m"])})
     recipe.write(tmp_path / "recipe.toml")
     recipe.tabulate(data).save(tmp_path / "table.parquet")

@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import ParameterError
-from discreet.recipe import Recipe
+from discreet.publication import Publication
 from tests.release.test_zeros import noisy_release, under_a_zero
 
 
@@ -38,12 +38,12 @@ def test_a_recipe_says_which_cells_may_be_filled_and_asks_for_whole_numbers(tmp_
         "protect": {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}},
         "fit": fit,
     }
-    recipe = Recipe.read(Recipe.from_dict(spec).write(tmp_path / "recipe.toml"))
+    recipe = Publication.read(Publication.from_dict(spec).write(tmp_path / "recipe.toml"))
     assert recipe.to_dict() == spec
     release = recipe.run(dc.demo.census(persons=2_000))
     assert release.statement.says("whole-numbers")
     assert release.statement.says("zeros-kept")
     with pytest.raises(ParameterError, match="zeros must be"):
-        Recipe.from_dict(spec | {"fit": fit | {"zeros": "none"}})
+        Publication.from_dict(spec | {"fit": fit | {"zeros": "none"}})
     with pytest.raises(ParameterError, match="name a fitter"):
-        Recipe("province", recipe.method, zeros="margins")
+        Publication("province", recipe.method, zeros="margins")

@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 
 from discreet import Hierarchy, Table
+from discreet.publication import Choice, Publication
 from discreet.randomness import stream
-from discreet.recipe import Choice, Recipe
 
 REGION = Hierarchy(
     "ALL",
@@ -20,11 +20,11 @@ REGION = Hierarchy(
 )  # fmt: skip
 SEX = Hierarchy("T", {"F": "T", "M": "T"}, {"T": "Total", "F": "Women", "M": "Men"})
 AGE = ("0-14", "15-64", "65+")
-RECIPE = Recipe("region*age*sex", Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
+RECIPE = Publication("region*age*sex", Choice("cell-key", {"D": 5, "V": 3, "js": 2}))
 
 
 class Records:
-    """What `Recipe.tabulate` needs, over a frame of counted cells with keys."""
+    """What `Publication.tabulate` needs, over a frame of counted cells with keys."""
 
     has_keys = True
     declared = True

@@ -4,7 +4,7 @@ from dataclasses import replace
 from functools import cache
 
 from discreet import Secret
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.inner import InnerSource, InnerTable
 from discreet.serve.data.live import LiveSource
@@ -14,7 +14,7 @@ from discreet.serve.site.site import Site
 from tests.serve.records import RECIPE, small_country
 
 ZEROS = [{"region": ["ABROAD"], "age": ["65+"]}]
-ONCE = Recipe("region*age*sex", Choice("safe", {}))
+ONCE = Publication("region*age*sex", Choice("safe", {}))
 ABOUT = DatasetInfo(
     title="Small country",
     description="People by region, age and sex.",

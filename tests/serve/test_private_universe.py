@@ -6,7 +6,7 @@ import pytest
 
 import discreet as dc
 from discreet.ledger import Ledger
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.serve.data.cache import DiskCache
 from discreet.serve.data.live import PrivateSource, RecipeTables
 from discreet.serve.web.texts import texts
@@ -21,7 +21,7 @@ def universe(folder, records, method, margins=(("a", "b"), ("c",))):
     frame = pa.table({name: [record[k] for record in records] for k, name in enumerate("abc")})
     ledger = Ledger(folder / "ledger.db", epsilon=9.0)
     data = dc.open(frame, hierarchies=LISTS, name="tiny", ledger=ledger)
-    tables = RecipeTables(Recipe(list(margins), method), data)
+    tables = RecipeTables(Publication(list(margins), method), data)
     return PrivateSource(tables, DiskCache(folder / "shelf", "a")), ledger
 
 

@@ -16,7 +16,7 @@ import tomli_w
 import discreet as dc
 from discreet import Secret
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
-from discreet.recipe import Recipe
+from discreet.publication import Publication
 from discreet.serve.app import make_app
 from discreet.serve.build import build, datasets_to_build, open_records_of, origin_of, plan_build
 from discreet.serve.data.live import GuardedFiles
@@ -364,13 +364,13 @@ def test_nothing_new_is_made_of_other_records_in_the_same_edition(folder):
 
 def test_records_that_are_exchanged_while_they_are_counted_are_not_released(folder, monkeypatch):
     live = live_site(folder).current.dataset("live")
-    run = Recipe.run
+    run = Publication.run
 
     def interrupted(recipe, data, **options):
         exchange_records(folder)
         return run(recipe, data, **options)
 
-    monkeypatch.setattr(Recipe, "run", interrupted)
+    monkeypatch.setattr(Publication, "run", interrupted)
     with pytest.raises(Refusal) as caught:
         live.answer(Query.parse("rows=age&columns=sex"))
     assert caught.value.code == "records_changed"

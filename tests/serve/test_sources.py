@@ -11,7 +11,7 @@ import discreet as dc
 from discreet import Secret
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.serve.build import require_inner
 from discreet.serve.data import inner
 from discreet.serve.data.cache import DiskCache, read_cube, write_cube
@@ -145,19 +145,19 @@ def test_only_a_release_with_inner_cells_can_be_summed():
         InnerTable.of(release, "1")
     for refused in (Choice("cell-key", {"D": 5, "V": 3, "js": 2}), Choice("small-count-rounding")):
         with pytest.raises(ParameterError, match="releases no inner cells"):
-            require_inner(Recipe("sex", refused))
+            require_inner(Publication("sex", refused))
 
 
 INNER = [
-    Recipe("region*age*sex", Choice("small-count-rounding", {"base": 3, "force_inner": True})),
-    Recipe(
+    Publication("region*age*sex", Choice("small-count-rounding", {"base": 3, "force_inner": True})),
+    Publication(
         "region*sex + age*sex",
         Choice("discrete-laplace", {"epsilon": 1.0}),
         fitter=Choice("non-negative"),
         rounding="margins",
         seed=1,
     ),
-    Recipe(
+    Publication(
         "region*sex + age*sex", Choice("discrete-laplace", {"epsilon": 1.0}), Choice("non-negative")
     ),
 ]
@@ -190,7 +190,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_methods_that_draw_for_a_whole_table_are_refused_on_the_fly(name):
-    recipe = Recipe("age*sex", Choice(name, REFUSED[name]))
+    recipe = Publication("age*sex", Choice(name, REFUSED[name]))
     with pytest.raises(ParameterError, match="average it away"):
         LiveSource(recipe, small_country())
 
@@ -254,7 +254,7 @@ def test_processes_make_a_cube_once(tmp_path):
 
 
 UNIVERSE = [("region", "sex"), ("age", "sex"), ("sex",), ()]
-PRIVATE = Recipe(UNIVERSE, Choice("discrete-laplace", {"epsilon": 0.5}))
+PRIVATE = Publication(UNIVERSE, Choice("discrete-laplace", {"epsilon": 0.5}))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from discreet import __version__, registry
-from discreet.cli import custody, judge, site, tables
+from discreet.cli import custody, judge, publish, site, tables
 from discreet.cli.argus import argus
 from discreet.cli.check import check
 from discreet.cli.demo import demo
@@ -24,6 +24,8 @@ COMMANDS: dict[str, Any] = {
     "audit": judge.audit,
     "compare": judge.compare,
     "study": None,
+    "publish": publish.publish,
+    "republish": publish.republish,
     "run": tables.run,
     "export": tables.export,
     "argus": argus,

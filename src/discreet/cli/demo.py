@@ -23,7 +23,7 @@ from discreet.facade.microdata import Microdata
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.progress import report
 from discreet.protect.options import GRIDS
-from discreet.recipe import Recipe
+from discreet.publication import Publication
 from discreet.records.secret import Secret
 from discreet.serve import require_web
 from discreet.serve.site.config import read_site
@@ -57,7 +57,7 @@ def demo(
     require_web()
     with progress_bar():
         people = prepared(folder, persons, seed)
-        first = Recipe(FIRST_TABLE, DEFAULT_METHOD).run(people)
+        first = Publication(FIRST_TABLE, DEFAULT_METHOD).run(people)
     say(f"{people.origin}: {persons:,} people of an invented country\n\n{first}\n")
     if not check:
         say(_next_commands(folder, people.origin))

@@ -32,7 +32,7 @@ from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.files import written_whole
 from discreet.progress import notice
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.release.formats.write import Writer, files_of, writer_named
 from discreet.serve import require_web
 from discreet.serve.data.dataset import Dataset, DatasetInfo
@@ -169,12 +169,12 @@ def plan(
     grid: float | None = None,
     *,
     on_the_fly: bool = False,
-) -> Recipe:
+) -> Publication:
     """How tables are made, and what is on offer: `by`, the recipe's margins, or the code lists."""
     if recipe is not None:
         if grid is not None:
             raise ParameterError("the recipe says how weights are published; leave out --grid.")
-        found = Recipe.read(recipe)
+        found = Publication.read(recipe)
         return found if by is None else found.of(by)
     names = [name for name in data.hierarchies if name in data.dimensions]
     most = 1 if on_the_fly else min(_MOST_CROSSED, len(names))
@@ -189,7 +189,7 @@ def plan(
 
 def _default_plan(
     margins: Margins, has_weights: bool, grid: float | None, on_the_fly: bool
-) -> Recipe:
+) -> Publication:
     """SAFE, or cell keys on the fly; weighted counts by cell keys, in inner cells if once."""
     if has_weights != (grid is not None):
         raise ParameterError(
@@ -197,14 +197,14 @@ def _default_plan(
             "stands for (population over sample size). Leave out both to count records."
         )
     if grid is None:
-        return Recipe(margins, DEFAULT_METHOD if on_the_fly else ONCE)
+        return Publication(margins, DEFAULT_METHOD if on_the_fly else ONCE)
     summed = {} if on_the_fly else {"margins": "summed"}
     parameters = {**DEFAULT_METHOD.parameters, "grid": grid, **summed}
-    return Recipe(margins, replace(DEFAULT_METHOD, parameters=parameters), unit=WEIGHT)
+    return Publication(margins, replace(DEFAULT_METHOD, parameters=parameters), unit=WEIGHT)
 
 
 def site(
-    data: Microdata, recipe: Recipe, policy: Policy, title: str, *, on_the_fly: bool
+    data: Microdata, recipe: Publication, policy: Policy, title: str, *, on_the_fly: bool
 ) -> SiteHolder:
     """A site of one data set that is released once, or served on the fly."""
     from discreet.serve.build import inner_table, require_offered  # start-up time

@@ -38,7 +38,7 @@ from discreet.facade.table import read_release, read_table
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.noise import TransitionMatrix, perturbation_table
 from discreet.noise.entropy import Variant
-from discreet.recipe import Recipe
+from discreet.publication import Publication
 from discreet.records.indicators import read_link
 from discreet.records.secret import Secret
 from discreet.release.fitting import Rounding
@@ -311,7 +311,7 @@ def run(
     --secret keys.secret --ledger discreet.db --out release.csv
     """
     check_out(out)
-    plan = Recipe.read(recipe)
+    plan = Publication.read(recipe)
     data = records.open(source, ledger=book.open())
     with progress_bar():
         release = plan.run(data, again=book.again, previous=previous_releases(previous))

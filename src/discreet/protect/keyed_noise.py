@@ -17,7 +17,7 @@ from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros
 from discreet.protect.draws import MIXED_KEYS
 from discreet.protect.options import GRIDS
-from discreet.protect.publication import Margins, Noise, Publication
+from discreet.protect.publication import CellPublication, Margins, Noise
 from discreet.protect.sentences import (
     LARGE_COUNT,
     claim_sentences,
@@ -72,9 +72,9 @@ class KeyedNoise(Noise):
         return (COUNT,) if self.grid is None else (WEIGHT,)
 
     @property
-    def publication(self) -> Publication:
+    def publication(self) -> CellPublication:
         """What is published of the cells."""
-        return Publication(self.margins, self.grid, getattr(self, "threshold", None))
+        return CellPublication(self.margins, self.grid, getattr(self, "threshold", None))
 
     @property
     def claims(self) -> Claims:
@@ -189,7 +189,7 @@ def noise_by_draw(cells: NoiseCells, matrix: TransitionMatrix, rng: np.random.Ge
     return cells.spread(matrix.noise(cells.count[cells.distinct], keys, MIXED_KEYS))
 
 
-def claims_of(matrix: TransitionMatrix, publication: Publication) -> Claims:
+def claims_of(matrix: TransitionMatrix, publication: CellPublication) -> Claims:
     """What noise from the matrix promises for the published cells."""
     counts, shown_as_drawn = publication.grid is None, publication.threshold is None
     own, step = publication.margins == "own", publication.grid or 1.0

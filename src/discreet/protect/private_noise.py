@@ -17,7 +17,7 @@ from discreet.errors import DesignError, ParameterError, positive, whole
 from discreet.protect.budget import AnyShare, Budget, Unit, noise_of, precision_by_share
 from discreet.protect.cells import NoiseCells
 from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of
-from discreet.protect.publication import Margins, Noise, Publication
+from discreet.protect.publication import CellPublication, Margins, Noise
 from discreet.protect.sentences import claim_sentences, known_rounded, process, statement_of
 from discreet.protect.small_count import SmallCountRounding
 from discreet.solve.integer.rounding import round_controlled
@@ -85,9 +85,9 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         return Budget(getattr(self, self.spends), self.split, self.known)
 
     @property
-    def publication(self) -> Publication:
+    def publication(self) -> CellPublication:
         """What is published of the cells."""
-        return Publication(self.margins, self.grid)
+        return CellPublication(self.margins, self.grid)
 
     @property
     def units(self) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ Margins = Literal["own", "summed", "adjusted"]
 
 
 @dataclass(frozen=True)
-class Publication:
+class CellPublication:
     """The choices that noise methods share.
 
     Attributes:

@@ -31,7 +31,7 @@ from discreet.tables.statement import plain_data
 if TYPE_CHECKING:
     from discreet.design.axis import Axis
     from discreet.facade.microdata import Microdata
-    from discreet.recipe import Recipe
+    from discreet.publication import Publication
     from discreet.serve.site.config import DatasetConfig, SiteConfig
     from discreet.tables.statement import Statement
 
@@ -85,7 +85,7 @@ class FinishedBuild:
 def origin_of(dataset: DatasetConfig, folder: Path) -> str:
     """A digest of what decides about a data set's tables, and the mark of its secret.
 
-    Recipe, code lists with their hierarchies, and all that is said of the records decide; the
+    Publication, code lists with their hierarchies, and all that is said of the records decide; the
     ledger and its budget do not. The mark follows behind a dot where the secret is at hand: a
     machine that serves what was built elsewhere has none.
     """
@@ -113,7 +113,7 @@ def _read_all(paths: Sequence[Path]) -> list[bytes]:
         raise DataError(f"cannot read {error.filename}: {error.strerror}.") from error
 
 
-def require_inner(recipe: Recipe) -> None:
+def require_inner(recipe: Publication) -> None:
     """Refuse a recipe whose release has no inner cells, before any work is done."""
     if recipe.fitter is not None:
         return
@@ -129,7 +129,7 @@ def require_inner(recipe: Recipe) -> None:
 
 
 def inner_table(
-    recipe: Recipe, data: Microdata | Any, made_from: str = "", *, again: bool = False
+    recipe: Publication, data: Microdata | Any, made_from: str = "", *, again: bool = False
 ) -> InnerTable:
     """The protected inner table of a recipe."""
     require_inner(recipe)
@@ -146,7 +146,7 @@ def plan_build(dataset: DatasetConfig, data: Microdata) -> BuildPlan:
     return BuildPlan(dataset.name, inner, tables, _memory(dataset.recipe, data, inner, tables))
 
 
-def require_offered(recipe: Recipe, data: Microdata) -> list[Axis]:
+def require_offered(recipe: Publication, data: Microdata) -> list[Axis]:
     """The variables on offer; refuses what cannot be served as one release."""
     require_inner(recipe)
     named = [axis_named(recipe, name, data) for name in names_of(recipe)]
@@ -155,7 +155,7 @@ def require_offered(recipe: Recipe, data: Microdata) -> list[Axis]:
     return named
 
 
-def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
+def _memory(recipe: Publication, data: Microdata, inner: int, tables: int) -> int:
     entries = _BYTES_PER_ENTRY * tables
     if _on_occurring_cells(recipe).support != "occurring":
         return inner * (_BYTES_PER_CELL + entries)
@@ -164,7 +164,7 @@ def _memory(recipe: Recipe, data: Microdata, inner: int, tables: int) -> int:
     return min(records, inner) * (_BYTES_PER_FILLED + entries) + lifted * _BYTES_PER_PLACE
 
 
-def _on_occurring_cells(recipe: Recipe) -> Recipe:
+def _on_occurring_cells(recipe: Publication) -> Publication:
     """The recipe on the cells that occur, where the method leaves all others empty anyway."""
     method = method_of(recipe)
     is_sparse = method.claims.keeps_zeros and recipe.fitter is None
@@ -187,7 +187,7 @@ def build(
 
 
 def repeated_table(
-    recipe: Recipe, data: Microdata, folder: Path, made_from: str
+    recipe: Publication, data: Microdata, folder: Path, made_from: str
 ) -> InnerTable | None:
     """The inner table of the edition before, if editions are phased and none is due."""
     every, named, found = data.data_set.mode.every, data.data_set, current_build(folder)

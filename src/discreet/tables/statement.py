@@ -12,6 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 About = Literal["values", "process", "limits"]
+_PARTS: tuple[About, ...] = ("process", "values", "limits")
+_WATCHED = ("editions", "other-releases", "released-again", "public-secret", "pattern-tells")
+"""Kinds of sentences that speak of what an office does next."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Sentence:
         them.
       about: `"values"`: a property of the released values, void once a later step changes them;
         `"process"`: what was done; `"limits"`: what is not protected.
+      advice: What the office should do about it; confidential, and part of no public text.
       holds: Whether the sentence is true, given evidence: releases made under many secrets and
         the truth. Sentences about values have one; `discreet.testing` checks it.
     """
@@ -33,10 +37,12 @@ class Sentence:
     text: str
     plain: str = ""
     about: About = "values"
+    advice: str = ""
     holds: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
 
     def to_json(self) -> dict[str, str]:
         """The sentence as plain data."""
+        # advice stays here: what is stored of a release is public
         return {"kind": self.kind, "about": self.about, "text": self.text, "plain": self.plain}
 
 
@@ -97,8 +103,7 @@ class Statement:
     def sentences(self) -> tuple[Sentence, ...]:
         """Everything that is said: what was done, what holds, what is not protected."""
         said = dict.fromkeys(sentence for step in self.steps for sentence in step.sentences)
-        ranks: list[About] = ["process", "values", "limits"]
-        return tuple(sorted(said, key=lambda sentence: ranks.index(sentence.about)))
+        return tuple(sorted(said, key=lambda sentence: _PARTS.index(sentence.about)))
 
     @property
     def text(self) -> str:
@@ -110,6 +115,24 @@ class Statement:
         """The statement for readers who have never heard of noise."""
         said = dict.fromkeys(s.plain for s in self.sentences if s.plain)
         return " ".join(said)
+
+    @property
+    def public(self) -> str:
+        """The statement for everybody; the same as `plain`."""
+        return self.plain
+
+    @property
+    def methods(self) -> dict[str, list[str]]:
+        """The sentences for methodologists by what they tell: done, promised, not protected."""
+        found = {about: [s.text for s in self.sentences if s.about == about] for about in _PARTS}
+        return {about: list(dict.fromkeys(texts)) for about, texts in found.items() if texts}
+
+    @property
+    def office(self) -> str:
+        """What the office should watch; confidential."""
+        watched = [s for s in self.sentences if s.kind in _WATCHED or s.advice]
+        texts = [f"{s.text} {s.advice}".strip() for s in watched]
+        return " ".join(dict.fromkeys(texts))
 
     def says(self, kind: str) -> bool:
         """Whether a sentence of this kind is part of the statement."""

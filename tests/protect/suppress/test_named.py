@@ -8,7 +8,7 @@ from discreet import registry
 from discreet.cli import main
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.protect.cells import on_public_support
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.rules.counts import rule_named
 
 RULES = [
@@ -57,18 +57,18 @@ def test_names_that_are_no_rules_are_told():
 
 
 def test_recipes_sum_values_and_name_rules(tmp_path):
-    recipe = Recipe(
+    recipe = Publication(
         "trade*region",
         Choice("suppress", {"rules": ["p%(10)"]}),
         magnitude={"value": "turnover", "contributor": "firm", "largest": 2},
     )
-    again = Recipe.read(recipe.write(tmp_path / "recipe.toml"))
+    again = Publication.read(recipe.write(tmp_path / "recipe.toml"))
     assert again == recipe
     release = again.run(dc.open(FIRMS))
     assert release.unit == "turnover"
     assert release.hidden[release.design.position({"trade": "x", "region": "n"})]
     with pytest.raises(UnknownNameError, match="Did you mean 'value'"):
-        Recipe("trade", Choice("suppress"), magnitude={"valu": "turnover"})
+        Publication("trade", Choice("suppress"), magnitude={"valu": "turnover"})
 
 
 def test_the_command_line_goes_from_firms_to_a_release(tmp_path, capsys):

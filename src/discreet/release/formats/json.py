@@ -105,6 +105,7 @@ def dataset(cube: Cube, options: Options) -> dict[str, Any]:
         **{name: text for name, text in told.items() if text},
         "id": list(cube.names),
         "size": [len(axis) for axis in cube.axes],
+        **({"role": {"time": [options.time]}} if options.time in cube.names else {}),
         "dimension": {axis.name: dimension(axis) for axis in cube.axes},
         "value": plain_values(cube),
         **({"status": status} if status else {}),

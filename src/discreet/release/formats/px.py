@@ -37,7 +37,7 @@ class PxWriter:
         """The file's content."""
         table = TableLayout.of_file(cube, options)
         head, notes = _head(table, cube, options), _notes(cube, options)
-        lines = [*head, *_variables(table), *notes, *_data(table)]
+        lines = [*head, *_variables(table, options.time), *notes, *_data(table)]
         return ("\n".join(lines) + "\n").encode("utf-8")
 
 
@@ -64,15 +64,33 @@ def _head(table: TableLayout, cube: Cube, options: Options) -> Iterator[str]:
             yield keyword(name, [axis.label for axis in axes])
 
 
-def _variables(table: TableLayout) -> Iterator[str]:
+def _variables(table: TableLayout, time: str) -> Iterator[str]:
     axes = (*table.row_axes, *table.column_axes)
     for axis in axes:
         yield keyword("VALUES", _distinct(axis.entries), axis.label)
+    for axis in axes:
+        if axis.name == time:
+            listed = ",".join(f'"{px_text(code)}"' for code in axis.codes)
+            yield f'TIMEVAL("{px_text(axis.label)}")=TLIST({time_scale(axis.codes)}),{listed};'
     for axis in axes:
         yield keyword("VARIABLECODE", [axis.name], axis.label)
         yield keyword("CODES", axis.codes, axis.label)
         if axis.total is not None:
             yield keyword("ELIMINATION", [_distinct(axis.entries)[axis.total]], axis.label)
+
+
+def time_scale(periods: Sequence[str]) -> str:
+    """The scale of periods as PX writes it: years, half-years, quarters, months or weeks.
+
+    >>> time_scale(["2025", "2026"]), time_scale(["2025Q1"]), time_scale(["2025-01"])
+    ('A1', 'Q1', 'M1')
+    """
+    scales = {"Q1": r"\d{4}-?[QK][1-4]", "M1": r"\d{4}(M|-)\d{2}", "W1": r"\d{4}-?[WU]\d{2}"}
+    scales["H1"] = r"\d{4}-?[HS][12]"
+    for scale, pattern in scales.items():
+        if all(re.fullmatch(pattern, period) for period in periods):
+            return scale
+    return "A1"
 
 
 def _notes(cube: Cube, options: Options) -> Iterator[str]:

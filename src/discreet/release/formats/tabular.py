@@ -43,6 +43,7 @@ NORMAL, SUPPRESSED, CANNOT_EXIST, ESTIMATED = "A", "Q", "M", "E"
 """Codes of `CL_OBS_STATUS`: normal, suppressed, data that cannot exist, estimated."""
 FREE, CONFIDENTIAL = "F", "C"
 """Codes of `CL_CONF_STATUS`: free for publication, confidential."""
+_TIME = "TIME_PERIOD"
 _DATAFLOW = re.compile(r"[A-Za-z][\w.-]*:[\w@$-]+\([\w.]+\)")
 _CODES = {
     CellStatus.published: (NORMAL, FREE),
@@ -70,6 +71,8 @@ class SdmxCsvWriter:
         empty = symbols(cube).reshape(-1)[places] != ""
         observed, shared = np.array([_CODES[kind] for kind in CellStatus]).T
         codes = categories(cube, places, "codes")
+        if options.time in codes:  # by this name programs find the periods of a series
+            codes = {_TIME if k == options.time else k: column for k, column in codes.items()}
         said = " ".join(f"{heading}: {text}" for heading, text in options.about.said(cube))
         values = {
             "OBS_VALUE": pa.array(cube.values.reshape(-1)[places], mask=empty),

@@ -92,6 +92,7 @@ class Options:
       separator: What stands between the fields of a CSV file.
       file: The name or address of the file, where it is known; the metadata of a CSV file name it.
       dataflow: The SDMX data flow, `EXAMPLE:TURNOVER(1.0)`; one is made of the name if empty.
+      time: The variable of periods, where there is one.
       about: What readers are told beside the figures.
     """
 
@@ -102,6 +103,7 @@ class Options:
     separator: str = ","
     file: str = ""
     dataflow: str = ""
+    time: str = ""
     about: About = field(default_factory=About)
 
     def __post_init__(self) -> None:
@@ -269,15 +271,23 @@ def folder_files(
             continue
         for page in pages:
             about = page.options.about
-            name = f"{about.name}{writer.ending}"
-            for target, each in files_of(name):
-                chosen = replace(page.options, file=name)
-                found[target.name] = each.write(page.cube, chosen)
+            found |= page_files(page, [writer.name])
             cells = int((page.cube.status != ABSENT).sum())
+            name = f"{about.name}{writer.ending}"
             rows.append((about.title or page.name, writer.name, name, str(cells)))
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return {**found, INDEX: text.getvalue().encode("utf-8")}
+
+
+def page_files(page: TablePage, formats: Sequence[str]) -> dict[str, bytes]:
+    """The files of one table in several formats, and what lies beside them."""
+    found: dict[str, bytes] = {}
+    for writer in map(writer_named, formats):
+        name = f"{page.options.about.name}{writer.ending}"
+        for target, each in files_of(name):
+            found[target.name] = each.write(page.cube, replace(page.options, file=name))
+    return found
 
 
 def file_stem(name: str) -> str:

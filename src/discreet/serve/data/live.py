@@ -49,7 +49,7 @@ from discreet.tables.protected import COUNT
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
     from discreet.facade.release import Release
-    from discreet.recipe import Recipe
+    from discreet.publication import Publication
     from discreet.serve.data.cache import DiskCache
     from discreet.serve.site.config import RecordsConfig
     from discreet.tables.statement import Statement
@@ -89,7 +89,7 @@ class LiveSource:
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: Publication,
         data: Microdata | Callable[[], Microdata],
         titles: Mapping[str, str] | None = None,
         connections: int = 1,
@@ -144,7 +144,7 @@ class RecipeTables:
 
     def __init__(
         self,
-        recipe: Recipe,
+        recipe: Publication,
         data: Microdata | Callable[[], Microdata],
         connections: int = 1,
         files: GuardedFiles | None = None,
@@ -222,17 +222,17 @@ class RecipeTables:
         return variables_on_offer(axes, list(axes), titles)
 
 
-def method_of(recipe: Recipe) -> Any:
+def method_of(recipe: Publication) -> Any:
     """The method of a recipe."""
     return registry.build("method", recipe.method.name, recipe.method.parameters)
 
 
-def names_of(recipe: Recipe) -> list[str]:
+def names_of(recipe: Publication) -> list[str]:
     """What the margins of a recipe name, `region` or `region[province]`, each once."""
     return list(dict.fromkeys(name for term in parse(recipe.margins) for name in term))
 
 
-def axis_named(recipe: Recipe, name: str, data: Microdata) -> Axis:
+def axis_named(recipe: Publication, name: str, data: Microdata) -> Axis:
     """A variable, from a table that is thrown away; it costs no budget."""
     design = recipe.of([(name,)]).tabulate(_without_ledger(data)).design
     return design.require_variables("variables to offer").axes[0]
@@ -243,7 +243,7 @@ def _without_ledger(data: Any) -> Any:
     return data if getattr(data, "ledger", None) is None else replace(data, ledger=None)
 
 
-def require_keyed(recipe: Recipe) -> None:
+def require_keyed(recipe: Publication) -> None:
     """Refuse a method that draws new noise for every table."""
     method = method_of(recipe)
     if method.source != "keys" or not method.claims.consistent or recipe.fitter is not None:
@@ -255,7 +255,7 @@ def require_keyed(recipe: Recipe) -> None:
         )
 
 
-def is_private(recipe: Recipe) -> bool:
+def is_private(recipe: Publication) -> bool:
     """Whether tables are drawn with a privacy budget."""
     return bool(method_of(recipe).source == "system")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.recipe import Recipe
+from discreet.publication import Publication
 from discreet.serve.data.dataset import DatasetInfo
 from discreet.serve.data.source import Mode
 from discreet.serve.office.config import AccountsConfig, AuditConfig
@@ -97,7 +97,7 @@ class DatasetConfig:
     name: str
     about: DatasetInfo
     records: RecordsConfig | None
-    recipe: Recipe
+    recipe: Publication
     mode: Mode = "release-once"
     labels: Mapping[str, str] = field(default_factory=dict)
     variables: tuple[str, ...] = ()
@@ -224,9 +224,9 @@ def _read_records(given: Any, name: str) -> RecordsConfig:
     return section(RecordsConfig, found, f"[datasets.{name}.records]")
 
 
-def _read_recipe(given: Any, where: str, folder: Path) -> Recipe:
+def _read_recipe(given: Any, where: str, folder: Path) -> Publication:
     if isinstance(given, str):
-        return Recipe.read(folder / given)
+        return Publication.read(folder / given)
     if isinstance(given, Mapping):
-        return Recipe.from_dict(given)
+        return Publication.from_dict(given)
     raise ParameterError(f"{where} needs a recipe: a file, or a section with the same entries.")

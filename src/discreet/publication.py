@@ -1,16 +1,19 @@
-"""A whole run as plain data: what to tabulate, how to protect it, how to fit it.
+"""A publication as plain data: a set of tables from data to files, period after period.
 
-Python, the command line and the table builder all go through `Recipe.run`, so a table that was
-clicked together can be replayed from a script. A recipe holds no data, no path to a secret and no
-credentials.
+Python, the command line and the table builder all go through `Publication.run`, so a table that was
+clicked together can be replayed from a script. The sections of a `publication.toml` are
+`[publication]` (titles, formats, where), `[data]` (what `discreet.open` takes), `[tables]`,
+`[tabulate]`, `[protect]` and `[fit]`; a site's file needs the last three alone. A publication holds
+paths to records and to a secret at most, never the secret.
 """
 
 from __future__ import annotations
 
 import tomllib
+import warnings
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,7 +24,9 @@ from discreet.design.support import Support
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.files import written_whole
+from discreet.moved import ENDS
 from discreet.release.fitting import METHODS, check_zeros
+from discreet.tables.statement import plain_data
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
@@ -50,8 +55,56 @@ _MAGNITUDE = ("value", "contributor", "holding", "negative", "largest")
 
 
 @dataclass(frozen=True)
-class Recipe:
-    """From records to a release.
+class Outlet:
+    """What readers are told of a publication, in which formats, and where the files lie.
+
+    Attributes:
+      name: A short name, that of its files.
+      title: What the publication is called.
+      source: Who made the figures.
+      licence: The terms of use.
+      contact: Who answers questions.
+      footnotes: What readers must know of all tables.
+      formats: Formats of the tables.
+      languages: Languages of the notes; the first is that of the tables.
+      folder: Where editions are published, a folder for each.
+      log: Where confidential logs are kept, a folder for each edition.
+      time: What periods are called, `"year"`, where editions are periods; they have series then.
+    """
+
+    name: str = "publication"
+    title: str = ""
+    source: str = ""
+    licence: str = ""
+    contact: str = ""
+    footnotes: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ("xlsx", "csv")
+    languages: tuple[str, ...] = ("en",)
+    folder: str = "published"
+    log: str = "confidential"
+    time: str = ""
+
+    def __post_init__(self) -> None:
+        for name in self.formats:
+            registry.load("format", name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data; what is as usual is left out."""
+        usual = Outlet()
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return {k: plain_data(v) for k, v in given.items() if v != getattr(usual, k)}
+
+    @classmethod
+    def from_dict(cls, spec: Mapping[str, Any]) -> Outlet:
+        """The inverse of `to_dict`."""
+        _only(spec, tuple(f.name for f in fields(cls)), "entry of [publication]")
+        given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in spec.items()}
+        return cls(**given)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """From records to a release, and to the files that are handed out.
 
     Attributes:
       margins: What is published: a formula or a list of tuples.
@@ -65,6 +118,9 @@ class Recipe:
       zeros: Which inner cells the fit may fill, `"all"` or `"margins"`; as for `Release.fit`.
       magnitude: What is summed and whose it is, for tables of magnitudes: `value`, `contributor`
         and perhaps `holding`, `negative` and `largest`, as for `Microdata.tabulate`.
+      data: What `discreet.open` takes, `source` first; empty where the records come otherwise.
+      outlet: What readers are told, in which formats, and where the files lie.
+      told: Titles and footnotes of single tables, by their names.
     """
 
     margins: Margins
@@ -77,6 +133,9 @@ class Recipe:
     support: Support = "all"
     zeros: str = "all"
     magnitude: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    outlet: Outlet = field(default_factory=lambda: Outlet())
+    told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         parse(self.margins)
@@ -90,16 +149,17 @@ class Recipe:
             raise UnknownNameError("rounding", self.rounding, METHODS)
         if (self.seed is None) != (self.rounding is None):
             raise ParameterError(
-                "a recipe has a seed exactly when it rounds: give [fit] round and seed, or neither."
+                "a publication has a seed exactly when it rounds: give [fit] round and seed, or "
+                "neither."
             )
-        for name in ("hierarchies", "magnitude"):
+        for name in ("hierarchies", "magnitude", "data", "told"):
             object.__setattr__(self, name, _read_only(getattr(self, name), name))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Recipe.from_dict, (self.to_dict(),)
+        return Publication.from_dict, (self.to_dict(),)
 
     def tabulate(self, data: Microdata) -> Table:
-        """The confidential table that the recipe asks for."""
+        """The confidential table that the publication asks for."""
         return data.tabulate(
             self.margins,
             hierarchies=self.hierarchies or None,
@@ -137,7 +197,7 @@ class Recipe:
         )
 
     def fit(self, release: P) -> P:
-        """A release, or a trial, with the recipe's fit and rounding, if it has any."""
+        """A release, or a trial, with the publication's fit and rounding, if it has any."""
         if self.fitter is None:
             return release
         fitter = registry.build("fitter", self.fitter.name, self.fitter.parameters)
@@ -146,15 +206,18 @@ class Recipe:
             return fitted
         return fitted.round(self.rounding, seed=self.seed)
 
-    def of(self, margins: Margins) -> Recipe:
-        """The same recipe for other margins."""
+    def of(self, margins: Margins) -> Publication:
+        """The same for other margins."""
         return replace(self, margins=margins)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, in the shape of `recipe.toml`."""
-        margins = self.margins
-        listed = margins if isinstance(margins, str) else [list(t) for t in parse(margins)]
-        tabulate: dict[str, Any] = {"margins": listed, "support": self.support, **self.magnitude}
+        """Plain data, in the shape of a `publication.toml`; empty sections are left out."""
+        outlet, data = self.outlet.to_dict(), deepcopy(dict(self.data))
+        first = {"publication": outlet, "data": data, "tables": self._tables_to_dict()}
+        spec = {name: section for name, section in first.items() if section}
+        tabulate: dict[str, Any] = {"support": self.support, **self.magnitude}
+        if "tables" not in spec:
+            tabulate = {"margins": _plain(self.margins), **tabulate}
         if self.hierarchies:
             tabulate["hierarchies"] = dict(self.hierarchies)
         protect: dict[str, Any] = {"method": self.method.name}
@@ -162,7 +225,7 @@ class Recipe:
             protect["unit"] = self.unit
         if self.method.parameters:
             protect["parameters"] = deepcopy(dict(self.method.parameters))
-        spec = {"tabulate": tabulate, "protect": protect}
+        spec |= {"tabulate": tabulate, "protect": protect}
         if self.fitter is not None:
             spec["fit"] = {"fitter": self.fitter.name}
             if self.fitter.parameters:
@@ -173,12 +236,22 @@ class Recipe:
                 spec["fit"] |= {"round": self.rounding, "seed": self.seed}
         return spec
 
+    def _tables_to_dict(self) -> dict[str, Any]:
+        """Sections of the tables that have names of their own."""
+        if not isinstance(self.margins, Mapping):
+            return {}
+        told = self.told
+        return {n: {"margins": _plain(m), **told.get(n, {})} for n, m in self.margins.items()}
+
     @classmethod
-    def from_dict(cls, spec: Mapping[str, Any]) -> Recipe:
-        """A recipe from plain data; unknown entries are an error, never ignored."""
-        _only(spec, ("tabulate", "protect", "fit"), "section")
+    def from_dict(cls, spec: Mapping[str, Any]) -> Publication:
+        """A publication from plain data; unknown entries are an error, never ignored."""
+        _only(spec, ("publication", "data", "tables", "tabulate", "protect", "fit"), "section")
         known = ("margins", "support", "hierarchies", *_MAGNITUDE)
-        tabulate = _section(spec, "tabulate", known)
+        tables = _tables(spec)
+        tabulate = _section({"tabulate": {}, **spec} if tables else spec, "tabulate", known)
+        if tables and "margins" in tabulate:
+            raise ParameterError("name the margins in [tables] or in [tabulate], not in both.")
         if isinstance(spec.get("protect"), Mapping) and "seed" in spec["protect"]:
             raise ParameterError(_SEED)
         protect = _section(spec, "protect", ("method", "unit", "parameters"))
@@ -186,7 +259,8 @@ class Recipe:
         fit = {} if spec.get("fit") is None else _section(spec, "fit", entries)
         is_fitted = spec.get("fit") is not None
         return cls(
-            margins=_entry(tabulate, "margins", "tabulate"),
+            margins={name: each["margins"] for name, each in tables.items()}
+            or _entry(tabulate, "margins", "tabulate"),
             method=Choice(_entry(protect, "method", "protect"), protect.get("parameters", {})),
             fitter=Choice(_entry(fit, "fitter", "fit"), fit.get("parameters", {}))
             if is_fitted
@@ -198,11 +272,14 @@ class Recipe:
             hierarchies=tabulate.get("hierarchies", {}),
             support=tabulate.get("support", "all"),
             magnitude={name: tabulate[name] for name in _MAGNITUDE if name in tabulate},
+            data=_read_only(spec.get("data", {}), "[data]"),
+            outlet=Outlet.from_dict(spec.get("publication", {})),
+            told={n: {k: v for k, v in t.items() if k != "margins"} for n, t in tables.items()},
         )
 
     @classmethod
-    def read(cls, path: str | Path) -> Recipe:
-        """A recipe from a `recipe.toml`."""
+    def read(cls, path: str | Path) -> Publication:
+        """A publication from its file."""
         try:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
@@ -213,7 +290,7 @@ class Recipe:
             raise DataError(f"{path} is not valid TOML: {error}.") from error
 
     def write(self, path: str | Path) -> Path:
-        """Write the recipe as TOML."""
+        """Write the publication as TOML."""
         import tomli_w
 
         with written_whole(path) as temporary:
@@ -223,8 +300,8 @@ class Recipe:
 
 _SEED = (
     "[protect] has a seed, but publication draws from a secret: whoever reads a seed can undo the "
-    "noise. Remove it and run the recipe with a secret (`recipe.run(data, secret=...)`, `discreet "
-    "run --secret keys.secret`); a seed for the rounding goes to [fit]."
+    "noise. Remove it and run the publication with a secret (`publication.run(data, secret=...)`, "
+    "`discreet run --secret keys.secret`); a seed for the rounding goes to [fit]."
 )
 
 
@@ -237,18 +314,39 @@ def _read_only(entries: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 def _only(spec: Mapping[str, Any], known: tuple[str, ...], kind: str) -> None:
     for name in spec:
         if name not in known:
-            raise UnknownNameError(f"recipe {kind}", name, known)
+            raise UnknownNameError(f"publication {kind}", name, known)
 
 
 def _section(spec: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:
     section = spec.get(name)
     if not isinstance(section, Mapping):
-        raise ParameterError(f"the recipe has no [{name}] section.")
+        raise ParameterError(f"the publication has no [{name}] section.")
     _only(section, known, f"entry of [{name}]")
     return section
 
 
 def _entry(section: Mapping[str, Any], entry: str, name: str) -> Any:
     if entry not in section:
-        raise ParameterError(f"section [{name}] of the recipe needs {entry!r}.")
+        raise ParameterError(f"section [{name}] of the publication needs {entry!r}.")
     return section[entry]
+
+
+def _tables(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The sections of single tables by their names."""
+    found = spec.get("tables", {})
+    for name, section in found.items():
+        if not isinstance(section, Mapping) or "margins" not in section:
+            raise ParameterError(f"[tables.{name!r}] needs margins, such as 'region*age'.")
+        _only(section, ("margins", "title", "footnotes"), f"entry of [tables.{name!r}]")
+    return dict(found)
+
+
+def _plain(margins: Margins) -> Any:
+    return margins if isinstance(margins, str) else [list(term) for term in parse(margins)]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Recipe":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"Recipe is called Publication now; {ENDS}", DeprecationWarning, stacklevel=2)
+    return Publication

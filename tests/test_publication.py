@@ -13,7 +13,7 @@ from discreet.errors import (
     ParameterError,
     UnknownNameError,
 )
-from discreet.recipe import Choice, Recipe
+from discreet.publication import Choice, Publication
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Statement, Step
 
@@ -46,7 +46,7 @@ def table():
     return dc.Table.from_counts(frame, count="n", margins="a*b", name="letters")
 
 
-RECIPE = Recipe("a*b", Choice("add-one", {"amount": 2}))
+RECIPE = Publication("a*b", Choice("add-one", {"amount": 2}))
 
 
 def test_a_recipe_is_replayed_exactly_under_the_same_secret(table):
@@ -67,7 +67,7 @@ def test_a_recipe_enters_its_release_in_the_ledger(table, tmp_path):
     ledger = dc.Ledger(tmp_path / "discreet.db")
     first = RECIPE.run(table, secret=SECRET, ledger=ledger)
     np.testing.assert_array_equal(RECIPE.run(table, secret=SECRET, ledger=ledger).z, first.z)
-    other = Recipe("a*b", Choice("add-one", {"amount": 3}))
+    other = Publication("a*b", Choice("add-one", {"amount": 3}))
     with pytest.raises(LedgerError, match="again=True"):
         other.run(table, secret=SECRET, ledger=ledger)
     second = other.run(table, secret=SECRET, ledger=ledger, again=True)
@@ -78,9 +78,9 @@ def test_the_unit_of_a_recipe_decides_what_is_published():
     frame = {"a": ["x", "y"], "n": [4, 5], "w": [40.0, 50.0], "k": [3, 4]}
     table = dc.Table.from_counts(frame, count="n", margins="a", weight="w", key="k", mean_weight=10)
     with pytest.raises(ParameterError, match="unit='weight'"):
-        Recipe("a", Choice("cell-key", {"D": 5, "V": 2})).run(table)
+        Publication("a", Choice("cell-key", {"D": 5, "V": 2})).run(table)
     method = Choice("cell-key", {"D": 5, "V": 2, "grid": 10})
-    release = Recipe("a", method, unit="weight").run(table)
+    release = Publication("a", method, unit="weight").run(table)
     assert release.unit == "weight"
     assert not (release.z % 10).any()
 
@@ -89,32 +89,32 @@ def test_a_seed_for_the_protecting_step_is_refused_with_the_way_out(tmp_path):
     path = tmp_path / "recipe.toml"
     path.write_text("[tabulate]\nmargins='a'\n[protect]\nmethod='add-one'\nseed=1\n")
     with pytest.raises(ParameterError, match="publication draws from a secret") as caught:
-        Recipe.read(path)
+        Publication.read(path)
     for word in ("recipe.run(data, secret=...)", "--secret keys.secret", "[fit]"):
         assert word in str(caught.value)
 
 
 def test_a_seed_is_for_the_rounding_and_nothing_else():
     with pytest.raises(ParameterError, match="exactly when it rounds"):
-        Recipe("a*b", Choice("add-one"), seed=1)
+        Publication("a*b", Choice("add-one"), seed=1)
     with pytest.raises(ParameterError, match="exactly when it rounds"):
-        Recipe("a*b", Choice("add-one"), Choice("non-negative"), rounding="total")
+        Publication("a*b", Choice("add-one"), Choice("non-negative"), rounding="total")
 
 
 def test_a_recipe_may_end_in_whole_numbers(table):
     fitter = Choice("non-negative")
-    release = Recipe("a*b", Choice("add-one"), fitter, rounding="margins", seed=7).run(
+    release = Publication("a*b", Choice("add-one"), fitter, rounding="margins", seed=7).run(
         table, secret=SECRET
     )
     assert release.y.dtype.kind == "i"
     np.testing.assert_array_equal(release.z, release.design.aggregate(release.y))
     with pytest.raises(ParameterError, match="name a fitter"):
-        Recipe("a*b", Choice("add-one"), rounding="margins", seed=7)
+        Publication("a*b", Choice("add-one"), rounding="margins", seed=7)
 
 
 def test_an_unknown_rounding_is_refused_before_anything_runs():
     with pytest.raises(UnknownNameError, match="'margins'") as caught:
-        Recipe("a*b", Choice("add-one"), Choice("non-negative"), rounding="margin", seed=7)
+        Publication("a*b", Choice("add-one"), Choice("non-negative"), rounding="margin", seed=7)
     assert caught.value.known == ["margins", "unbiased", "total", "cube"]
 
 
@@ -122,7 +122,7 @@ def test_an_unknown_rounding_is_refused_before_anything_runs():
 def test_a_fit_that_did_not_converge_is_released_with_a_word_on_it(table, rounding):
     fitter = Choice("poisson", {"max_steps": 1, "tolerance": 1e-12})
     seed = None if rounding is None else 7
-    recipe = Recipe("a*b", Choice("add-one"), fitter, rounding=rounding, seed=seed)
+    recipe = Publication("a*b", Choice("add-one"), fitter, rounding=rounding, seed=seed)
     release = recipe.run(table, secret=SECRET)
     assert "did not reach its goal (it ended as max_steps" in release.statement.text
     assert "stopped before it was perfect" in " ".join(repr(release).split())
@@ -137,14 +137,14 @@ def test_a_fit_that_did_not_converge_is_released_with_a_word_on_it(table, roundi
     "recipe",
     [
         RECIPE,
-        Recipe([("a", "b"), ()], Choice("add-one"), support="occurring"),
-        Recipe(
+        Publication([("a", "b"), ()], Choice("add-one"), support="occurring"),
+        Publication(
             "a", Choice("add-one"), Choice("auto", {"x": 1}), "weight", "total", 3, {"a": "a.hrc"}
         ),
     ],
 )
 def test_recipes_survive_toml_and_pickling(recipe, tmp_path):
-    again = Recipe.read(recipe.write(tmp_path / "recipe.toml"))
+    again = Publication.read(recipe.write(tmp_path / "recipe.toml"))
     assert again.to_dict() == recipe.to_dict()
     assert pickle.loads(pickle.dumps(recipe)).to_dict() == recipe.to_dict()
 
@@ -167,19 +167,19 @@ def test_a_wrong_recipe_is_explained(text, error, words, tmp_path):
     path = tmp_path / "recipe.toml"
     path.write_text(text)
     with pytest.raises(error, match=words):
-        Recipe.read(path)
+        Publication.read(path)
 
 
 def test_a_missing_recipe_file_is_explained(tmp_path):
     with pytest.raises(DataError, match="cannot read"):
-        Recipe.read(tmp_path / "none.toml")
+        Publication.read(tmp_path / "none.toml")
 
 
 def test_misspelled_methods_and_parameters_are_never_ignored(table):
     with pytest.raises(UnknownNameError, match="'add-one'"):
-        Recipe("a", Choice("add-oen")).run(table)
+        Publication("a", Choice("add-oen")).run(table)
     with pytest.raises(UnknownNameError, match="'amount'"):
-        Recipe("a", Choice("add-one", {"amuont": 2})).run(table)
+        Publication("a", Choice("add-one", {"amuont": 2})).run(table)
 
 
 def test_a_recipe_cannot_be_changed():

@@ -1,0 +1,270 @@
+"""Notes of a release for its readers: the public text, and the methods note under headings.
+
+Sentences come from the statement; a language is a file of templates, English first, in which `{}`
+stands for a number or a name. English needs none. A sentence that a language lacks is an error,
+since half a translation would say half the truth.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+import tomllib
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from pathlib import Path
+
+from discreet.errors import DataError, DiscreetError
+from discreet.noise.matrix import TransitionMatrix
+from discreet.release.formats.write import About
+from discreet.release.inference.law import matrix_of
+from discreet.tables.protected import PublicTable
+
+ENGLISH = "en"
+_BUILT_IN = Path(__file__).with_name("texts")
+_HEADINGS = {
+    "process": "What was done",
+    "values": "What is promised",
+    "limits": "What is not protected",
+}
+_USE = "How to use the figures"
+_ACCURACY = "Accuracy by size of figure"
+_REFERENCES = "References"
+_SIZES = (1, 2, 3, 5, 10, 20, 50, 100)  # figures for which accuracy is told
+_ADVICE = {
+    "adds-up": "Totals can be taken from the tables or summed from their parts; both are the same.",
+    "need-not-add-up": "Take totals from the tables; sums of many figures add up their changes.",
+    "shown-is-true": "Figures that are shown can be used as counts.",
+    "mean-zero": "Averages over many figures are nearly right; single small figures are not.",
+    "moves-at-most": "Do not read differences between small figures that are within the change.",
+    "private": "Small figures are mostly noise; compare large ones.",
+}
+_CITED = {
+    "cell-key": "Fraser & Wooton (2005); Thompson, Broadfoot & Elazar (2013)",
+    "drop-add": "Shlomo, Krenzke & Li (2019)",
+    "pram": "Shlomo & Young (2008); Shlomo, Krenzke & Li (2019)",
+    "discrete-laplace": "Dwork & Roth (2014); Ghosh, Roughgarden & Sundararajan (2012)",
+    "discrete-gaussian": "Canonne, Kamath & Steinke (2020)",
+    "laplace": "Dwork & Roth (2014)",
+    "safe": "Giessing & Höhne (2011)",
+    "small-count-rounding": "Langsrud & Heldal (2018)",
+    "controlled-rounding": "Cox (1987)",
+    "suppress": "Fischetti & Salazar-González (2000); Langsrud (2024)",
+}
+_SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z0-9])")
+Block = tuple[str, list[str]]
+"""A heading and its paragraphs; rows of a table begin with a bar."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language: its code, and translations of English templates."""
+
+    code: str
+    texts: Mapping[str, str]
+
+    @classmethod
+    def read(cls, code: str, folder: Path | None = None) -> Language:
+        """English, a language of the publication's own folder, or one that comes with us."""
+        if code == ENGLISH:
+            return cls(code, {})
+        for place in filter(None, (folder, _BUILT_IN)):
+            path = place / f"{code}.toml"
+            if path.is_file():
+                return cls(code, tomllib.loads(path.read_text(encoding="utf-8")).get("texts", {}))
+        known = ", ".join([ENGLISH, *sorted(p.stem for p in _BUILT_IN.glob("*.toml"))])
+        raise DataError(
+            f"there is no language {code!r}: {known} come with discreet, and another one is a file "
+            f"{code}.toml with a section [texts] in the publication's folder."
+        )
+
+    def say(self, text: str) -> str:
+        """A text in this language."""
+        if self.code == ENGLISH or not text:
+            return text
+        said, sentences = [], _SENTENCE.split(text)
+        while sentences:  # the longest run of sentences that is known together
+            for n in range(len(sentences), 0, -1):
+                if (found := self._find(" ".join(sentences[:n]))) is not None:
+                    said.append(found)
+                    sentences = sentences[n:]
+                    break
+            else:
+                raise DataError(
+                    f"language {self.code!r} has no text for {sentences[0]!r}: add it to its "
+                    "[texts]."
+                )
+        return " ".join(said)
+
+    def _find(self, text: str) -> str | None:
+        if text in self.texts:
+            return self.texts[text]
+        matches = ((p.fullmatch(text), translated) for p, translated in self._patterns)
+        return next((t.format(*found.groups()) for found, t in matches if found), None)
+
+    @cached_property
+    def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
+        made = []
+        for template, translated in self.texts.items():
+            if "{}" in template:
+                parts = map(re.escape, template.split("{}"))
+                made.append((re.compile("(.+?)".join(parts)), translated))
+        return made
+
+
+def public_note(release: PublicTable, language: Language) -> str:
+    """The text for everybody, in a few sentences."""
+    said = dict.fromkeys(s.plain for s in release.statement.sentences if s.plain)
+    return " ".join(map(language.say, said))
+
+
+def methods_note(release: PublicTable, language: Language) -> list[Block]:
+    """The text for methodologists under headings."""
+    statement, say = release.statement, language.say
+    parts = [
+        (say(_HEADINGS[about]), [*map(say, said)]) for about, said in statement.methods.items()
+    ]
+    use = [say(text) for kind, text in _ADVICE.items() if statement.says(kind)]
+    blocks = [*parts, *([(say(_USE), use)] if use else [])]
+    if accuracy := _accuracy(release, language):
+        blocks.append((say(_ACCURACY), accuracy))
+    cited = [_CITED[name] for step in statement.steps if (name := _method(step.name)) in _CITED]
+    return [*blocks, *([(say(_REFERENCES), [f"{'; '.join(cited)}."])] if cited else [])]
+
+
+def _method(step: str) -> str:
+    return step.partition(":")[2]
+
+
+def _accuracy(release: PublicTable, language: Language) -> list[str]:
+    """The standard error of figures by their size, where the law of the noise is public."""
+    try:
+        matrix = matrix_of(release)
+        rows = [(n, _deviation(matrix, n)) for n in _SIZES]
+    except DiscreetError:
+        return []
+    say = language.say
+    was_fitted = any(step.name.startswith("fit:") for step in release.statement.steps)
+    text = "The table shows how far a count of a given size is changed on average."
+    after = ["Fitting afterwards changes figures further, and makes most of them more accurate."]
+    head = f"| {say('count')} | {say('standard error')} | {say('per cent')} |"
+    listed = [f"| {n} | {error:.1f} | {100 * error / n:.0f} |" for n, error in rows]
+    return [say(text), *(map(say, after) if was_fitted else ()), head, *listed]
+
+
+def _deviation(matrix: TransitionMatrix, count: int) -> float:
+    """The root of the mean squared change of a count, from the law of its moves."""
+    return math.sqrt(float(matrix.probabilities(count) @ matrix.deviations**2))
+
+
+def notes_files(
+    release: PublicTable, about: About, languages: Sequence[str], folder: Path | None = None
+) -> dict[str, bytes]:
+    """The notes in every language: public as Markdown; methods as Markdown, HTML and DOCX."""
+    found: dict[str, bytes] = {}
+    for code in languages:
+        language = Language.read(code, folder)
+        title = about.title
+        public = [public_note(release, language), *about.footnotes]
+        blocks = methods_note(release, language)
+        found[f"note.{code}.md"] = _markdown(title, [("", public)]).encode()
+        found[f"methods.{code}.md"] = _markdown(title, blocks).encode()
+        found[f"methods.{code}.html"] = _html(title, blocks, code).encode()
+        found[f"methods.{code}.docx"] = _docx(title, blocks)
+    return found
+
+
+def _markdown(title: str, blocks: Sequence[Block]) -> str:
+    lines = [f"# {title}", ""]
+    for heading, paragraphs in blocks:
+        lines += [f"## {heading}", ""] if heading else []
+        rows = [p for p in paragraphs if p.startswith("|")]
+        for paragraph in paragraphs:
+            if not paragraph.startswith("|"):
+                lines += [paragraph, ""]
+        if rows:
+            lines += [rows[0], "|---" * (rows[0].count("|") - 1) + "|", *rows[1:], ""]
+    return "\n".join(lines)
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def _html(title: str, blocks: Sequence[Block], language: str) -> str:
+    body = [f"<h1>{escape(title)}</h1>"]
+    for heading, paragraphs in blocks:
+        body.append(f"<h2>{escape(heading)}</h2>")
+        body += [f"<p>{escape(p)}</p>" for p in paragraphs if not p.startswith("|")]
+        rows = [_cells(p) for p in paragraphs if p.startswith("|")]
+        if rows:
+            lines = ["".join(f"<th>{escape(c)}</th>" for c in rows[0])]
+            lines += ["".join(f"<td>{escape(c)}</td>" for c in row) for row in rows[1:]]
+            body.append("<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>")
+    head = f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
+    style = "body{max-width:42em;margin:2em auto;font-family:sans-serif;line-height:1.5}"
+    style += "td,th{padding:.2em 1em;text-align:right}"
+    return (
+        f"{head}<title>{escape(title)}</title><style>{style}</style></head>"
+        f"<body>{''.join(body)}</body></html>\n"
+    )
+
+
+_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+_TYPES = (
+    '<?xml version="1.0" encoding="UTF-8"?><Types '
+    'xmlns="http://schemas.openxmlformats.org/package/2006/content-types"><Default '
+    'Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Override PartName="/word/document.xml" ContentType="application/vnd.openxmlformats-'
+    'officedocument.wordprocessingml.document.main+xml"/></Types>'
+)
+_RELATIONS = (
+    '<?xml version="1.0" encoding="UTF-8"?><Relationships '
+    'xmlns="http://schemas.openxmlformats.org/package/2006/relationships"><Relationship Id="r1" '
+    'Type="http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument" '
+    'Target="word/document.xml"/></Relationships>'
+)
+
+
+def _docx(title: str, blocks: Sequence[Block]) -> bytes:
+    """A document of Word: a ZIP file with three small XML files, so that no library is needed."""
+    body = [_paragraph(title, 32)]
+    for heading, paragraphs in blocks:
+        body += [_paragraph(heading, 26)] if heading else []
+        body += [_paragraph(p) for p in paragraphs if not p.startswith("|")]
+        rows = [_cells(p) for p in paragraphs if p.startswith("|")]
+        body += [_word_table(rows)] if rows else []
+    document = (
+        f'<?xml version="1.0" encoding="UTF-8"?><w:document xmlns:w="{_WORD}"><w:body>'
+        f"{''.join(body)}</w:body></w:document>"
+    )
+    target = io.BytesIO()
+    files = {
+        "[Content_Types].xml": _TYPES,
+        "_rels/.rels": _RELATIONS,
+        "word/document.xml": document,
+    }
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            # a fixed date, so that equal notes are equal files
+            archive.writestr(zipfile.ZipInfo(name, (2000, 1, 1, 0, 0, 0)), text)
+    return target.getvalue()
+
+
+def _paragraph(text: str, size: int = 0) -> str:
+    """A paragraph; headings are bold and of a size, in half points."""
+    look = f'<w:rPr><w:b/><w:sz w:val="{size}"/></w:rPr>' if size else ""
+    after = '<w:pPr><w:spacing w:after="120"/></w:pPr>'
+    run = f'<w:r>{look}<w:t xml:space="preserve">{escape(text)}</w:t></w:r>'
+    return f"<w:p>{after}{run}</w:p>"
+
+
+def _word_table(rows: Sequence[Sequence[str]]) -> str:
+    lines = ("".join(f"<w:tc><w:tcPr/>{_paragraph(cell)}</w:tc>" for cell in row) for row in rows)
+    edge = "".join(f'<w:{side} w:val="single" w:sz="4"/>' for side in ("top", "bottom", "insideH"))
+    look = f"<w:tblPr><w:tblBorders>{edge}</w:tblBorders></w:tblPr>"
+    return f"<w:tbl>{look}{''.join(f'<w:tr>{line}</w:tr>' for line in lines)}</w:tbl>"

@@ -1,0 +1,250 @@
+"""Publications in files: editions that appear whole or not at all, corrections, series, notes."""
+
+import json
+import tomllib
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet import publishing, registry
+from discreet.cli import main
+from discreet.errors import DataError, ParameterError
+from discreet.facade import read_release
+from discreet.ledger import Ledger
+from discreet.publication import Publication
+from discreet.release.notes import Language, methods_note, public_note
+
+TEXT = """
+[publication]
+name = "people"
+title = "People"
+formats = ["xlsx", "px", "json-stat", "sdmx-csv", "csv"]
+languages = ["en", "nb"]
+time = "year"
+
+[data]
+source = "people.csv"
+id = "id"
+codes = "codes.toml"
+secret = "keys.secret"
+ledger = "discreet.db"
+name = "people"
+{more}
+[tables."Age by region"]
+margins = "region*age"
+title = "People by region and age"
+footnotes = ["Age in years."]
+
+[tables."Sex by region"]
+margins = "region*sex"
+
+[protect]
+method = "{method}"
+{parameters}
+[fit]
+fitter = "non-negative"
+round = "margins"
+seed = 1
+"""
+CODES = """
+region = {codes = ["N", "S", "W"]}
+age = {codes = ["0-17", "18-64", "65+"]}
+sex = {codes = ["f", "m"]}
+"""
+KEYS = "[protect.parameters]\nD = 3\nV = 1.0\n"
+PRIVATE = "[protect.parameters]\nepsilon = 1.0\n"
+
+
+def records(seed, n=900):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "id": np.arange(n) + 1000 * seed,
+            "region": rng.choice(["N", "S", "W"], n),
+            "age": rng.choice(["0-17", "18-64", "65+"], n),
+            "sex": rng.choice(["f", "m"], n),
+        }
+    )
+
+
+@pytest.fixture
+def office(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path)
+    (tmp_path / "codes.toml").write_text(CODES)
+    dc.Secret.from_file(tmp_path / "keys.secret", create=True)
+    records(1).to_csv("people.csv", index=False)
+    return tmp_path
+
+
+def write(folder, method="cell-key", parameters=KEYS, more=""):
+    text = TEXT.format(method=method, parameters=parameters, more=more)
+    (folder / "publication.toml").write_text(text)
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([str(a) for a in arguments])
+    return stop.value.code
+
+
+def publish(edition, *more):
+    return run("publish", "publication.toml", "--edition", edition, *more)
+
+
+def test_two_periods_and_a_correction(office, capsys):
+    assert publish("2025") == 0
+    first = office / "published" / "2025"
+    names = {p.name for p in first.iterdir()}
+    for name in ("people.xlsx", "age-by-region.px", "sex-by-region.sdmx.csv", "index.csv"):
+        assert name in names
+    assert {"note.nb.md", "methods.en.docx", "methods.nb.html", "manifest.json"} <= names
+    assert "people.csv" not in (first / "manifest.json").read_text()
+    assert (office / "confidential" / "2025.md").stat().st_mode & 0o077 == 0
+    records(2).to_csv("people.csv", index=False)
+    assert publish("2026") == 0
+    series = (office / "published" / "2026" / "series" / "age-by-region.px").read_text()
+    assert 'TIMEVAL("Year")=TLIST(A1),"2025","2026";' in series
+    rows = pd.read_csv(office / "published" / "2026" / "series" / "age-by-region.sdmx.csv")
+    assert sorted(set(rows["TIME_PERIOD"])) == [2025, 2026]
+    release = read_release(office / "published" / "2025" / "release.parquet")
+    total = rows[(rows["region"] == "Total") & (rows["age"] == "Total")]
+    by_year = dict(zip(total["TIME_PERIOD"], total["OBS_VALUE"], strict=True))
+    assert by_year[2025] == release["Age by region"].z[release["Age by region"].design.position({})]
+    records(3).to_csv("people.csv", index=False)
+    assert publish("2026-r1", "--corrects", "2026") == 2
+    assert "reason" in capsys.readouterr().err
+    assert publish("2026-r1", "--corrects", "2026", "--reason", "Regions were exchanged.") == 0
+    old = (office / "published" / "2026" / "note.en.md").read_text()
+    assert "Edition 2026-r1 has taken the place of this edition: Regions were exchanged." in old
+    new = office / "published" / "2026-r1"
+    assert "This edition replaces edition 2026" in (new / "age-by-region.px").read_text()
+    assert any(row.get("decision") == "corrected" for row in Ledger(office / "discreet.db").rows())
+    years = pd.read_csv(new / "series" / "age-by-region.sdmx.csv")["TIME_PERIOD"]
+    assert set(years) == {"2025", "2026-r1"}
+    assert run("republish", "published/2026-r1", "--out", "again") == 0
+    for path in (office / "again").iterdir():
+        assert path.read_bytes() == (new / path.name).read_bytes()
+    assert run("publish", "publication.toml", "--withdraw", "2025", "--reason", "Old.") == 0
+    assert "withdrawn: Old." in (first / "note.en.md").read_text()
+
+
+def test_an_edition_is_published_once(office):
+    assert publish("1") == 0
+    plan = Publication.read("publication.toml")
+    with pytest.raises(DataError, match="--corrects 1"):
+        publishing.publish(plan, office, edition="1")
+    with pytest.raises(ParameterError, match="folder"):
+        publishing.publish(plan, office, edition="../x")
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"), [("cell-key", KEYS), ("discrete-laplace", PRIVATE)]
+)
+@pytest.mark.parametrize("broken", ["folder_files", "_write_log", "_rename"])
+def test_what_is_interrupted_is_not_published_and_goes_on(
+    office, monkeypatch, broken, method, parameters
+):
+    write(office, method, parameters)
+    plan, ledger = Publication.read("publication.toml"), Ledger(office / "discreet.db")
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, broken, stop)
+        with pytest.raises(KeyboardInterrupt):
+            publishing.publish(plan, office, edition="1")
+    assert not (office / "published" / "1").exists()
+    entered, waiting = ledger.rows(), office / "published" / ".1.part" / "release.parquet"
+    drawn = read_release(waiting)
+    assert entered, "figures were drawn, so the ledger knows them"
+    done = publishing.publish(plan, office, edition="1")
+    assert np.array_equal(done.release.z, drawn.z)
+    assert ledger.rows() == entered, "nothing was paid twice"
+    assert not [p for p in done.folder.parent.iterdir() if p.name.startswith(".")]
+
+
+def test_other_records_do_not_go_on_with_an_old_draw(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            publishing.publish(plan, office, edition="1")
+    records(9).to_csv("people.csv", index=False)
+    with pytest.raises(DataError.__base__, match="other"):
+        publishing.publish(plan, office, edition="1")  # the ledger knows other records
+
+
+def test_republish_says_which_version_it_needs(office):
+    assert publish("1") == 0
+    path = office / "published" / "1" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"]["index.csv"] = "0" * 64
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match="changed since"):
+        publishing.republish(path.parent, office / "again")
+    path.write_text(json.dumps({**manifest, "version": "0.1.7"}))
+    with pytest.raises(DataError, match=r"discreet==0\.1\.7"):
+        publishing.republish(path.parent, office / "again")
+    assert not (office / "again").exists()
+
+
+def test_a_draft_runs_and_an_old_recipe_is_converted(office, capsys):
+    (office / "publication.toml").unlink()
+    drafted = ("publish", "--draft", "people.csv", "--codes", "codes.toml", "draft.toml")
+    assert run(*drafted) == 0
+    assert run(*drafted) == 2
+    spec = tomllib.loads((office / "draft.toml").read_text())
+    assert [*spec["tables"]] == ["Region by age", "Region by sex"]
+    (office / "draft.toml").write_text((office / "draft.toml").read_text() + "\n")
+    recipe = '[tabulate]\nmargins = "region*age"\n[protect]\nmethod = "drop-add"\n'
+    (office / "recipe.toml").write_text(recipe)
+    assert run("publish", "--convert", "recipe.toml", "publication.toml") == 0
+    assert Publication.read("publication.toml") == Publication.read("recipe.toml")
+
+
+def test_notes_are_complete_in_norwegian_for_every_method(office):
+    parameters = {
+        "adjust": {"D": 3, "V": 1.0},
+        "cell-key": {"D": 3, "V": 1.0},
+        "quality": {"D": 3, "V": 1.0},
+        "discrete-laplace": {"epsilon": 1.0},
+        "discrete-gaussian": {"rho": 0.1},
+        "laplace": {"epsilon": 1.0},
+        "suppress": {"rules": "threshold(3)"},
+    }
+    data = dc.open("people.csv", id="id", codes="codes.toml", secret="keys.secret")
+    table, norwegian = data.tabulate("region*age + region*sex"), Language.read("nb")
+    for method in registry.METHODS:
+        release = table.protect(method, **parameters.get(method, {}))
+        for made in (release, release.fit("non-negative")):
+            said = methods_note(made, norwegian)
+            assert [h for h, _ in said][:2] == ["Hva som er gjort", "Hva som loves"] or said
+            assert public_note(made, norwegian) or not made.statement.plain
+            assert len(said) == len(methods_note(made, Language.read("en")))
+    with pytest.raises(DataError, match="has no text"):
+        norwegian.say("Nobody has translated this.")
+
+
+def test_another_language_is_a_file_in_the_folder(office):
+    (office / "da.toml").write_text('[texts]\n"No figure moved by {}." = "Intet tal ({})."\n')
+    danish = Language.read("da", office)
+    assert danish.say("No figure moved by 3.") == "Intet tal (3)."
+    with pytest.raises(DataError, match=r"da\.toml"):
+        Language.read("da")
+
+
+def test_advice_to_the_office_is_in_no_public_file(office):
+    assert publish("1") == 0
+    for path in (office / "published" / "1").rglob("*"):
+        if path.suffix in (".xlsx", ".docx"):
+            with zipfile.ZipFile(path) as archive:
+                content = b"".join(map(archive.read, archive.namelist()))
+        elif path.is_file():
+            content = path.read_bytes()
+        assert b"Limit the tables" not in content
+    assert "Limit the tables" in (office / "confidential" / "1.md").read_text()
