@@ -40,7 +40,11 @@ def intervals(protected: Protected, level: float = 0.95) -> tuple[Real, Real]:
         raise ParameterError(f"level must lie strictly between 0 and 1, got {level!r}.")
     error = standard_errors(protected)
     reach = -ndtri((1 - level) / 2) * error
-    direct, step = _directly_noised(protected), step_size(protected)
+    direct, step = _directly_noised(protected), 1.0
+    if protected.unit == WEIGHT and any(
+        s.parameters.get("grid") for s in protected.statement.steps
+    ):
+        step = step_size(protected)
     for each in np.unique(error[direct & (error > 0)]):
         reach[direct & (error == each)] = step * _reach(protected, float(each) / step, level)
     if protected.unit == WEIGHT:

@@ -128,8 +128,6 @@ def step_size(protected: Protected) -> float:
     for step in protected.statement.steps:
         if step.parameters.get("grid"):
             return float(step.parameters["grid"])
-    if protected.statement.privacy is not None:
-        return 1.0  # private methods round sums of weights to whole numbers where no grid is given
     raise DesignError("the statement does not say in which steps noise was added.")
 
 
