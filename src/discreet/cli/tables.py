@@ -23,6 +23,7 @@ from discreet.cli.options import (
     answer,
     check_out,
     choice,
+    pairs,
     plain_values,
     previous_releases,
     progress_bar,
@@ -54,7 +55,13 @@ if TYPE_CHECKING:
 def tabulate(
     *,
     source: Annotated[str, typer.Argument(help="Records: a Parquet or CSV file, or a database.")],
-    by: Annotated[str, typer.Option(help="What to publish, e.g. 'region*age + region*sex'.")],
+    by: Annotated[
+        str | None, typer.Option(help="What to publish, e.g. 'region*age + region*sex'.")
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=FORMULA, a table by its name (may be repeated), instead of --by."),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The table, a confidential .parquet.")],
     hierarchy: Hierarchies = None,
     records: RecordOptions,
@@ -83,6 +90,9 @@ def tabulate(
     Example: discreet tabulate people.csv --by "region*age + region*sex" --codes codes.toml
     --id person_id --secret keys.secret --name census --edition 2024 --out table.parquet
 
+    Example: discreet tabulate people.csv --table "Age by region=region*age"
+    --table "Sex by region=region*sex" --codes codes.toml --out table.parquet
+
     Example: discreet tabulate people.csv --by "region*age" --codes codes.toml --id person_id
     --secret keys.secret --name census --edition 2025 --moves age=1 --ledger discreet.db
     --out table.parquet
@@ -94,12 +104,15 @@ def tabulate(
     --by "indicator*activity" --value turnover --contributor enterprise --out table.parquet
     """
     check_table_name(out)
+    if (by is None) == (table is None):
+        raise ParameterError("say what to publish: --by FORMULA, or --table NAME=FORMULA.")
+    margins = by or pairs(table, "a table")
     data = records.open(source, hierarchies=hierarchy, ledger=ledger)
     if link is not None:
         data = data.with_parts(*read_link(link))
     with progress_bar():
-        table = data.tabulate(
-            by,
+        made = data.tabulate(
+            margins,
             support=choice(Support, support, "--support"),
             value=value,
             contributor=contributor,
@@ -107,18 +120,19 @@ def tabulate(
             negative=choice(Negative, negative, "--negative"),
             largest=largest,
         )
-        table.save(out)
+        made.save(out)
     summary = {
         "file": str(out),
         "side": "confidential",
-        "published_cells": table.design.n_published,
-        "inner_cells": table.design.n_inner,
-        "keys": table.published.key is not None,
-        "weights": table.published.weight is not None,
+        "tables": [*made.tables],
+        "published_cells": made.design.n_published,
+        "inner_cells": made.design.n_inner,
+        "keys": made.published.key is not None,
+        "weights": made.published.weight is not None,
         "value": value,
-        "ledger": table.ledger_path,
+        "ledger": made.ledger_path,
     }
-    text = f"{out}: {table.design.n_published:,} published cells (confidential, owner only)"
+    text = f"{out}: {made.design.n_published:,} published cells (confidential, owner only)"
     answer(summary, json, text)
 
 
@@ -331,15 +345,19 @@ def export(
         list[str] | None, typer.Option(help="What readers must know (may be repeated).")
     ] = None,
     dataflow: Annotated[str, typer.Option(help="SDMX data flow, e.g. EXAMPLE:TURNOVER(1.0).")] = "",
+    table: Annotated[
+        str | None, typer.Option(help="One table of the release by its name; all if absent.")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a release for other programs; statement and notes are part of every format.
 
     Example: discreet export release.parquet --out table.xlsx --columns sex --title "People"
 
-    Example: discreet export release.parquet --out table.px
+    Example: discreet export release.parquet --table "Age by region" --out table.px
     """
-    written = read_release(release).write(
+    whole = read_release(release)
+    written = (whole if table is None else whole[table]).write(
         out,
         layout=layout,
         labels=labels,
