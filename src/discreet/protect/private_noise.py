@@ -11,10 +11,7 @@ from typing import Any, ClassVar, Generic
 import numpy as np
 
 from discreet.arrays import Whole
-from discreet.design.formula import Margin, resolve, single_margins, term_of
-from discreet.design.product import ProductDesign
-from discreet.design.sparse import SparseDesign
-from discreet.design.structured import StructuredDesign
+from discreet.design.formula import Margin, single_margins, term_of
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError, positive, whole
 from discreet.protect.budget import AnyShare, Budget, Unit, noise_of, precision_by_share
@@ -240,34 +237,12 @@ def _known_table(cells: NoiseCells, known: Sequence[Margin]) -> tuple[TrueTable,
     design = cells.table.design.over_variables
     if design is None:
         raise ParameterError("a design made from a matrix has no margins to name.")
-    own = _over_own_variables(design, known)
-    at = {axis.name: a for a, axis in enumerate(own.axes)}
-    of_levels = {
-        tuple(b.levels[at[axis.name]] if axis.name in at else None for axis in design.axes): k
-        for k, b in enumerate(own.blocks)
-    }
-    places = np.empty(own.n_published, dtype=np.int64)
-    for k, block in enumerate(design.blocks):
-        if block.levels in of_levels:
-            places[own.slice_of(of_levels[block.levels])] = np.arange(
-                design.n_published, dtype=np.int64
-            )[design.slice_of(k)]
-    published = CellValues(cells.table.published.count[places])
-    return replace(cells.table, design=own, published=published, inner=None), places
-
-
-def _over_own_variables(design: StructuredDesign, known: Sequence[Margin]) -> StructuredDesign:
-    """A design of these margins on the crossing of the variables that they name."""
-    terms = [term_of(margin) for margin in known]
-    levels = [block.levels for block in resolve(design.axes, terms)]
-    used = [a for a in range(len(design.axes)) if any(each[a] is not None for each in levels)]
-    axes = [design.axes[a] for a in used]
-    if math.prod(len(axis) for axis in axes) > LARGEST_DENSE:
+    part = design.part([term_of(margin) for margin in known])
+    if math.prod(part.design.shape) > LARGEST_DENSE:
         raise DesignError("the variables of the known margins have too many combinations.")
-    if design.product_form is not None:
-        return ProductDesign(axes, terms)
-    codes = np.stack([design.inner_codes()[a] for a in used]) if used else np.zeros((0, 1), int)
-    return SparseDesign(axes, terms, list(np.unique(codes, axis=1)))
+    published = CellValues(cells.table.published.count[part.cells])
+    own = replace(cells.table, design=part.design, published=published, inner=None)
+    return own, part.cells
 
 
 def _round_known(table: TrueTable, base: int, draws: Draws) -> Whole:
