@@ -27,6 +27,7 @@ from discreet.design.support import (
     n_possible,
     possible_cells,
     product_masks,
+    single_leaves,
     spread,
 )
 from discreet.errors import DesignError
@@ -308,7 +309,7 @@ class DeclaredDesign(SparseDesign):
     def over_axes(self, kept: Sequence[int], margins: Margins) -> StructuredDesign:
         """The combinations of some axes that the masks leave possible."""
         axes = [self.axes[a] for a in kept]
-        left = possible_cells(self.shape, self.masks or (), tuple(kept)) > 0
+        left = possible_cells(single_leaves(self.shape), self.masks or (), tuple(kept)) > 0
         if left.all():
             return ProductDesign(axes, margins)
         return DeclaredDesign(axes, margins, (CombinationMask(tuple(range(len(kept))), left),))

@@ -195,8 +195,12 @@ def _mask_around(
 
 def n_possible(shape: tuple[int, ...], masks: Sequence[CombinationMask]) -> int:
     """How many combinations a product of masks leaves possible, without going through them."""
-    ones = [np.ones(n, dtype=np.int64) for n in shape]
-    return int(possible_cells(ones, masks, ())[()])
+    return int(possible_cells(single_leaves(shape), masks, ())[()])
+
+
+def single_leaves(shape: tuple[int, ...]) -> list[Whole]:
+    """Sizes of categories that stand for one leaf each."""
+    return [np.ones(n, dtype=np.int64) for n in shape]
 
 
 def possible_cells(
