@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.errors import KeysError, LedgerError, ParameterError, UnknownNameError
+from discreet.errors import LedgerError, ParameterError, UnknownNameError
 from discreet.synthesis.safety import UnsafeRowsError
 from tests.synthesize.people import SECRET, moments, people
 
@@ -327,11 +327,6 @@ def test_a_trial_knows_what_the_method_found_out():
 def test_a_ledger_needs_a_name(tmp_path):
     with pytest.raises(ParameterError, match="name="):
         dc.synthesize(PEOPLE, MODEL, secret=SECRET, ledger=tmp_path / "ledger.db")
-
-
-def test_a_secret_file_must_exist(tmp_path):
-    with pytest.raises(KeysError, match="no secret file"):
-        dc.synthesize(PEOPLE, MODEL, secret=tmp_path / "keys.secret")
 
 
 def test_microdata_have_their_own_name_and_secret():

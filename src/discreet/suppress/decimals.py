@@ -273,8 +273,8 @@ def _rescaled(system: Unknowns, fitted: Real, truth: Real, normal: Any) -> Real:
 
     What is kept has a part `F` that no published cell shows, so a residual of the usual length
     would miss the sums of squares. With random orthonormal `T` and :math:`K = T^\top F`, the
-    residual `TC` has them where :math:`(C + K)^\top (C + K) = E^\top E - F^\top F + K^\top K`, `E` being the
-    part of the true cells; for one value this is a factor on the residual.
+    residual `TC` has them where :math:`(C + K)^\top (C + K) = E^\top E - F^\top F + K^\top K`,
+    `E` being the part of the true cells; for one value this is a factor on the residual.
     """
     kept, true = (free_part(system.equations, part) for part in (fitted, truth))
     for _ in range(_TRIES):
