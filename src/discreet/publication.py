@@ -158,13 +158,14 @@ class Publication:
     def __reduce__(self) -> tuple[Any, ...]:
         return Publication.from_dict, (self.to_dict(),)
 
-    def tabulate(self, data: Microdata) -> Table:
+    def tabulate(self, data: Microdata, *, inner: bool = True) -> Table:
         """The confidential table that the publication asks for."""
         return data.tabulate(
             self.margins,
             hierarchies=self.hierarchies or None,
             support=self.support,
             **self.magnitude,
+            inner=inner,
         )
 
     def run(

@@ -113,7 +113,7 @@ WRONG = {
     "missing hierarchy file": (["--hierarchy", "town=none.hrc"], "none.hrc"),
     "hierarchy option": (["--hierarchy", "town.hrc"], "NAME=VALUE"),
     "unknown weight": (["--weight", "weight"], "'w'"),
-    "missing secret": (["--id", "id", "--secret", "no.secret"], "no.secret"),
+    "unreadable secret": (["--id", "id", "--secret", "people.parquet"], "does not hold a secret"),
 }
 
 

@@ -40,7 +40,7 @@ from discreet.noise import TransitionMatrix, perturbation_table
 from discreet.noise.entropy import Variant
 from discreet.publication import Publication
 from discreet.records.indicators import read_link
-from discreet.records.secret import Secret
+from discreet.records.secret import secret_of
 from discreet.release.fitting import Rounding
 from discreet.tables.magnitude import Negative
 from discreet.tables.storage import check_table_name
@@ -140,7 +140,10 @@ def tabulate(
 def protect(
     *,
     table: Annotated[Path, typer.Argument(help="A table made by `discreet tabulate`.")],
-    method: Annotated[str, typer.Option(help="The method's name, e.g. cell-key.")],
+    method: Annotated[
+        str,
+        typer.Option(help="NAME or NAME:PARAMETER=VALUE,…; see `discreet methods`."),
+    ],
     out: Out = None,
     set: Parameters = None,
     unit: Unit = None,
@@ -160,18 +163,17 @@ def protect(
 ) -> None:
     """Protect a table; the release may be published.
 
-    Example: discreet protect table.parquet --method cell-key -s D=5 -s V=3 -s js=2
-    --out release.csv
+    Example: discreet protect table.parquet --method cell-key --out release.csv
+
+    Example: discreet protect table.parquet --method cell-key:D=4,V=2.5,js=2 --out release.xlsx
 
     Example: discreet protect table.parquet --method safe --secret keys.secret
     --ledger discreet.db --out release.parquet
 
-    Example: discreet protect table.parquet --method discrete-laplace -s epsilon=0.5
+    Example: discreet protect table.parquet --method discrete-laplace:epsilon=0.5
     --ledger discreet.db --budget 1 --out release.csv
 
-    Example: discreet protect table.parquet --method cell-key --out table.xlsx
-
-    Example: discreet protect table.parquet --method suppress -s rules="p%(10)" --out release.csv
+    Example: discreet protect table.parquet --method "suppress:rules=p%(10)" --out release.csv
     --show-kinds pattern.csv
     """
     if seed is not None:
@@ -183,12 +185,15 @@ def protect(
     check_out(out)
     if show_kinds is not None:
         ending_of(show_kinds, (".csv", *PARQUET))
-        if method != "suppress":
+        if registry.read_text(method)["name"] != "suppress":
             raise ParameterError(f"--show-kinds is for method 'suppress', not for {method!r}.")
     ledger = book.open()  # a wrong ledger is found before the table is read
     truth = read_table(table)
     if secret is not None:
-        truth = truth.with_secret(Secret.from_file(secret))
+        name, known = truth.data_set.name, truth.published.key is not None
+        marks = () if ledger is None else ledger.secret_marks(name)
+        by_secret = known and truth.data_set.keys != "given"
+        truth = truth.with_secret(secret_of(secret, name, marks=marks, has_keys=by_secret))
     chosen = registry.build("method", method, plain_values(set))
     from discreet.suppress.pattern import watched_patterns  # start-up time
 
@@ -233,7 +238,9 @@ def _write_kinds(pattern: Pattern, path: Path) -> None:
 
 def fit(
     release: Annotated[Path, typer.Argument(help="A release made by `discreet protect`.")],
-    fitter: Annotated[str, typer.Option(help="The fitter's name.")] = "auto",
+    fitter: Annotated[
+        str, typer.Option(help="NAME or NAME:PARAMETER=VALUE,…; see `discreet methods`.")
+    ] = "auto",
     out: Out = None,
     set: Parameters = None,
     zeros: Annotated[
@@ -255,7 +262,7 @@ def fit(
     """Fit inner cells to a release; the result is additive and public.
 
     Examples: discreet fit release.parquet --fitter non-negative --out fitted.parquet
-    and in whole numbers, discreet fit release.parquet --fitter whole-number -s seed=1
+    and in whole numbers, discreet fit release.parquet --fitter whole-number:seed=1
     """
     check_out(out)
     whole = _rounding(round, seed)
