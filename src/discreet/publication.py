@@ -202,7 +202,9 @@ class Publication:
         if self.fitter is None:
             return release
         fitter = registry.build("fitter", self.fitter.name, self.fitter.parameters)
-        fitted = release.fit(fitter, zeros=self.zeros, decimals=True)
+        # what is handed out in files has whole counts unless another rounding is asked for
+        keeps_decimals = True if self.rounding is not None or not self.data else None
+        fitted = release.fit(fitter, zeros=self.zeros, decimals=keeps_decimals)
         if self.rounding is None or self.seed is None:
             return fitted
         return fitted.round(self.rounding, seed=self.seed)
