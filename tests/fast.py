@@ -11,6 +11,8 @@ FAST = {
         "tests/test_ground.py",
         "tests/test_registry.py",
         "tests/test_publication.py",
+        "tests/test_publishing.py::test_an_edition_is_published_once",
+        "tests/test_publishing.py::test_advice_to_the_office_is_in_no_public_file",
         "tests/test_accounting.py",
         "tests/test_plugins.py",
         "tests/studies/test_mutants.py",
