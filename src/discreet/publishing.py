@@ -60,6 +60,16 @@ class PublishedEdition:
     release: Release
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where an edition stands: its folder, its name, its period, and which one it corrects."""
+
+    base: Path
+    edition: str
+    period: str
+    corrects: str | None
+
+
 def publish(
     publication: Publication,
     base: str | Path,
@@ -96,12 +106,13 @@ def publish(
             f"own: discreet publish --edition {named}-r1 --corrects {named} --reason '…'."
         )
     before = None if corrects is None else _require_edition(target.with_name(corrects))
+    period = str(named) if before is None else _manifest(before)["period"]
     staging = target.with_name(f".{named}.part")
     release = _drawn_release(publication, base, str(named), staging, again)
     notices = () if corrects is None else (f"This edition replaces edition {corrects}: {reason}",)
     data_set = _data_set(publication, base, str(named))
     _enter_correction(publication, base, data_set, corrects, reason)
-    _stage(staging, publication, release, str(named), base, notices, corrects)
+    _stage(staging, publication, release, _Place(base, str(named), period, corrects), notices)
     log = _write_log(publication, base, str(named), release, notices)
     _rename(staging, target)
     _origin_file(publication, base, str(named)).unlink(missing_ok=True)
@@ -129,7 +140,7 @@ def republish(folder: str | Path, out: str | Path) -> Path:
         that makes them.
     """
     source = _require_edition(Path(folder))
-    manifest = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+    manifest = _manifest(source)
     release = read_release(source / RELEASE)
     publication = Publication.from_dict(manifest["publication"])
     files = edition_files(publication, release, manifest["edition"], manifest["notices"], source)
@@ -261,39 +272,31 @@ def _stage(
     staging: Path,
     publication: Publication,
     release: Release,
-    edition: str,
-    base: Path,
+    place: _Place,
     notices: tuple[str, ...],
-    corrects: str | None,
 ) -> None:
     """Write all files beside the place where they will stand, the manifest last."""
-    files = edition_files(publication, release, edition, notices, base)
+    files = edition_files(publication, release, place.edition, notices, place.base)
     for name, content in files.items():
         (staging / name).write_bytes(content)
     if publication.outlet.time:
-        series = _series_files(publication, release, edition, base, corrects)
+        series = _series_files(publication, release, place)
         (staging / SERIES).mkdir(exist_ok=True)
         for name, content in series.items():
             (staging / SERIES / name).write_bytes(content)
-    _write_manifest(staging, publication, edition, files, notices)
+    told = {"edition": place.edition, "period": place.period, "notices": list(notices)}
+    _write_manifest(staging, publication, files, {**told, "valid": True})
 
 
 def _write_manifest(
-    folder: Path,
-    publication: Publication,
-    edition: str,
-    files: Mapping[str, bytes],
-    notices: tuple[str, ...],
-    *,
-    is_valid: bool = True,
+    folder: Path, publication: Publication, files: Mapping[str, bytes], told: Mapping[str, Any]
 ) -> None:
+    """What the folder holds; `told` says which edition it is and what became of it."""
     public = replace(publication, data={})  # where records lie is nobody's business
     manifest = {
         "format": 1,
-        "edition": edition,
+        **told,
         "version": __version__,
-        "notices": list(notices),
-        "valid": is_valid,
         "publication": public.to_dict(),
         "release": _digest((folder / RELEASE).read_bytes()),
         "files": {name: _digest(content) for name, content in files.items()},
@@ -303,22 +306,20 @@ def _write_manifest(
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def _series_files(
-    publication: Publication, release: Release, edition: str, base: Path, corrects: str | None
-) -> dict[str, bytes]:
+def _series_files(publication: Publication, release: Release, place: _Place) -> dict[str, bytes]:
     """Each table over all published editions that are valid, without a total over them."""
     name = publication.outlet.time
-    releases = {edition: release}
-    for folder in sorted((base / publication.outlet.folder).glob("[!.]*")):
-        manifest = folder / MANIFEST
-        if folder.name == corrects or not manifest.is_file():
+    releases = {place.period: release}
+    for folder in sorted((place.base / publication.outlet.folder).glob("[!.]*")):
+        if folder.name == place.corrects or not (folder / MANIFEST).is_file():
             continue
-        if json.loads(manifest.read_text(encoding="utf-8"))["valid"]:
-            releases[folder.name] = read_release(folder / RELEASE)
+        manifest = _manifest(folder)
+        if manifest["valid"]:
+            releases[manifest["period"]] = read_release(folder / RELEASE)
     editions = sorted(releases)
     entries = tuple(CubeEntry(code, code, 1, is_sum=False) for code in editions)
     axis = CubeAxis(name, name[:1].upper() + name[1:], entries)
-    about, found = _about(publication, edition, ()), dict[str, bytes]()
+    about, found = _about(publication, place.edition, ()), dict[str, bytes]()
     for table, told in _told(publication, release, about).items():
         cubes = [_cube(releases[code], table) for code in editions]
         if any(cube is None or cube.axes != cubes[0].axes for cube in cubes):
@@ -353,7 +354,7 @@ def _flush(path: Path) -> None:
 
 def _renew(folder: Path, notice: str) -> None:
     """Write the files of a published edition again, with a notice; its figures stay."""
-    manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    manifest = _manifest(folder)
     notices = tuple(dict.fromkeys([*manifest["notices"], notice]))
     publication = Publication.from_dict(manifest["publication"])
     release = read_release(folder / RELEASE)
@@ -361,7 +362,9 @@ def _renew(folder: Path, notice: str) -> None:
     for name, content in files.items():
         with written_whole(folder / name) as temporary:
             temporary.write_bytes(content)
-    _write_manifest(folder, publication, manifest["edition"], files, notices, is_valid=False)
+    told = {"edition": manifest["edition"], "period": manifest["period"]}
+    told |= {"notices": list(notices), "valid": False}
+    _write_manifest(folder, publication, files, told)
 
 
 def _ledger(publication: Publication, base: Path) -> Ledger | None:
@@ -429,6 +432,11 @@ def _write_log(
     with written_whole(path, OWNER_ONLY) as temporary:
         temporary.write_text("\n".join(lines), encoding="utf-8")
     return path
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return found
 
 
 def _require_edition(folder: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import groupby
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _TABLE, _NOTES, _CONTENTS = "Table", "Notes", "Contents"
 _WIDEST, _NARROWEST = 40, 9  # characters of a column
 _WIDE = 8  # columns from which on a page is printed across
+_NOTE_WIDTH, _LINE = 95, 15  # characters of a line of notes, and its height in points
 _MOST_HEADS = 30  # columns of figures that a reader still looks through
 # A sheet has 1,048,576 rows, of which title and headings take some.
 _MOST_ROWS, _MOST_COLUMNS = 1_048_000, 16_384
@@ -200,14 +202,19 @@ def _add_notes(book: _Book, pages: Sequence[TablePage], options: Options) -> Non
     used = {symbol for page in pages for symbol in used_symbols(page.cube)}
     said = [*options.about.said(pages[0].cube)]
     said += [
-        (page.name, text) for page in pages if page.name for text in page.options.about.footnotes
+        (page.name, text)
+        for page in pages
+        for text in page.options.about.footnotes
+        if page.name and text not in options.about.footnotes
     ]
     said += [(symbol, MEANINGS[symbol]) for symbol in sorted(used)]
     for row, (heading, text) in enumerate(said):
         sheet.write_string(row, 0, heading, bold)
         sheet.write_string(row, 1, text, wrapped)
-    sheet.set_column(0, 0, 14)
-    sheet.set_column(1, 1, 100)
+        # programs other than Excel do not make room for a text of several lines by themselves
+        sheet.set_row(row, _LINE * math.ceil(len(text) / _NOTE_WIDTH))
+    sheet.set_column(0, 0, _width([heading for heading, _ in said]))
+    sheet.set_column(1, 1, _NOTE_WIDTH + 5)
     sheet.print_area(0, 0, len(said), 1)
     sheet.fit_to_pages(1, 0)
 
