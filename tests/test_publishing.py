@@ -121,6 +121,7 @@ def test_two_periods_and_a_correction(office, capsys):
     old = (office / "published" / "2026" / "note.en.md").read_text()
     assert "Edition 2026-r1 has taken the place of this edition: Regions were exchanged." in old
     new = office / "published" / "2026-r1"
+    assert "Denne utgaven erstatter utgave 2026" in (new / "note.nb.md").read_text()
     assert "This edition replaces edition 2026" in (new / "age-by-region.px").read_text()
     assert any(row.get("decision") == "corrected" for row in Ledger(office / "discreet.db").rows())
     years = pd.read_csv(new / "series" / "age-by-region.sdmx.csv")["TIME_PERIOD"]
@@ -226,6 +227,8 @@ def test_notes_are_complete_in_norwegian_for_every_method(office):
             assert [h for h, _ in said][:2] == ["Hva som er gjort", "Hva som loves"] or said
             assert public_note(made, norwegian) or not made.statement.plain
             assert len(said) == len(methods_note(made, Language.read("en")))
+            assert norwegian.say(made.statement.office)
+    assert norwegian.say("Figures of 1 and 2 are never shown.") == "Tall på 1 og 2 vises aldri."
     with pytest.raises(DataError, match="has no text"):
         norwegian.say("Nobody has translated this.")
 

@@ -404,30 +404,27 @@ def _write_log(
     """What the office keeps: what was published of which records, and what to watch."""
     folder = base / publication.outlet.log
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    from discreet.release.notes import Language  # start-up time: only publications write notes
+
+    say = Language.read(publication.outlet.languages[0], base).say
     ledger = _ledger(publication, base)
     rows = [] if ledger is None else [r for r in ledger.rows() if r.get("edition") == edition]
     lines = [
-        f"# {publication.outlet.title or publication.outlet.name}, edition {edition}",
+        f"# {publication.outlet.title or publication.outlet.name}, {edition}",
         "",
-        "CONFIDENTIAL. For the office alone.",
+        say("CONFIDENTIAL. For the office alone."),
         "",
-        f"Version {__version__}; records: {publication.data.get('source')}.",
+        f"discreet {__version__}; {publication.data.get('source')}.",
         *notices,
         "",
-        "| table | cells | not shown |",
+        f"| {say('table')} | {say('cells')} | {say('not shown')} |",
         "|---|---|---|",
     ]
     for name in release.tables:
         part = release[name]
         lines.append(f"| {name} | {part.design.n_published:,} | {int(part.hidden.sum()):,} |")
-    lines += [
-        "",
-        f"Entries of this edition in the ledger: {len(rows)}.",
-        "",
-        "## What to watch",
-        "",
-    ]
-    lines += [release.statement.office or "Nothing beyond the methods note.", ""]
+    lines += ["", say(f"Entries of this edition in the ledger: {len(rows)}."), ""]
+    lines += [f"## {say('What to watch')}", "", say(release.statement.office), ""]
     path = folder / f"{edition}.md"
     with written_whole(path, OWNER_ONLY) as temporary:
         temporary.write_text("\n".join(lines), encoding="utf-8")

@@ -100,6 +100,10 @@ class Language:
                 )
         return " ".join(said)
 
+    def say_if_known(self, text: str) -> str:
+        """A text in this language, or as it is: what an office writes itself has no template."""
+        return self._find(text) or text
+
     def _find(self, text: str) -> str | None:
         if text in self.texts:
             return self.texts[text]
@@ -109,7 +113,8 @@ class Language:
     @cached_property
     def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
         made = []
-        for template, translated in self.texts.items():
+        # the most specific first: "Figures of {} and {}" before "Figures of {}"
+        for template, translated in sorted(self.texts.items(), key=lambda pair: -len(pair[0])):
             if "{}" in template:
                 parts = map(re.escape, template.split("{}"))
                 made.append((re.compile("(.+?)".join(parts)), translated))
@@ -169,7 +174,7 @@ def notes_files(
     for code in languages:
         language = Language.read(code, folder)
         title = about.title
-        public = [public_note(release, language), *about.footnotes]
+        public = [public_note(release, language), *map(language.say_if_known, about.footnotes)]
         blocks = methods_note(release, language)
         found[f"note.{code}.md"] = _markdown(title, [("", public)]).encode()
         found[f"methods.{code}.md"] = _markdown(title, blocks).encode()
