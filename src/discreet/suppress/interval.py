@@ -208,7 +208,7 @@ class IntervalSearch:
             if lines.would_fix(total):
                 continue
             within.close(total)
-            items = np.array(bank.disable_proofs(total), dtype=np.intp)
+            items = np.array(bank.disable_proofs(total, _MOST_ITEMS), dtype=np.intp)
             # Needs in the same line are the hardest to prove without it: a failure shows soonest.
             near = lines.share_line(total, required.total[items])
             order = np.lexsort((-required.need[items], ~near))
@@ -218,7 +218,7 @@ class IntervalSearch:
                 lines.close(total)
             else:
                 within.close(total, closed=False)
-                bank.enable_proofs(total)
+                bank.enable_proofs(total, as_before=True)
         self.is_open[np.array(published, dtype=np.intp)] = False
         self.effort = within.effort
 
@@ -237,9 +237,11 @@ class IntervalSearch:
     def _try_swap(self, total: int, whole: Changes, prices: Real) -> None:
         """Close a sum if others that cost less together can prove what it did."""
         whole.close(total)
-        items = self._hardest_first(np.array(self.bank.disable_proofs(total), dtype=np.intp))
+        found = self.bank.disable_proofs(total, _MOST_ITEMS)
+        items = self._hardest_first(np.array(found, dtype=np.intp)).tolist()
         opened: list[int] = []
-        if self._prove_for_less(items.tolist(), opened, float(self.cells.cost[total]), whole):
+        cost, is_tried = float(self.cells.cost[total]), len(items) <= _MOST_ITEMS
+        if is_tried and self._prove_for_less(items, opened, cost, whole):
             self.is_open[total] = False
             return
         for other in opened:
@@ -247,7 +249,7 @@ class IntervalSearch:
             whole.price(np.array([other]), prices[other], free=False)
             self.bank.disable_proofs(other)
         whole.close(total, closed=False)
-        self.bank.enable_proofs(total)
+        self.bank.enable_proofs(total, as_before=True)
 
     def _prove_for_less(
         self, items: list[int], opened: list[int], limit: float, whole: Changes
