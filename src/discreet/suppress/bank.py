@@ -329,7 +329,7 @@ class ProofBank:
         return {who + 1: room for who, room in rooms.items()}
 
     def disable_proofs(self, total: int, most: int | None = None) -> list[int]:
-        """Leave all proofs aside that move a sum; what is open then, at most one more than asked."""
+        """Leave all proofs aside that move a sum; what is open then, at most `most` and one."""
         items = self._proven_with(total)
         self._disabled[total] = {k for k in items if self._open.get(k, _PUBLIC_VIEW) == _NO_VIEWS}
         self._count_closed(total, 1, items)

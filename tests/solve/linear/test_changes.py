@@ -150,7 +150,8 @@ def test_nothing_is_found_when_all_effort_is_spent():
     value, none = np.array([5.0, 2.0, 3.0]), np.empty(0, np.intp)
     goal, is_open = MoveGoal(0, 1.0, 2.0), np.ones(3, dtype=bool)
     free = Changes(tied(equations, value), is_open)
-    assert free.cheapest(goal, none) is not None and free.spent > 0
+    assert free.cheapest(goal, none) is not None
+    assert free.spent > 0
     changes = Changes(tied(equations, value), is_open, effort=free.spent)
     found = [changes.cheapest(goal, none) is not None for _ in range(3)]
     assert found == [True, False, False]
