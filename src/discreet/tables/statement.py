@@ -28,17 +28,17 @@ class Sentence:
         them.
       about: `"values"`: a property of the released values, void once a later step changes them;
         `"process"`: what was done; `"limits"`: what is not protected.
-      advice: What the office should do about it; confidential, and part of no public text.
       holds: Whether the sentence is true, given evidence: releases made under many secrets and
         the truth. Sentences about values have one; `discreet.testing` checks it.
+      advice: What the office should do about it; confidential, and part of no public text.
     """
 
     kind: str
     text: str
     plain: str = ""
     about: About = "values"
-    advice: str = ""
     holds: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
+    advice: str = field(default="", compare=False, repr=False)
 
     def to_json(self) -> dict[str, str]:
         """The sentence as plain data."""
