@@ -195,7 +195,8 @@ class Adjust(WrappingMethod):
 
     def _statement(self, before: Statement) -> Statement:
         weights = None if self.weights is None else {str(k): v for k, v in self.weights.items()}
-        given = {"min_count": self._min_count, "max_move": self.max_move, "weights": weights}
+        reach = self._max_move if np.isfinite(self._max_move) else None
+        given = {"min_count": self._min_count, "max_move": reach, "weights": weights}
         said = [
             process(
                 "adjusted",
