@@ -93,9 +93,9 @@ IMPOSSIBLE = (
 
 
 def is_perturbed(release: Protected) -> bool:
-    """Whether values were changed, not only hidden."""
-    step = _last_change(release)
-    return step is not None and step.name != "protect:suppress"
+    """Whether values were changed, not only hidden; of a release, or one that it was made from."""
+    names = {step.name for step in release.statement.steps}
+    return "protect:suppress" not in names and _last_change(release) is not None
 
 
 def ranges_of(release: Protected, law: TransitionMatrix | int | None = None) -> CountRanges:
@@ -164,6 +164,12 @@ def _last_change(release: Protected) -> Step | None:
 
 
 def _keyed(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
+    if parameters.get("small_cells") is False:
+        # Ones to threes become zero or three, threes and larger counts move by two at most.
+        z = release.z.astype(np.int64)
+        low = np.select([z == 0, z == 3], [0, 1], np.maximum(z - 2, 3))
+        said = "zeros stayed, ones and twos became 0 or 3, others moved by at most 2, threes to 0"
+        return CountRanges.of_cells(release.design, low, np.where(z == 0, 3, z + 2), said)
     is_drop_add = "share" in parameters and "matrix" not in parameters
     return _by_law(release, law_of(parameters, "drop-add" if is_drop_add else None), parameters)
 
@@ -241,7 +247,18 @@ def _adjusted(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
     if reach is None:
         return CountRanges.of_cells(release.design, low, np.full(len(z), np.inf), said)
     said = f"no count moved by more than {reach:g}, and {said}"
-    return CountRanges.of_cells(release.design, low, z + reach, said)
+    found = CountRanges.of_cells(release.design, low, z + reach, said)
+    if parameters.get("sensitive") is None:
+        return found
+    # Sensitive counts left their intervals, so that a value near to one is not that count.
+    (below, above), most = parameters["protection"], int(parameters["sensitive"])
+    values, kind = np.unique(z, return_inverse=True)
+    lists = []
+    for value in values.tolist():
+        counts = np.arange(max(value - int(reach), int(value > 0)), value + int(reach) + 1)
+        is_near = (counts - below < value) & (counts + above > value)
+        lists.append(counts[~(is_near & (counts >= 1) & (counts <= most))])
+    return replace(found, kind=kind, lists=tuple(lists))
 
 
 def _safe(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
