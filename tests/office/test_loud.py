@@ -1,4 +1,4 @@
-"""Wrong states are noticed, refused and said: builds, the office's database, the clock, sessions."""
+"""Wrong states are noticed, refused and said: builds, the office's database, clock, sessions."""
 
 import sqlite3
 from contextlib import closing
