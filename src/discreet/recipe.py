@@ -142,7 +142,7 @@ class Recipe:
         if self.fitter is None:
             return release
         fitter = registry.build("fitter", self.fitter.name, self.fitter.parameters)
-        fitted = release.fit(fitter, zeros=self.zeros)
+        fitted = release.fit(fitter, zeros=self.zeros, decimals=True)
         if self.rounding is None or self.seed is None:
             return fitted
         return fitted.round(self.rounding, seed=self.seed)
