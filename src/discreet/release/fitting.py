@@ -15,6 +15,7 @@ from discreet.design.inner import KEPT, ListedTable
 from discreet.errors import DesignError, ParameterError
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
+from discreet.release.inference.likelihoods import likelihoods_of
 from discreet.release.uncertainty import fitted_precision
 from discreet.solve.fit import Certificate, Fit, Fitter, Status
 from discreet.solve.integer.rounding import (
@@ -77,7 +78,9 @@ def fit_cells(
 
 
 def _with_noise_of(protected: Protected, fitter: Fitter) -> Fitter:
-    """The fitter, told the variance of the release's noise where it asks for it."""
+    """The fitter, told the law or the variance of the release's noise where it asks for it."""
+    if getattr(fitter, "likelihoods", 0) is None:
+        return cast("Fitter", replace(fitter, likelihoods=likelihoods_of(protected)))  # type: ignore[type-var]
     precision = protected.precision
     if getattr(fitter, "unit_variance", 0.0) is not None or precision is None:
         return fitter
@@ -123,6 +126,10 @@ def _fit_without_zeros(protected: Protected, fitter: Any) -> Any:
     Published cells that are not shown, or have no weight, say nothing about zeros. Options with a
     value for each inner cell are refused: the fit does not see them all.
     """
+    if hasattr(fitter, "likelihoods"):
+        raise ParameterError(
+            "a likelihood says itself which cells may be zero; leave out zeros='margins'."
+        )
     for part in (fitter, *getattr(fitter, "fitters", ())):
         for name in ("start", "variance"):
             if getattr(part, name, None) is not None:
