@@ -80,7 +80,8 @@ def fit_cells(
 def _with_noise_of(protected: Protected, fitter: Fitter) -> Fitter:
     """The fitter, told the law or the variance of the release's noise where it asks for it."""
     if getattr(fitter, "likelihoods", 0) is None:
-        return cast("Fitter", replace(fitter, likelihoods=likelihoods_of(protected)))  # type: ignore[type-var]
+        given: Fitter = replace(fitter, likelihoods=likelihoods_of(protected))  # type: ignore[type-var]
+        return given
     precision = protected.precision
     if getattr(fitter, "unit_variance", 0.0) is not None or precision is None:
         return fitter

@@ -61,8 +61,10 @@ class CellLikelihoods:
             possible = np.isfinite(log_probability)
             kept.append((np.asarray(counts)[possible], np.asarray(log_probability)[possible]))
         starts = np.concatenate([[0], np.cumsum([len(counts) for counts, _ in kept])])
-        flat = [np.concatenate([row[part] for row in kept]).astype(float) for part in (0, 1)]
-        return cls(starts.astype(np.int64), *flat, **options)
+        counts, logarithms = (
+            np.concatenate([row[part] for row in kept]).astype(float) for part in (0, 1)
+        )
+        return cls(starts.astype(np.int64), counts, logarithms, **options)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -266,6 +268,7 @@ class _Program:
         """Multipliers that are feasible, and the solution, of the program with real shares."""
         from scipy.optimize import linprog  # start-up time: every command loads the registry's fits
 
+        solve: Any = linprog  # its types know no sparse matrices
         matrix, low, high = self.equations
         cost = np.concatenate([np.zeros(self._inner), self.costs])
         m = len(self.sizes)
@@ -273,9 +276,9 @@ class _Program:
             sums, shares = matrix[:m], matrix[m:]
             both = csr_array(block_array([[sums], [-sums]]))
             limits = np.concatenate([high[:m], -low[:m]])
-            found = linprog(cost, both, limits, shares, np.ones(m), method="highs")
+            found = solve(cost, both, limits, shares, np.ones(m), method="highs")
         else:
-            found = linprog(cost, A_eq=matrix, b_eq=low, method="highs")
+            found = solve(cost, A_eq=matrix, b_eq=low, method="highs")
         if found.x is None:
             return np.zeros(m), np.full(matrix.shape[1], 0.0)
         if self.given.rounded:
