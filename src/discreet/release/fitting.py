@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 import numpy as np
 
 from discreet import registry
-from discreet.arrays import Array, Mask, Whole
+from discreet.arrays import Array, Whole
 from discreet.design.base import Design
 from discreet.design.inner import KEPT, ListedTable
 from discreet.errors import DesignError, ParameterError
@@ -23,6 +23,7 @@ from discreet.solve.integer.rounding import (
     choose_systematically,
     round_balanced,
     round_controlled,
+    spread_remainder,
     whole_and_fraction,
 )
 from discreet.tables.protected import Protected
@@ -154,7 +155,7 @@ def _fit_without_zeros(protected: Protected, fitter: Any) -> Any:
     return replace(fit, cells=y, z=design.aggregate(y), notes=fit.notes | notes, design=design)
 
 
-Rounding = Literal["margins", "unbiased", "total", "cube"]
+Rounding = Literal["margins", "unbiased", "total", "cube", "multinomial"]
 METHODS: tuple[str, ...] = get_args(Rounding)
 _TEXT: dict[str, str] = {
     "margins": "Inner cells were rounded down or up so that published cells are rounded down or "
@@ -163,20 +164,24 @@ _TEXT: dict[str, str] = {
     "total": "Inner cells were rounded down or up at random, without bias and with the total kept.",
     "cube": "Inner cells were rounded down or up at random, without bias and with the published "
     "sums kept as far as possible.",
+    "multinomial": "Decimals of inner cells were cut off, and what they sum to was spread over the "
+    "cells by a multinomial draw with the decimals as weights, without bias and with the total "
+    "kept.",
 }
 
 
 def round_cells(protected: AnyProtected, method: str, seed: int) -> AnyProtected:
-    """Inner cells rounded down or up to whole numbers; see `Release.round`.
+    """Inner cells rounded to whole numbers; see `Release.round`.
 
-    Promise: inner cells move by less than one and published cells add up. ``"unbiased"``,
-    ``"total"`` and ``"cube"`` keep every expected value; ``"total"`` also keeps the total to less
-    than one, ``"cube"`` the published cells as far as possible; ``"margins"`` brings every
+    Promise: inner cells move by less than one, with ``"multinomial"`` down by less than one, and
+    published cells add up. All but ``"margins"`` keep every expected value; ``"total"`` and
+    ``"multinomial"`` also keep the total to less than one, ``"cube"`` the published cells as far as
+    possible; ``"margins"`` brings every
     published cell within one of its value wherever it can, in two-way tables always.
 
     Args:
       protected: Protected values with inner cells, none negative.
-      method: ``"margins"``, ``"unbiased"``, ``"total"`` or ``"cube"``.
+      method: ``"margins"``, ``"unbiased"``, ``"total"``, ``"cube"`` or ``"multinomial"``.
       seed: Seed of the random choices; it need not be secret, for only public values are rounded.
     """
     if method not in METHODS:
@@ -196,7 +201,7 @@ def round_cells(protected: AnyProtected, method: str, seed: int) -> AnyProtected
     )
 
 
-def _round_by(draw: Callable[..., Mask], y: Array, rng: np.random.Generator) -> Whole:
+def _round_by(draw: Callable[..., Array], y: Array, rng: np.random.Generator) -> Whole:
     base, fraction = whole_and_fraction(y)
     return base + draw(fraction, rng)
 
@@ -206,4 +211,5 @@ _ROUND: dict[str, Callable[[Design, Array, np.random.Generator], Whole]] = {
     "unbiased": lambda _, y, rng: _round_by(choose_independently, y, rng),
     "total": lambda _, y, rng: _round_by(choose_systematically, y, rng),
     "cube": lambda design, y, rng: round_balanced(design, y, rng=rng),
+    "multinomial": lambda _, y, rng: _round_by(spread_remainder, y, rng),
 }
