@@ -137,9 +137,21 @@ class SparseDesign(StructuredDesign):
         """The same inner cells with other margins published."""
         return SparseDesign(self.axes, margins, self._codes, occurring=self._occurring)
 
+    def over_axes(self, kept: Sequence[int], margins: Margins) -> StructuredDesign:
+        """The combinations of some axes that inner cells have."""
+        axes = [self.axes[a] for a in kept]
+        shape = tuple(map(len, axes))
+        if math.prod(shape) >= 2**62:
+            raise DesignError("the crossing of the variables is too large to number.")
+        codes: Sequence[Array] = ()
+        if kept:
+            flat = np.ravel_multi_index([self._codes[a].astype(np.int64) for a in kept], shape)
+            codes = np.unravel_index(rank_positions(flat, math.prod(shape))[0], shape)
+        return SparseDesign(axes, margins, codes, occurring=self._occurring)
+
     def require_public_size(self) -> None:
         """Refuse a support read from the records when the full crossing cannot be published."""
-        cells = ProductDesign(self.axes, [*self.terms]).n_published if self._occurring else 0
+        cells = ProductDesign(self.axes, self.terms).n_published if self._occurring else 0
         if cells > LARGEST_DENSE:
             raise DesignError(
                 "which cells occur is confidential, so all possible ones would be published: "
@@ -154,7 +166,7 @@ class SparseDesign(StructuredDesign):
     @cached_property
     def crossing(self) -> Lift[ProductDesign]:
         """The full crossing, and where this design's published cells lie in it."""
-        full = ProductDesign(self.axes, [*self.terms])
+        full = ProductDesign(self.axes, self.terms)
         where = [self._cells[k] + full.offsets[k] for k in self._block_range]
         return Lift(full, np.concatenate(where), None)
 
@@ -293,6 +305,14 @@ class DeclaredDesign(SparseDesign):
         """The same inner cells with other margins published."""
         return DeclaredDesign(self.axes, margins, self.masks or ())
 
+    def over_axes(self, kept: Sequence[int], margins: Margins) -> StructuredDesign:
+        """The combinations of some axes that the masks leave possible."""
+        axes = [self.axes[a] for a in kept]
+        left = possible_cells(self.shape, self.masks or (), tuple(kept)) > 0
+        if left.all():
+            return ProductDesign(axes, margins)
+        return DeclaredDesign(axes, margins, (CombinationMask(tuple(range(len(kept))), left),))
+
     def require_dense(self) -> None:
         """Refuse an array of all inner cells when it cannot be held in memory."""
         self._full.require_dense()
@@ -304,7 +324,7 @@ class DeclaredDesign(SparseDesign):
 
     @cached_property
     def _full(self) -> ProductDesign:
-        return ProductDesign(self.axes, [*self.terms])
+        return ProductDesign(self.axes, self.terms)
 
     @cached_property
     def _possible(self) -> Whole:

@@ -24,7 +24,7 @@ from discreet.records.recode import moved_rules
 from discreet.records.recode import recode as recoded
 from discreet.records.record_keys import KeysOf, RecordKeys
 from discreet.records.records import UnitRecords
-from discreet.records.secret import Secret
+from discreet.records.secret import Secret, secret_of
 from discreet.records.sources import (
     code_lists_of,
     find_source,
@@ -428,8 +428,9 @@ def open(
       name: Name of the data set, the same in all its editions; by default that of the file or
         table.
       edition: Changes whenever the records do.
-      secret: A secret or its file, which is made when it does not exist. It makes record keys from
-        the ids; beside keys that are there, or without ids, it serves noise alone.
+      secret: A secret or its file, which is made when it is first used, and never a second time
+        for the same data. It makes record keys from the ids; beside keys that are there, or
+        without ids, it serves noise alone.
       editions: How editions are drawn with keys that the secret makes, as for
         `Microdata.with_keys`.
       churn: Declared share of the records that change from one edition to the next, such as 0.01.
@@ -513,10 +514,11 @@ def open(
         data = data.with_stored_keys(keys, id=id)
     elif random_keys is not None and id is not None:
         data = data.with_random_keys(random_keys, convention=key_convention(convention))
-    if secret is not None:
-        if not isinstance(secret, Secret):
-            secret = Secret.from_file(secret, create=True)
-        data = data.with_secret(secret, editions=editions)
     if isinstance(ledger, (str, Path)):
         ledger = Ledger(ledger)
+    if secret is not None:
+        marks = () if ledger is None else ledger.secret_marks(data.data_set.name)
+        has_keys = data.has_keys and data.data_set.keys != "given"
+        found_secret = secret_of(secret, data.data_set.name, marks=marks, has_keys=has_keys)
+        data = data.with_secret(found_secret, editions=editions)
     return data if ledger is None else data.with_ledger(ledger)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from discreet.arrays import Real
-from discreet.design.formula import Margins
+from discreet.design.formula import Margins, Term
+from discreet.errors import DesignError, UnknownNameError
 from discreet.release.files import save
 from discreet.release.formats.write import write
 from discreet.tables.protected import Experiment, Protected, PublicTable
@@ -90,11 +91,51 @@ class Result(Protected):
 class Release(Result, PublicTable):
     """**Public.** Protected values that may be shown and handed out; never the truth, never keys.
 
-    Made by `Table.protect`.
+    Made by `Table.protect`. A release of linked tables knows them by name: `release.tables` lists
+    them, and `release["Age by region"]` is a release of that table alone, with the same values.
     """
+
+    @property
+    def tables(self) -> dict[str, Sequence[Term]]:
+        """The margins of each table by its name, as they were given or made from its variables."""
+        return dict(self.design.tables)
+
+    def __getitem__(self, name: str) -> Release:
+        """One table of the release: its own variables, the statement of the whole.
+
+        Nothing is drawn again and no budget is spent: the values are those of the release.
+        """
+        if name == self.table_name and name:
+            return self
+        if name not in self.tables:
+            raise UnknownNameError("table", name, self.tables)
+        from discreet.release.tabulate import take_part  # start-up time, as for `fit`
+
+        return take_part(self, self.tables[name], name)
+
+    def fit(
+        self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = False
+    ) -> Self:
+        """As for `Result.fit`; all tables of a release are fitted together."""
+        self._require_whole("fitted")
+        return super().fit(fitter, zeros=zeros, require=require)
+
+    def round(self, method: str = "margins", *, seed: int) -> Self:
+        """As for `Result.round`; whole numbers are made once, for all tables of a release."""
+        self._require_whole("rounded")
+        return super().round(method, seed=seed)
+
+    def _require_whole(self, done: str) -> None:
+        if self.table_name:
+            raise DesignError(
+                f"{self.table_name!r} is one table of a release. Tables agree because they are "
+                f"{done} together: take the table from the release that was {done}."
+            )
 
     def tabulate(self, margins: Margins) -> Release:
         """A public table of other margins, summed from the released inner cells.
+
+        Without inner cells it gives the margins that were published, with the values they have.
 
         Where decimals stand in place of suppressed cells, the table's cells are true where shown
         cells give them, and decimals elsewhere.
