@@ -82,7 +82,7 @@ def test_a_light_cell_that_is_off_does_not_pass():
 
 
 def test_a_light_count_does_not_hide_behind_heavy_ones_of_a_likelihood():
-    """Two cells that only their light margins tell apart: swapping a tenth costs next to nothing."""
+    """Two cells that only light margins tell apart: swapping a tenth costs next to nothing."""
     design = dc.Design.from_matrix(np.array([[1, 1, 0], [1, 0, 1]]))
     z, w = np.array([2e9, 1.2e9, 0.8e9]), np.array([1e4, 1e-3, 1e-3])
     loss = PoissonLoss(z, w)
