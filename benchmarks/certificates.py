@@ -162,13 +162,20 @@ def judge_poisson(case: Case, fit: Fit) -> Judgement:
 
 
 def judge_absolute(case: Case, fit: Fit) -> Judgement:
-    """The loss is that of a linear program, but for the tolerance."""
+    """The loss is that of a linear program, but for the tolerance; exact margins are met."""
     X, w, (n, m) = case.X, np.sqrt(case.w), case.X.shape
     A = np.hstack([X.T, -np.eye(m), np.eye(m)])
-    program = linprog(np.concatenate([np.zeros(n), w, w]), A_eq=A, b_eq=case.z, method="highs")
+    slack = np.full(m, np.inf)
+    slack[list(case.exact)], w[list(case.exact)] = 0.0, 0.0
+    bounds = np.column_stack([np.zeros(n + 2 * m), np.concatenate([[np.inf] * n, slack, slack])])
+    cost = np.concatenate([np.zeros(n), w, w])
+    program = linprog(cost, A_eq=A, b_eq=case.z, bounds=bounds, method="highs")
     if program.status:
         return None
-    loss = float(w @ np.abs(fit.z - case.z))
+    off = np.abs(fit.z - case.z)
+    if off[list(case.exact)].max(initial=0.0) > case.allowed:
+        return False
+    loss = float(w @ off)
     return bool(loss <= program.fun + 2e-3 * max(program.fun, 1.0) and fit.y.min() >= 0)
 
 
@@ -205,6 +212,7 @@ FITTERS = {
     "additive": (lambda _: dc.Additive(), NOISY, judge_laws),
     "poisson": (lambda _: dc.solve.Poisson(), NOISY, judge_poisson),
     "least-absolute": (lambda _: dc.LeastAbsolute(), NOISY, judge_absolute),
+    "least-absolute, exact": (lambda c: dc.LeastAbsolute(exact=c.exact), EXACT, judge_absolute),
     "whole-number": (lambda _: dc.solve.WholeNumber(), NOISY, judge_whole),
 }
 

@@ -144,6 +144,8 @@ def test_bad_input_is_refused_in_words():
         dc.LeastSquares()(SMALL, z + 1j)
     with pytest.raises(ParameterError, match=r"published positions, got 1\.5"):
         dc.NonNegative(exact=[1.5])
+    with pytest.raises(ParameterError, match="published positions, got True"):
+        dc.NonNegative(exact=[True])
     with pytest.raises(DataError, match=r"counts up to 2\*\*53"):
         dc.solve.Poisson()(SMALL, 1e30 * z)
     for fitter in (dc.LeastSquares(), dc.NonNegative(), dc.solve.Auto()):
