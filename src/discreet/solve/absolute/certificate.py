@@ -120,7 +120,7 @@ class _SomeCells(NamedTuple):
         return np.asarray(self.design.adjoint(z)[self.cells])
 
 
-def missed(residual: Real, is_exact: Mask, z: Real, accuracy: Accuracy) -> float:
+def largest_miss(residual: Real, is_exact: Mask, z: Real, accuracy: Accuracy) -> float:
     """The largest deviation of an exact margin, in units of which the tolerance is allowed."""
     most = float(np.abs(z).max(initial=0.0))
     limit = max(_EXACT_COUNT * min(accuracy.count, most or np.inf), _EXACT_SHARE * most)
@@ -157,7 +157,7 @@ def certify(
         inner = Inner(cells, y[cells], slopes[cells])
         excess = Gaps.of(weights, residual, answer.ridge_dual, inner, ridge).total
         selection = excess / ridge_size(gaps.loss, ridge, y)
-    off = missed(residual, weights > soft, z, accuracy)
+    off = largest_miss(residual, weights > soft, z, accuracy)
     return Certificate(
         feasibility=max(infeasible / largest(soft), off, -float(y.min(initial=0.0)), 0.0),
         stationarity=own,
