@@ -141,6 +141,21 @@ def _choose(cost: Any, now: int, log_prior: Any, temperature: float, uniform: fl
 
 
 @njit(cache=True)
+def _places(axes: Any, tables: Any, holders: Any, first: Any) -> Any:
+    """For each axis and block: where its steps begin, the other axis of two, and where its do."""
+    own, beside = np.empty(len(holders), dtype=np.int64), np.empty(len(holders), dtype=np.int64)
+    other = np.full(len(holders), -1)
+    for a in range(len(first) - 1):
+        for h in range(first[a], first[a + 1]):
+            k = holders[h]
+            own[h] = _own_table(k, a, axes, tables)
+            if axes.shape[1] == 2 and axes[k, 1] >= 0:
+                slot = 1 if axes[k, 0] == a else 0
+                other[h], beside[h] = axes[k, slot], tables[k, slot]
+    return own, other, beside
+
+
+@njit(cache=True)
 def _move(
     x: Any, error: Any, w: Any, order: Any, uniform: Any, free: Any, log_prior: Any, prior_at: Any,
     temperature: float, starts: Any, axes: Any, tables: Any, steps: Any, holders: Any, first: Any,
@@ -150,7 +165,7 @@ def _move(
     n_axes = len(sizes)
     costs = np.empty(sizes.max())
     base = np.empty(len(holders), dtype=np.int64)
-    own = np.empty(len(holders), dtype=np.int64)
+    own, other, beside = _places(axes, tables, holders, first)
     moved = 0
     for q in range(len(order)):
         r = order[q]
@@ -164,10 +179,13 @@ def _move(
             # The record is taken out first, so that staying and moving have costs of one form.
             for h in range(first[a], first[a + 1]):
                 k = holders[h]
-                base[h] = _cell(x, r, k, a, starts, axes, tables, steps)
-                own[h] = _own_table(k, a, axes, tables)
+                if other[h] >= 0:
+                    step = steps[beside[h] + x[r, other[h]]]
+                    base[h] = starts[k] + step if step >= 0 else -1
+                else:
+                    base[h] = _cell(x, r, k, a, starts, axes, tables, steps)
                 if base[h] >= 0:
-                    _add_costs(cost, error, w, base[h], steps[own[h] : own[h] + sizes[a]], now)
+                    _add_costs(costs, error, w, base[h], steps, own[h], sizes[a], now)
             logs = log_prior[prior_at[a] : prior_at[a] + sizes[a]]
             best = _choose(cost, now, logs, temperature, uniform[q, a])
             moved += best != now
@@ -179,13 +197,17 @@ def _move(
 
 
 @njit(cache=True)
-def _add_costs(cost: Any, error: Any, w: Any, base: int, steps: Any, now: int) -> None:
+def _add_costs(
+    cost: Any, error: Any, w: Any, base: int, steps: Any, own: int, size: int, now: int
+) -> None:
     """Take a record out of its cell of one block, and add what each category would cost there."""
-    if steps[now] >= 0:
-        error[base + steps[now]] -= 1.0
-    for b in range(len(steps)):
-        if steps[b] >= 0:
-            cost[b] += w[base + steps[b]] * (error[base + steps[b]] + 0.5)
+    # Steps are read where they lie: a view of them would be counted as a reference every time.
+    if steps[own + now] >= 0:
+        error[base + steps[own + now]] -= 1.0
+    for b in range(size):
+        step = steps[own + b]
+        if step >= 0:
+            cost[b] += w[base + step] * (error[base + step] + 0.5)
 
 
 @njit(cache=True)
