@@ -264,7 +264,7 @@ class Microdata(UnitRecords):
           support: Which combinations are inner cells: `"all"`, or `"occurring"` in the records.
           structural_zeros: Combinations that cannot occur, instead of the data's. They are left
             out of the inner cells; the data's own say nothing where inner cells are not held.
-          engine: An engine or its name in the registry; Ibis by default.
+          engine: An engine or its name in the registry; the records' own database by default.
           value: Column that is summed, a number for every record.
           contributor: Column that says whose a record is; the records' id by default.
           holding: Column of the group a contributor belongs to. Contributors of one holding count

@@ -6,7 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.records.connection import Connection, DuckDBConnection, attempt
+from discreet.records.connection import Connection, attempt
+from discreet.records.duckdb import DuckDB, DuckDBConnection
 from discreet.records.postgres import PostgresConnection
 from discreet.records.spark import SparkConnection
 
@@ -24,14 +25,9 @@ _turns: dict[int, threading.Lock] = {}
 
 def connection_of(backend: Any) -> Connection:
     """What passes between this program and a back end, in the way that suits it best."""
+    if backend.name == DuckDB.name and not isinstance(backend, DuckDB):
+        backend = DuckDB(backend.con, backend)  # one of Ibis's
     return _CONNECTIONS.get(backend.name, Connection)(backend)
-
-
-def duckdb(path: str | None = None) -> Any:
-    """A DuckDB back end of its own: in memory, or a file that is only read."""
-    import ibis
-
-    return ibis.duckdb.connect() if path is None else ibis.duckdb.connect(path, read_only=True)
 
 
 def fetch(backend: Any, query: Any, origin: str) -> pa.Table:
@@ -39,7 +35,7 @@ def fetch(backend: Any, query: Any, origin: str) -> pa.Table:
 
     Two queries at once on one DuckDB connection lock each other out for good.
     """
-    with _turns.setdefault(id(backend), threading.Lock()):
+    with _turns.setdefault(id(getattr(backend, "con", backend)), threading.Lock()):
         return attempt(lambda: connection_of(backend).answer(query), origin)
 
 
