@@ -112,7 +112,10 @@ class DuckDB:
             cursor.register(name, frame)
         reader = cursor.execute(sql, done.parameters).to_arrow_reader(chunk_size)
         plain = _plain_schema(reader.schema)
-        return pa.RecordBatchReader.from_batches(plain, (batch.cast(plain) for batch in reader))
+        batches: Iterator[Any] = pa.RecordBatchReader.from_batches(
+            plain, (batch.cast(plain) for batch in reader)
+        )
+        return batches
 
     @contextmanager
     def _lent(self, frames: Mapping[str, Any]) -> Iterator[None]:

@@ -16,7 +16,7 @@ from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import fresh_name, to_arrow, without_values
 from discreet.records import connection as urls
 from discreet.records import object_store, spark
-from discreet.records.backend import connection_of, fetch, table_of
+from discreet.records.backend import check_standing, connection_of, fetch, table_of
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import attempt
 from discreet.records.duckdb import DuckDB, from_ibis, is_ibis
@@ -89,6 +89,7 @@ def find_source(source: Any, table: str | None, form: TextForm) -> Found:
         raise ParameterError("table= goes with a database: a DuckDB file, PostgreSQL or Spark.")
     if is_ibis(source):
         backend = source.get_backend()
+        check_standing(backend)
         if backend.name == DuckDB.name:
             source, backend = attempt(lambda: from_ibis(source), "the Ibis table")
         exact = attempt(lambda: connection_of(backend).exact(source), "the Ibis table")
