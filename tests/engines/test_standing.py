@@ -25,10 +25,18 @@ def run(*words):
     return ended.value.code
 
 
-@pytest.mark.parametrize(("name", "wrong"), [("sqlite", 6), ("polars", 23)])
-def test_refused_engines_fail_as_often_as_is_said(name, wrong):
+# Those that SQLite counts wrongly; its 47 others take eight seconds.
+OF_SQLITE = (
+    "int64", "uint8", "uint16", "uint64", "contributions by numbers", "value that is a word",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "cases"), [("sqlite", 6, OF_SQLITE), ("polars", 23, None)]
+)
+def test_refused_engines_fail_as_often_as_is_said(name, wrong, cases):
     with pytest.raises(EngineError, match=f"^{wrong} cases were counted wrongly"):
-        check_engine(getattr(ibis, name).connect())
+        check_engine(getattr(ibis, name).connect(), cases=cases)
     assert REFUSED[name].startswith(f"{wrong} of {len(ALL_CASES)} cases")
 
 
