@@ -241,7 +241,8 @@ class _PreparedMargins:
                 bad = ~mask.possible[tuple(x[:, mask.axes].T)]
                 if bad.any() and not bad.all():
                     donors = rng.choice(np.flatnonzero(~bad), int(bad.sum()))
-                    x[np.ix_(bad, list(mask.axes))] = x[np.ix_(donors, list(mask.axes))]
+                    for axis in mask.axes:
+                        x[bad, axis] = x[donors, axis]
             if not self._impossible(x):
                 break
         return search if (x == search.x).all() else replace(search, x=x)
