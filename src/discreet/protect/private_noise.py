@@ -16,8 +16,9 @@ from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError, positive, whole
 from discreet.protect.budget import AnyShare, Budget, Unit, noise_of, precision_by_share
 from discreet.protect.cells import NoiseCells
+from discreet.protect.options import Grid, RecordSteps, step_of_grid, with_declared_grid
 from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of
-from discreet.protect.publication import Margins, Noise, Publication
+from discreet.protect.publication import Margins, Noise, Publication, spread_of_weights
 from discreet.protect.sentences import claim_sentences, known_rounded, process, statement_of
 from discreet.protect.small_count import SmallCountRounding
 from discreet.solve.integer.rounding import round_controlled
@@ -48,7 +49,10 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         the guarantee stays.
       margins: ``"own"`` or ``"summed"``; inner cells alone have sensitivity 1.
       grid: Publish weighted counts, in whole steps of this public weight: one record of weight `b`
-        changes a value by :math:`\lceil b/g \rceil` steps, so the noise is drawn for that.
+        changes a value by :math:`\lceil b/g \rceil` steps, so the noise is drawn for that. With
+        ``"mean-weight"`` the step is the declared mean weight and the noise is drawn for one step:
+        the budget is that of sample counts, and the stated cost is :math:`\lceil b/g \rceil` times
+        it, ρ its square.
       population: Size of the population, a public figure; δ must not exceed 1/(10 · population).
       accept_delta: The largest δ that is accepted instead.
     """
@@ -57,7 +61,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     known: Margin | Sequence[Margin] = ()
     known_base: int | None = None
     margins: Margins = "own"
-    grid: float | None = None
+    grid: Grid = None
     population: int | None = None
     accept_delta: float | None = None
 
@@ -77,6 +81,11 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             whole("known_base", self.known_base, 2)
             if not self.known:
                 raise ParameterError("known_base is for known margins: name them with known=.")
+        if self.grid == "cell-weight":
+            raise ParameterError(
+                "grid='cell-weight' moves a weighted count by the mean weight of its own records, "
+                "so no budget bounds what it tells. Use grid='mean-weight'."
+            )
         _ = self.publication
 
     @property
@@ -87,7 +96,9 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     @property
     def publication(self) -> Publication:
         """What is published of the cells."""
-        return Publication(self.margins, self.grid)
+        # sums of weights get the noise themselves: with their sample counts they would tell more
+        is_declared = isinstance(self.grid, RecordSteps)
+        return Publication(self.margins, step_of_grid(self.grid) if is_declared else self.grid)
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -102,6 +113,8 @@ class PrivateNoise(Noise, Generic[AnyShare]):
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect a table."""
+        if isinstance(self.grid, str):
+            return with_declared_grid(self, table.data_set.bounds)(table, draws=draws)
         cells, shares, unit = self.spent(table)
         privacy = self.privacy(shares, unit)
         if self.known:
@@ -114,7 +127,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             noise = noise + change_of_known(cells, known, self.known_base, draws)
         precision = None
         if not (cells.are_inner and self.is_cut):  # sums of cells that were cut are biased
-            steps = [self.variance(s) * (self.grid or 1.0) ** 2 for s in shares]
+            steps = [self.variance(s) * (cells.grid or 1.0) ** 2 for s in shares]
             precision = precision_by_share(cells, shares, steps)
         statement = self._statement(table, shares, privacy, unit)
         return self.publication.protect(cells, noise, statement, precision)
@@ -122,9 +135,16 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     def spent(self, table: TrueTable) -> tuple[NoiseCells, list[AnyShare], Unit]:
         """The cells that get noise, their shares of the budget, and what one unit can change."""
         require_declared(table)
-        unit = unit_of(table, self.grid)
         cells = self.publication.cells(table, touches_zeros=True)
-        return cells, self.budget.shares(cells, unit, self.share_kind), unit
+        unit = unit_of(table, cells.grid)
+        budget = replace(self.budget, total=self.budget.total * self._cost_factor(unit))
+        return cells, budget.shares(cells, unit, self.share_kind), unit
+
+    def _cost_factor(self, unit: Unit) -> int:
+        """How often the published figures cost what sample counts with the same noise would."""
+        if not isinstance(self.grid, RecordSteps):
+            return 1
+        return unit.change**2 if self.spends == "rho" else unit.change
 
     @abstractmethod
     def draw(self, share: AnyShare, draws: Draws) -> Any:
@@ -168,12 +188,27 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             *([] if self.known_base is None else [known_rounded(self.known_base)]),
             *spent(shares, _LETTERS[self.spends]),
             *self.on_the_grid(),
+            *self._by_mean_weight(table, unit),
             *claim_sentences(claims, table.unit or COUNT),
         ]
-        chosen = {"population": self.population, "known_base": self.known_base}
+        steps = self.grid.by if isinstance(self.grid, RecordSteps) else None
+        chosen = {"population": self.population, "known_base": self.known_base, "steps": steps}
         shared = {**self.budget.parameters(), **self.publication.parameters()}
-        parameters = {**self.parameters(), **chosen, **shared}
+        parameters = {**self.parameters(), **shared, **chosen}
         return statement_of(self.name, parameters, said, privacy)
+
+    def _by_mean_weight(self, table: TrueTable, unit: Unit) -> list[Sentence]:
+        """What noise of sample counts costs where weighted counts are published."""
+        if not isinstance(self.grid, RecordSteps):
+            return []
+        letter, factor = _LETTERS[self.spends], self._cost_factor(unit)
+        text = (
+            f"The noise is that of sample counts with {letter} = {self.budget.total:.6g}: one step "
+            f"is {self.grid.size:g}, the declared mean weight. Since one record moves a weighted "
+            f"count by up to {unit.change:,} steps, the figures cost {factor:,} times as much, and "
+            "that is what is stated."
+        )
+        return [process("drawn-for-mean-weight", text), spread_of_weights(table.data_set.bounds)]
 
 
 def change_of_known(cells: NoiseCells, known: Sequence[Margin], base: int, draws: Draws) -> Whole:
