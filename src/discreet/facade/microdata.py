@@ -311,7 +311,8 @@ class Microdata(UnitRecords):
         declared.
 
         Args:
-          margins: What is measured, `["a*b", "c*d"]`; all pairs of variables by default.
+          margins: What is measured, `["a*b", "c*d"]`; by default all pairs of variables that have a
+            declared code list.
           epsilon: What the tables cost, for one unit added or removed.
           delta: Where it is given, Gaussian noise, which is less for many margins; otherwise
             discrete Laplace noise.
@@ -321,7 +322,8 @@ class Microdata(UnitRecords):
             `known`, ….
         """
         if margins is None:
-            margins = list(combinations(self.dimensions, 2)) or list(self.dimensions)
+            known = [v for v in self.dimensions if v in self.hierarchies.keys() - self.undeclared]
+            margins = list(combinations(known or self.dimensions, 2)) or known
         elif not isinstance(margins, (str, Mapping)) and all(isinstance(m, str) for m in margins):
             margins = " + ".join(map(str, margins))
         name = "discrete-laplace" if delta is None else "discrete-gaussian"
