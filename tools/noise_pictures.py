@@ -87,7 +87,9 @@ def chart(found: list[dict[str, Any]]) -> Any:
                 strokeDash=alt.StrokeDash(
                     "js:N",
                     title="1 to js are never published",
-                    legend=alt.Legend(symbolType="stroke", symbolSize=400),
+                    legend=alt.Legend(
+                        symbolType="stroke", symbolSize=400, symbolStrokeColor="black"
+                    ),
                 ),
             )
             .properties(width=330, height=210)
