@@ -130,6 +130,7 @@ def files(tmp_path_factory):
     table = opened.tabulate(tables)
     table.save(folder / "table.parquet")
     table.protect("cell-key").save(folder / "release.parquet")
+    shutil.copy(folder / "release.parquet", folder / "perturbed.parquet")
     sums = dc.open(folder / "firms.csv").tabulate(
         "activity*region", value="turnover", contributor="enterprise"
     )
