@@ -114,3 +114,16 @@ def test_no_registry_host_or_lock_file_is_committed():
     assert "://" not in (ROOT / "constraints.txt").read_text()
     for lock in ("uv.lock", "poetry.lock", "package-lock.json", "Pipfile.lock"):
         assert not (ROOT / lock).exists()
+
+
+def test_the_figures_on_choosing_noise_are_those_of_the_script(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import noise_pictures
+
+    page = (ROOT / "docs" / "choosing_noise.md").read_text(encoding="utf-8")
+    often = noise_pictures.frequencies()
+    found = re.findall(r"^\| \**(\d+), ([\d.]+), (\d)\** \|(.*)\|$", page, re.MULTILINE)
+    assert len(found) == 5
+    for D, V, js, shown in found:
+        values = noise_pictures.figures(int(D), float(V), int(js), often).values()
+        assert [float(x) for x in shown.split("|")] == [round(x, 3) for x in values]

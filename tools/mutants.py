@@ -314,8 +314,8 @@ MUTANTS = (
     ),
     Mutant(
         "variables that move are not moved back in sketches of records",
-        'return ibis.coalesce((whole - shift).cast("string"), text)',
-        'return ibis.coalesce(whole.cast("string"), text)',
+        'return lang.coalesce((whole - shift).cast("string"), text)',
+        'return lang.coalesce(whole.cast("string"), text)',
         "tests/microdata/test_sketch.py -k older",
     ),
     Mutant(

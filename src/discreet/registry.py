@@ -126,7 +126,8 @@ RECORD_MEASURES: dict[str, str] = {
     "cluster-insiders": "discreet.attack.insiders:InsiderDisclosure",
 }
 ENGINES: dict[str, str] = {
-    "ibis": "discreet.records.ibis_engine:IbisEngine",
+    "query": "discreet.records.query_engine:QueryEngine",
+    "ibis": "discreet.records.query_engine:QueryEngine",
     "numpy": "discreet.testing.numpy_engine:NumpyEngine",
 }
 SYNTHESIZERS: dict[str, str] = {

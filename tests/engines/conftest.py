@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
-from discreet.records.ibis_engine import IbisEngine
+from discreet.records.query_engine import QueryEngine
 from tests import servers
 
 
@@ -47,7 +47,7 @@ class Place:
     """An engine and a back end that holds records."""
 
     backend: Any
-    engine: Any = IbisEngine()
+    engine: Any = QueryEngine()
 
     def stored(self, frame, name=None):
         """A new table with the frame's records."""

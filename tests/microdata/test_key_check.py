@@ -71,14 +71,15 @@ def test_keys_are_counted_once_and_ours_not_at_all(monkeypatch, tmp_path):
     asked = []
     real = key_check.count_keys
     monkeypatch.setattr(key_check, "count_keys", lambda data: asked.append(1) or real(data))
-    data = dc.open(frame(uniform(CONVENTIONS["discreet"])), key="k", id="id")
+    given = frame(uniform(CONVENTIONS["discreet"]))
+    data = dc.open(given, key="k", id="id")
     data.tabulate("sex")
     data.recode(sex={0: 1}).tabulate("sex")
     assert asked == [1]
-    ours = dc.open(data.table, id="id").with_keys(dc.Secret.generate())
+    ours = dc.open(given, id="id").with_keys(dc.Secret.generate())
     ours.tabulate("sex")
     path = ours.write_keys(tmp_path / "keys.parquet")
-    dc.open(data.table, keys=path).tabulate("sex")
+    dc.open(given, keys=path).tabulate("sex")
     assert asked == [1]
     data.with_roles(key="k").tabulate("sex")
     assert asked == [1, 1]

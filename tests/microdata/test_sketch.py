@@ -2,7 +2,6 @@
 
 import hashlib
 
-import ibis
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -10,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet.randomness import stream
 from discreet.records.expressions import content_sums, record_sketches
+from discreet.records.query import compiled
 from discreet.records.secret import Secret
 
 N = 3_000
@@ -85,7 +85,8 @@ def test_neither_a_secret_nor_a_key_is_in_the_query(monkeypatch):
     seen, fetch = [], expressions.fetch
 
     def watched(backend, query, origin):
-        seen.append(ibis.to_sql(query, dialect="duckdb"))
+        sql, done = compiled(query)
+        seen.append(sql + str(done.parameters))
         return fetch(backend, query, origin)
 
     monkeypatch.setattr(expressions, "fetch", watched)

@@ -8,7 +8,7 @@ import ibis
 import pytest
 
 import discreet as dc
-from discreet.records.ibis_engine import IbisEngine
+from discreet.records.query_engine import QueryEngine
 from discreet.testing.numpy_engine import NumpyEngine
 
 
@@ -31,7 +31,7 @@ class Place:
 
 
 PLACES = {
-    "duckdb": lambda: Place(ibis.duckdb.connect(), IbisEngine()),
+    "duckdb": lambda: Place(ibis.duckdb.connect(), QueryEngine()),
     "numpy": lambda: Place(ibis.duckdb.connect(), NumpyEngine()),
 }
 

@@ -10,7 +10,7 @@ from discreet.errors import DataError, DesignError, EngineError, ParameterError,
 from discreet.randomness import stream
 from discreet.records import tabulate
 from discreet.records import tabulate as plan
-from discreet.records.ibis_engine import IbisEngine
+from discreet.records.query_engine import QueryEngine
 from discreet.tables.magnitude import NOBODY
 from discreet.testing import check_engine
 
@@ -162,7 +162,7 @@ def test_frames_give_the_same_contributions_without_an_engine(place):
     np.testing.assert_array_equal(here.z, there.z)
 
 
-class KnowsHalf(IbisEngine):
+class KnowsHalf(QueryEngine):
     """Sees half of what a contributor gives, as if it were split over two cells."""
 
     def contributions(self, data, of, groups):
@@ -171,7 +171,7 @@ class KnowsHalf(IbisEngine):
         return answer.set_column(answer.column_names.index("x"), "x", pa.array(alone))
 
 
-class CountsZeros(IbisEngine):
+class CountsZeros(QueryEngine):
     """Counts contributors of nothing."""
 
     def contributions(self, data, of, groups):
@@ -180,14 +180,14 @@ class CountsZeros(IbisEngine):
         return answer.set_column(answer.column_names.index("n"), "n", more)
 
 
-class ForgetsHoldings(IbisEngine):
+class ForgetsHoldings(QueryEngine):
     """Takes every contributor for itself."""
 
     def contributions(self, data, of, groups):
         return super().contributions(data, type(of)(of.value, of.contributor), groups)
 
 
-class Hopes(IbisEngine):
+class Hopes(QueryEngine):
     """Does not look at the values."""
 
     def value_facts(self, data, of):

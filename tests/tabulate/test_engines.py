@@ -9,7 +9,7 @@ import pytest
 import discreet as dc
 from discreet.errors import DataError, EngineError, KeysError
 from discreet.records.engine import values_of
-from discreet.records.ibis_engine import IbisEngine
+from discreet.records.query_engine import QueryEngine
 from discreet.tables.truth import DataSet
 from discreet.testing import check_engine
 from discreet.testing.engines import ALL_CASES, REFUSED
@@ -43,19 +43,19 @@ def test_types_a_back_end_lacks_are_reported():
     assert "not supported: text" in str(report)
 
 
-class Drops(IbisEngine):
+class Drops(QueryEngine):
     def group(self, data, variables):
         return super().group(data, variables).drop_null()
 
 
-class Rounds(IbisEngine):
+class Rounds(QueryEngine):
     def group(self, data, variables):
         cells = super().group(data, variables)
         keys = pa.array(cells.column(-1).to_numpy().astype(np.float32).astype(np.int64))
         return cells.set_column(cells.num_columns - 1, "k", keys)
 
 
-class Folds(IbisEngine):
+class Folds(QueryEngine):
     def query(self, data, variables):
         lower = {v: data.table[v].lower() for v in variables if data.table[v].type().is_string()}
         return super().query(dc.open(data.table.mutate(**lower), **roles(data)), variables)
@@ -65,12 +65,12 @@ def roles(data):
     return {"id": data.id, "weight": data.weight, "key": data.key}
 
 
-class Forgets(IbisEngine):
+class Forgets(QueryEngine):
     def group(self, data, variables):
         return super().group(dataclasses.replace(data, data_set=DataSet()), variables)
 
 
-class Trusts(IbisEngine):
+class Trusts(QueryEngine):
     def group(self, data, variables):
         sums = {"n": data.table.count(), "w": data.table[data.weight].sum()}
         by = {f"v{i}": data.table[v] for i, v in enumerate(variables)}
@@ -235,16 +235,18 @@ def test_both_engines_are_in_the_registry():
     assert table.z.tolist() == [2, 1, 3]
     with pytest.raises(DataError.__bases__[0], match="'ibis'"):
         dc.open(RECORDS).tabulate("a", engine="ibiss")
-    assert IbisEngine.name != NumpyEngine.name
+    assert QueryEngine.name != NumpyEngine.name
 
 
 def test_only_cells_come_back(monkeypatch):
     """The answers of the engine are no longer than the number of cells."""
-    from discreet.records import ibis_engine
+    from discreet.records import query_engine
 
     seen = []
-    real = ibis_engine.fetch
-    monkeypatch.setattr(ibis_engine, "fetch", lambda *a: seen.append(real(*a).num_rows) or real(*a))
+    real = query_engine.fetch
+    monkeypatch.setattr(
+        query_engine, "fetch", lambda *a: seen.append(real(*a).num_rows) or real(*a)
+    )
     dc.open({"a": ["x", "y"] * 500, "b": ["u"] * 1000}).tabulate("a*b")
     assert seen == [2]
 

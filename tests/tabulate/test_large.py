@@ -8,10 +8,10 @@ import pytest
 import discreet as dc
 from discreet.errors import DesignError
 from discreet.records import tabulate as plan
-from discreet.records.ibis_engine import IbisEngine
+from discreet.records.query_engine import QueryEngine
 
 
-class Counting(IbisEngine):
+class Counting(QueryEngine):
     """An engine that counts how often it is asked."""
 
     def __init__(self):

@@ -12,6 +12,7 @@ from discreet.cli.argus import argus
 from discreet.cli.check import check
 from discreet.cli.demo import demo
 from discreet.cli.methods import methods
+from discreet.cli.private import private
 from discreet.cli.synthesize import synthesize
 from discreet.errors import PluginError
 
@@ -21,6 +22,7 @@ COMMANDS: dict[str, Any] = {
     "tabulate": tables.tabulate,
     "protect": tables.protect,
     "fit": tables.fit,
+    "private": private,
     "synthesize": synthesize,
     "assess": judge.assess,
     "audit": judge.audit,

@@ -1,12 +1,16 @@
-"""`discreet check`: what is to know before anything runs."""
+"""`discreet check`: records, engines, sites and installations, before anything runs on them."""
 
 from __future__ import annotations
 
+import importlib.metadata
+import re
 from dataclasses import asdict
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
+from discreet import registry
 from discreet.cli.options import (
     FILE_OPTIONS,
     Hierarchies,
@@ -16,29 +20,70 @@ from discreet.cli.options import (
     progress_bar,
     with_options,
 )
+from discreet.errors import EngineError, MissingDependencyError, ParameterError
 
 _ROLES = ("weight", "key", "id", "codes")
+_NAME = re.compile(r"[\w.-]+")
 
 
 @with_options
 def check(
     *,
-    subject: Annotated[Literal["data"], typer.Argument(help="What is checked: data.")],
-    source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
+    subject: Annotated[
+        Literal["data", "engine", "site", "install"],
+        typer.Argument(help="What is checked: data, engine, site or install."),
+    ],
+    source: Annotated[
+        str | None,
+        typer.Argument(help="Records, the address of an engine, or a site.toml."),
+    ] = None,
     by: Annotated[
-        str | None, typer.Option(help="A table that is planned, as a formula; its size is told.")
+        str | None, typer.Option(help="data: a planned table, as a formula; its size is told.")
     ] = None,
     max_codes: Annotated[
-        int, typer.Option(min=1, help="Codes of a variable beyond which classes are suggested.")
+        int, typer.Option(min=1, help="data: codes of a variable beyond which classes are advised.")
     ] = 200,
     hierarchies: Hierarchies = None,
     records: Annotated[RecordOptions, (*_ROLES, *FILE_OPTIONS)],
     json: Json = False,
 ) -> None:
-    """Look through records before anything runs. What is printed is confidential.
+    """Look through records, or whether an engine, a site or this installation does its work.
+
+    What is printed of records is confidential. An engine is tried by counting small tables, which
+    it makes under random names and drops; without an address it is DuckDB.
 
     Example: discreet check data people.csv --id person_id --by "region*sex"
+
+    Example: discreet check engine postgresql:///census
+
+    Example: discreet check site site.toml
+
+    Example: discreet check install
     """
+    if subject == "data":
+        _check_data(_required(source, "the records"), by, max_codes, hierarchies, records, json)
+    elif subject == "engine":
+        _check_engine(source, json)
+    elif subject == "site":
+        _check_site(Path(_required(source, "the site's file")), json)
+    else:
+        _check_install(json)
+
+
+def _required(source: str | None, what: str) -> str:
+    if source is None:
+        raise ParameterError(f"name {what}; see the examples of --help.")
+    return source
+
+
+def _check_data(
+    source: str,
+    by: str | None,
+    max_codes: int,
+    hierarchies: list[str] | None,
+    records: RecordOptions,
+    json: bool,
+) -> None:
     from discreet.records.findings import look_through  # start-up time
 
     numbers = [name for name in (records.weight, records.key) if name]
@@ -48,3 +93,79 @@ def check(
     memory = None if findings.size is None else findings.size.memory
     summary = {"side": "confidential", **asdict(findings), "memory": memory}
     answer(summary, json, str(findings))
+
+
+def _check_engine(address: str | None, json: bool) -> None:
+    from discreet.testing.engines import check_engine  # start-up time
+
+    backend = _backend(address)
+    with progress_bar():
+        report = check_engine(backend)
+    summary = {"engine": backend.name, "passed": report.passed, "unsupported": report.unsupported}
+    answer(summary, json, f"{backend.name}: {report}")
+
+
+def _backend(address: str | None) -> Any:
+    from discreet.records.connection import scheme_of  # start-up time
+    from discreet.records.duckdb import DuckDB  # start-up time
+
+    if address is None:
+        return DuckDB.connect()
+    if scheme_of(address) in registry.names("connection"):
+        return registry.load("connection", str(scheme_of(address)))(address)[0]
+    try:
+        import ibis
+    except ImportError as error:
+        raise MissingDependencyError("another engine than DuckDB", "Ibis", "ibis") from error
+    try:
+        return ibis.connect(address)
+    except Exception as error:  # the address may hold a password, so nothing of it is quoted
+        raise EngineError(
+            f"Ibis cannot connect to this address ({type(error).__name__}). It should look like "
+            "postgresql://host/database, snowflake://…, bigquery://…, mssql://…; the engine's own "
+            "package is needed as well, `pip install 'ibis-framework[snowflake]'`."
+        ) from None
+
+
+def _check_site(path: Path, json: bool) -> None:
+    try:
+        from discreet.serve.data.live import open_records  # optional packages
+        from discreet.serve.site.config import read_site  # optional packages
+    except ImportError as error:
+        raise MissingDependencyError("a table builder", "FastAPI", "serve") from error
+    config = read_site(path)
+    lines = [f"{path}: {len(config.datasets)} data sets"]
+    for dataset in config.datasets:
+        if dataset.records is not None:
+            data = open_records(dataset.records, path.parent)
+            dataset.recipe.tabulate(data)
+        lines.append(f"  {dataset.name}: the file, its code lists and its records are in order")
+    names = [dataset.name for dataset in config.datasets]
+    answer({"site": str(path), "datasets": names}, json, "\n".join(lines))
+
+
+def _check_install(json: bool) -> None:
+    """Packages with their versions, and a first table from end to end."""
+    from discreet.testing.engines import CASES, check_engine  # start-up time
+
+    about = importlib.metadata.metadata("discreet")
+    found: dict[str, dict[str, str]] = {}
+    for requirement in importlib.metadata.requires("discreet") or []:
+        extra = re.search(r"extra == ['\"](\w+)['\"]", requirement)
+        named = _NAME.match(requirement)
+        if named and named[0] != "discreet" and (extra is None or extra[1] != "dev"):
+            found.setdefault(extra[1] if extra else "core", {})[named[0]] = _version(named[0])
+    report = check_engine(_backend(None), cases=list(CASES)[:3])
+    lines = [f"discreet {about['Version']}"]
+    for part, packages in found.items():
+        shown = ", ".join(f"{name} {version}" for name, version in packages.items())
+        lines.append(f"  {part}: {shown}")
+    lines.append(f"  DuckDB: {report}")
+    answer({"version": about["Version"], "packages": found}, json, "\n".join(lines))
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "is not installed"

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Self
 
+from discreet import registry
 from discreet.design.formula import Margins
 from discreet.design.support import Support
 from discreet.errors import KeysError, ParameterError, UnknownNameError, paths, texts
+from discreet.facade.release import Release
 from discreet.facade.table import Table
 from discreet.ledger import Ledger
 from discreet.progress import notice
@@ -265,7 +268,7 @@ class Microdata(UnitRecords):
           support: Which combinations are inner cells: `"all"`, or `"occurring"` in the records.
           structural_zeros: Combinations that cannot occur, instead of the data's. They are left
             out of the inner cells, and published cells that hold nothing else do not exist.
-          engine: An engine or its name in the registry; Ibis by default.
+          engine: An engine or its name in the registry; the records' own database by default.
           value: Column that is summed, a number for every record.
           contributor: Column that says whose a record is; the records' id by default.
           holding: Column of the group a contributor belongs to. Contributors of one holding count
@@ -288,6 +291,47 @@ class Microdata(UnitRecords):
             inner=inner,
         )
         return Table.wrap(table)
+
+    def private(
+        self,
+        margins: Margins | None = None,
+        *,
+        epsilon: float,
+        delta: float | None = None,
+        ledger: Any = None,
+        seed: int = 1,
+        **options: Any,
+    ) -> Release:
+        """Private tables and records of them, within a budget, in one call.
+
+        The margins are counted, get noise from the operating system that is worth `epsilon`, or
+        `epsilon` and `delta`, and records are fitted to them: `release.to_microdata()` are
+        synthetic records, `release.tabulate("a*b")` is any further table of these. The crossing of
+        all variables is never formed, so a dozen columns and more will do. All codes must be
+        declared.
+
+        Args:
+          margins: What is measured, `["a*b", "c*d"]`; by default all pairs of variables that have a
+            declared code list.
+          epsilon: What the tables cost, for one unit added or removed.
+          delta: Where it is given, Gaussian noise, which is less for many margins; otherwise
+            discrete Laplace noise.
+          ledger: The custodian's `Ledger`, or its file, with the budget of the data set.
+          seed: Seed of the search for records; it works on public values.
+          **options: Further parameters of `DiscreteGaussian` or `DiscreteLaplace`: `split`,
+            `known`, ….
+        """
+        if margins is None:
+            known = [v for v in self.dimensions if v in self.hierarchies.keys() - self.undeclared]
+            margins = list(combinations(known or self.dimensions, 2)) or known
+        elif not isinstance(margins, (str, Mapping)) and all(isinstance(m, str) for m in margins):
+            margins = " + ".join(map(str, margins))
+        name = "discrete-laplace" if delta is None else "discrete-gaussian"
+        budget = {"epsilon": epsilon, **({} if delta is None else {"delta": delta})}
+        # Values below zero are kept until the fit: cut to zero, they would add people who are not.
+        chosen = {"nonnegative": False, **budget, **options}
+        release = self.tabulate(margins).protect(name, ledger=ledger, **chosen)
+        return release.fit(registry.build("fitter", "from-margins", {"seed": seed}))
 
     def _magnitude(
         self,

@@ -13,6 +13,7 @@ from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError, suggest
 from discreet.frames import fresh_name
+from discreet.records.query import language_of
 from discreet.records.recode import Recoded, Trees, is_missing, value_of_code
 from discreet.tables.assembly import Hierarchies, free_total
 from discreet.tables.sketches import Passage
@@ -42,7 +43,6 @@ class Outside:
         The codes are joined as a small table, which costs the same for two codes and for ten
         thousand.
         """
-        import ibis
         import pyarrow as pa
 
         if self.other != DROP:
@@ -57,7 +57,7 @@ class Outside:
             ) from None
         # Codes that the column's type cannot hold do not occur in it.
         values = pa.array([value for value in listed if value is not None], kind.to_pyarrow())
-        side = ibis.memtable(pa.table({name: values}))
+        side = language_of(table).memtable(pa.table({name: values}))
         joined = table.left_join(side, table[variable] == side[name])
         kept = joined[name].notnull()
         if self.missing != DROP:
@@ -138,10 +138,8 @@ class CodeLists:
 
 def _as_number(column: Any) -> Any:
     """Whole numbers without leading zeros, and without decimals that are zeros."""
-    import ibis
-
     short = column.strip().re_replace("[.,]0+$", "").re_replace("^0+([0-9])", r"\1")
-    return ibis.ifelse(column.re_search(r"^\s*[0-9]+([.,]0+)?\s*$"), short, column)
+    return language_of(column).ifelse(column.re_search(r"^\s*[0-9]+([.,]0+)?\s*$"), short, column)
 
 
 def _content(file: Path) -> dict[str, dict[str, Any]]:

@@ -106,30 +106,6 @@ class Connection:
         return self.store(name, give_keys(self.answer(side.select(side[0])).column(0)))
 
 
-class DuckDBConnection(Connection):
-    """DuckDB, whose columns may have a collation too."""
-
-    def exact(self, table: Any) -> Any:
-        """A table with texts that are equal only when their characters are.
-
-        Only the statement that made a table tells of a collation, and then every text goes through
-        bytes.
-        """
-        import ibis.expr.operations as ops
-
-        source = table.op()
-        if not isinstance(source, ops.DatabaseTable):
-            return table
-        statement = "SELECT sql FROM duckdb_tables() WHERE table_name = ?"
-        found = self.backend.con.execute(statement, [source.name]).fetchall()
-        if not any("COLLATE" in sql.upper() for (sql,) in found):
-            return table
-        to_bytes = engine_function("encode", (str,), bytes)
-        to_text = engine_function("decode", (bytes,), str)
-        texts = [name for name, kind in table.schema().items() if kind.is_string()]
-        return table.mutate(**{name: to_text(to_bytes(table[name])) for name in texts})
-
-
 def engine_function(name: str, takes: tuple[type, ...], gives: type) -> Callable[..., Any]:
     """A function of one or two arguments that an engine brings along, for expressions."""
     import ibis

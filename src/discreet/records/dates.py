@@ -8,6 +8,7 @@ from datetime import date
 from typing import Any
 
 from discreet.errors import ParameterError
+from discreet.records.query import language_of
 
 PARTS = ("year", "quarter", "month")
 _AGE = re.compile(r"age on (\d{4}-\d{2}-\d{2})")
@@ -78,7 +79,6 @@ def _as_date(column: Any) -> Any:
         year, month, day = (text.re_extract(pattern, k) for k in places)
         return year + "-" + month.lpad(2, "0") + "-" + day.lpad(2, "0")
 
-    import ibis
-
     german, digits = joined(_GERMAN, (3, 2, 1)), joined(_DIGITS, (1, 2, 3))
-    return ibis.cases((is_german, german), (is_digits, digits), else_=text).cast("date")
+    branches = (is_german, german), (is_digits, digits)
+    return language_of(text).cases(*branches, else_=text).cast("date")

@@ -1,4 +1,4 @@
-"""What is asked of records as Ibis expressions: bounds, weights, keys and their check, sketches."""
+"""What is asked of records as queries: bounds, weights, keys and their check, sketches."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from discreet.arrays import Whole
 from discreet.errors import DataError
 from discreet.frames import fresh_name
 from discreet.records.backend import connection_of, fetch
+from discreet.records.query import language_of
 from discreet.tables.keys import SAMPLED, KeyCounts, buckets_of, require_uniform
 from discreet.tables.sketches import BUCKETS, Labels, RecordSketches, Sketch
 
@@ -24,23 +25,21 @@ _SEPARATOR, _MISSING = "\x1f", "\x1e"
 
 def within_bounds(table: Any, data: UnitRecords) -> Any:
     """The records that are counted: those of each person with the lowest ids, up to the bound."""
-    import ibis
-
     bounds = data.data_set.bounds
     if bounds.person is None:
         return table
     place = fresh_name("record_of_person", table.columns)
-    number = ibis.row_number().over(group_by=table[bounds.person], order_by=table[data.id])
+    number = (
+        language_of(table).row_number().over(group_by=table[bounds.person], order_by=table[data.id])
+    )
     numbered = table.mutate(**{place: number})
     return numbered.filter(numbered[place] < bounds.max_records).drop(place)
 
 
 def bounded_weights(table: Any, data: UnitRecords) -> tuple[Any, Any]:
     """The weights as they were given, and cut to their bound."""
-    import ibis
-
     given, bound = weights_of(table, data), data.data_set.bounds.weight
-    return given, given if bound is None else ibis.least(given, bound)
+    return given, given if bound is None else language_of(table).least(given, bound)
 
 
 def weights_of(table: Any, data: UnitRecords) -> Any:
@@ -71,11 +70,9 @@ def require_numbers(column: Any, role: str) -> None:
 
 def nearest(number: Any) -> Any:
     """The nearest whole number, halves to the even one: the same on every engine and in NumPy."""
-    import ibis
-
     up = (number + 0.5).floor()
     is_odd_half = (up == number + 0.5) & (up % 2 == 1)
-    return ibis.ifelse(is_odd_half, up - 1, up)
+    return language_of(number).ifelse(is_odd_half, up - 1, up)
 
 
 class KeyCheck:
@@ -93,14 +90,13 @@ class KeyCheck:
 
 def count_keys(data: UnitRecords) -> KeyCounts:
     """The counts of the records' keys, in one query that returns at most 64 × 64 of them."""
-    import ibis
-
     table, key = data.join_keys()
+    lang = language_of(table)
     rule, buckets = data.convention, buckets_of(data.convention)
     whole, in_range = whole_keys(table[key], rule.modulus)
     keys = table.filter(in_range).select(k=whole.cast("int64"))
     high, low = (keys.k * buckets // rule.modulus).cast("int64"), (keys.k % buckets).cast("int64")
-    sampled = ibis.ifelse(low < SAMPLED, keys.k, ibis.null("int64"))
+    sampled = lang.ifelse(low < SAMPLED, keys.k, lang.null("int64"))
     once = keys.group_by(high=high, low=low, k=sampled).aggregate(times=keys.count())
     found = once.group_by("high", "low").aggregate(
         n=once.times.sum().cast("int64"), distinct=once.k.count().cast("int64")
@@ -152,28 +148,25 @@ def content_sums(data: UnitRecords) -> Whole:
 
 def _moved_back(table: Any, data: UnitRecords, name: str) -> Any:
     """A variable as it was at the start; what is no whole number stays as it is."""
-    import ibis
-
+    lang = language_of(table)
     column, shift = table[name], data.passage.shift(name, data.data_set.edition)
     if shift is None:
         return column
     text = column.cast("string")
-    whole = ibis.ifelse(text.re_search(r"^-?[0-9]+$"), text, ibis.null("string")).cast("int64")
-    return ibis.coalesce((whole - shift).cast("string"), text)
+    whole = lang.ifelse(text.re_search(r"^-?[0-9]+$"), text, lang.null("string")).cast("int64")
+    return lang.coalesce((whole - shift).cast("string"), text)
 
 
 def _sums(data: UnitRecords, table: Any, parts: Sequence[Sequence[Any]]) -> list[Whole]:
     """For each part the signed number of records in each bucket, by a hash of some columns."""
-    import ibis
-
-    queries, connection = [], connection_of(data.backend)
+    queries, connection, lang = [], connection_of(data.backend), language_of(table)
     for part, columns in enumerate(parts):
         texts = [column.cast("string").fill_null(_MISSING) for column in columns]
-        hashed = table.select(digest=connection.digest(ibis.literal(_SEPARATOR).join(texts)))
-        sign = ibis.ifelse(hashed.digest.substr(_BUCKET_DIGITS, 1).isin(list("01234567")), 1, -1)
+        hashed = table.select(digest=connection.digest(lang.literal(_SEPARATOR).join(texts)))
+        sign = lang.ifelse(hashed.digest.substr(_BUCKET_DIGITS, 1).isin(list("01234567")), 1, -1)
         bucket = hashed.digest.substr(0, _BUCKET_DIGITS)
         sums = hashed.group_by(bucket=bucket).aggregate(total=sign.sum().cast("int64"))
-        place = ibis.literal(part, "int64")
+        place = lang.literal(part, "int64")
         queries.append(sums.select(part=place, bucket=sums.bucket, total=sums.total))
     found = fetch(data.backend, reduce(lambda a, b: a.union(b), queries), data.origin)
     vectors = np.zeros((len(parts), BUCKETS), dtype=np.int64)

@@ -19,6 +19,7 @@ from discreet.errors import DataError, MissingDependencyError, ParameterError, U
 from discreet.files import PARQUET
 from discreet.frames import fresh_name
 from discreet.records.connection import public_address
+from discreet.records.query import memtable
 from discreet.records.rda import read_metadata, read_rows
 from discreet.records.text_form import PACKED, TextForm
 from discreet.tables.assembly import Hierarchies, free_total
@@ -171,8 +172,7 @@ def read_arrow(backend: Any, path: str, form: TextForm, table: str | None) -> Co
 
     files = _files_in(path, ENDINGS["Arrow"]) if Path(path).is_dir() else [path]
     name = fresh_name("records", backend.list_tables())
-    backend.con.register(name, ds.dataset(files, format="ipc"))
-    return Content(backend.table(name))
+    return Content(backend.register(name, ds.dataset(files, format="ipc")))
 
 
 def read_json_lines(backend: Any, path: str, form: TextForm, table: str | None) -> Content:
@@ -182,8 +182,6 @@ def read_json_lines(backend: Any, path: str, form: TextForm, table: str | None) 
 
 def read_fixed_width(backend: Any, path: str, form: TextForm, table: str | None) -> Content:
     """A file of τ-ARGUS with the `.rda` that describes it; hierarchies come along."""
-    import ibis
-
     described = form.metadata or _metadata_beside(path)
     if described is None:
         raise ParameterError(f"name the .rda file that describes {path}, metadata='file.rda'.")
@@ -195,7 +193,7 @@ def read_fixed_width(backend: Any, path: str, form: TextForm, table: str | None)
         tree = variable.hierarchy(Path(described).parent, found)
         if tree is not None:
             lists[variable.name] = (tree,)
-    return Content(ibis.memtable(rows), lists, (f"its columns are described by {described}",))
+    return Content(memtable(rows), lists, (f"its columns are described by {described}",))
 
 
 def read_excel(backend: Any, path: str, form: TextForm, table: str | None) -> Content:
@@ -261,7 +259,6 @@ def _in_memory(
     columns: dict[str, list[Any]], labels: dict[str, dict[Any, str]], notes: tuple[str, ...]
 ) -> Content:
     """Records of plain values, with a code list for each column whose values all have labels."""
-    import ibis
     import pyarrow as pa
 
     arrays, partly = {}, []
@@ -281,7 +278,7 @@ def _in_memory(
         notes += (
             f"not every value of {', '.join(partly)} has a label, so these make no code list",
         )
-    return Content(ibis.memtable(pa.table(arrays)), lists, notes)
+    return Content(memtable(pa.table(arrays)), lists, notes)
 
 
 def _array(name: str, values: list[Any]) -> tuple[pa.Array, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from discreet.design.codes import canonical
 from discreet.design.formula import Margins, parse
 from discreet.errors import UnknownNameError
 from discreet.records.backend import fetch
+from discreet.records.query import language_of
 from discreet.records.recode import is_missing
 from discreet.records.records import UnitRecords
 from discreet.records.tabulate import Size, Variables, crossing, holds_inner, largest_sets
@@ -108,20 +109,19 @@ def look_through(
 
 
 def _count(data: UnitRecords) -> tuple[int, tuple[ColumnFacts, ...]]:
-    import ibis
-
     table = data.table
+    lang = language_of(table)
     asked: dict[str, Any] = {"records": table.count()}
     for k, (name, kind) in enumerate(table.schema().items()):
         column = table[name]
         empty = is_missing(column)
-        asked[f"missing{k}"] = ibis.ifelse(empty, 1, 0).sum()
-        asked[f"codes{k}"] = ibis.literal(0) if kind.is_nested() else column.nunique()
+        asked[f"missing{k}"] = lang.ifelse(empty, 1, 0).sum()
+        asked[f"codes{k}"] = lang.literal(0) if kind.is_nested() else column.nunique()
         if kind.is_string():
             branches = [(column.re_search(p), look) for look, p in _LOOKS.items()]
-            look = ibis.cases((empty, ibis.null(str)), *branches, else_="text")
+            look = lang.cases((empty, lang.null(str)), *branches, else_="text")
             for each in (*_LOOKS, "text"):
-                asked[f"{each}{k}"] = ibis.ifelse(look == each, 1, 0).sum()
+                asked[f"{each}{k}"] = lang.ifelse(look == each, 1, 0).sum()
     (found,) = fetch(data.backend, table.aggregate(**asked), data.origin).to_pylist()
     columns = []
     for k, (name, kind) in enumerate(table.schema().items()):
@@ -188,9 +188,7 @@ def _about_codes(data: UnitRecords, facts: ColumnFacts, records: int, max_codes:
 
 def _places(data: UnitRecords, facts: ColumnFacts, others: int) -> str:
     """Where the values are that are no numbers, with the values."""
-    import ibis
-
-    numbered = data.table.mutate(place_=ibis.row_number())
+    numbered = data.table.mutate(place_=language_of(data.table).row_number())
     column = numbered[facts.name]
     is_number = column.re_search("|".join(f"({_LOOKS[k]})" for k in (*_SPELLINGS, "decimal")))
     asked = numbered.filter(column.notnull() & ~is_number).select("place_", value=column)

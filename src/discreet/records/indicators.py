@@ -16,6 +16,7 @@ from typing import TypeVar
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.records.backend import fetch
+from discreet.records.query import language_of
 from discreet.records.records import UnitRecords
 
 INDICATOR = "indicator"
@@ -52,8 +53,6 @@ def stack_parts(
     data: SomeRecords, total: str, parts: Sequence[str] | None = None, name: str = INDICATOR
 ) -> SomeRecords:
     """The records once for each part; see `Microdata.with_parts`."""
-    import ibis
-
     chosen = find_parts(data.columns, total) if parts is None else tuple(parts)
     if len(set(chosen)) < 2 or len(set(chosen)) < len(chosen):
         raise ParameterError(f"a value has two or more different parts, got {list(chosen)}.")
@@ -66,7 +65,7 @@ def stack_parts(
         _check_link(data, total, chosen)
     table = data.table.drop(total) if total in data.columns else data.table
     pieces = [
-        table.mutate(**{name: ibis.literal(part), total: table[part].cast("float64")})
+        table.mutate(**{name: language_of(table).literal(part), total: table[part].cast("float64")})
         for part in chosen
     ]
     tree = Hierarchy.flat(chosen, root=total)

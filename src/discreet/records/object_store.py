@@ -82,9 +82,9 @@ def read_stored(backend: Any, address: str, form: TextForm) -> Content:
         )
     name = fresh_name("records", backend.list_tables())
     try:
-        backend.con.register(name, ds.dataset(path, filesystem=system, format=_STREAMED[kind]))
+        frame = ds.dataset(path, filesystem=system, format=_STREAMED[kind])
     except pa.ArrowInvalid:
         raise DataError(
             f"{origin} is cut off or damaged: it is no {kind} file. Copy it again."
         ) from None
-    return Content(backend.table(name))
+    return Content(backend.register(name, frame))

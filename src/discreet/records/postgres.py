@@ -52,12 +52,12 @@ def connect(address: str) -> tuple[Any, str, str | None]:
     PGPASSWORD, PGSERVICE and their kin, the password file and the service file.
     """
     try:
+        import ibis
         import pandas  # noqa: F401  # Ibis needs it to speak to PostgreSQL
         import psycopg
     except ImportError as error:
-        raise MissingDependencyError("reading PostgreSQL", "psycopg", "postgres") from error
-    import ibis
-
+        missing = "Ibis and psycopg"
+        raise MissingDependencyError("reading PostgreSQL", missing, "postgres") from error
     parts = _parts(address)
     database, _, table = str(parts.pop("dbname", "")).partition("/")
     user, host, port = (parts.get(part, "") for part in ("user", "host", "port"))

@@ -14,6 +14,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, ParameterError, UnknownNameError, is_number
 from discreet.frames import fresh_name
 from discreet.records.dates import DatePart, is_of_date
+from discreet.records.query import language_of
 
 _EXACT = 2.0**53  # beyond it not every whole number is a float
 Trees = tuple[Hierarchy, ...]
@@ -153,23 +154,22 @@ def substitute(table: Any, variable: str, new_codes: Mapping[str, str], default:
 
     A join costs the same for two codes and for ten thousand, unlike a chain of conditions.
     """
-    import ibis
     import pyarrow as pa
 
-    kind = table[variable].type()
+    lang, kind = language_of(table), table[variable].type()
     old, new = (fresh_name(name, table.columns) for name in ("old_code", "new_code"))
     pairs = [
         (value_of_code(code, kind), text) for code, text in new_codes.items() if code != MISSING
     ]
     values = pa.array([value for value, _ in pairs], kind.to_pyarrow())
     texts = pa.array([None if text == MISSING else text for _, text in pairs], pa.string())
-    side = ibis.memtable(pa.table({old: values, new: texts}))
+    side = lang.memtable(pa.table({old: values, new: texts}))
     joined = table.left_join(side, table[variable] == side[old])
     column, missing = joined[variable], new_codes.get(MISSING, MISSING)
-    kept = text_of(column) if default is None else ibis.literal(default)
-    for_missing = ibis.null(str) if missing == MISSING else ibis.literal(missing)
-    rest = ibis.ifelse(is_missing(column), for_missing, kept)
-    changed = ibis.ifelse(joined[old].notnull(), joined[new], rest)
+    kept = text_of(column) if default is None else lang.literal(default)
+    for_missing = lang.null(str) if missing == MISSING else lang.literal(missing)
+    rest = lang.ifelse(is_missing(column), for_missing, kept)
+    changed = lang.ifelse(joined[old].notnull(), joined[new], rest)
     return joined.mutate(**{variable: changed}).drop(old, new)
 
 
@@ -180,9 +180,7 @@ def is_missing(column: Any) -> Any:
 
 def text_of(column: Any) -> Any:
     """A column's canonical codes, as the engine can write them."""
-    import ibis
-
-    kind = column.type()
+    lang, kind = language_of(column), column.type()
     if kind.is_string():
         return column
     if kind.is_integer() or kind.is_boolean() or kind.is_date():
@@ -191,9 +189,9 @@ def text_of(column: Any) -> Any:
         return column.cast("int64").cast("string")
     if kind.is_floating() or kind.is_decimal():
         number = column.cast("float64")
-        in_range = ibis.ifelse(number.abs() < _EXACT, number, 0.5)
+        in_range = lang.ifelse(number.abs() < _EXACT, number, 0.5)
         whole = in_range.floor().cast("int64")
-        return ibis.ifelse(in_range == whole, whole.cast("string"), number.cast("string"))
+        return lang.ifelse(in_range == whole, whole.cast("string"), number.cast("string"))
     raise ParameterError(
         f"column {column.get_name()!r} holds {kind}; codes that are not recoded cannot be kept as "
         "text. Give default= for them."
@@ -224,17 +222,15 @@ def value_of_code(code: str, kind: Any) -> Any:
 
 def cut_column(column: Any, change: Cut) -> Any:
     """The class of each number; missing stays missing."""
-    import ibis
-
-    kind = column.type()
+    lang, kind = language_of(column), column.type()
     if not (kind.is_numeric() or kind.is_string()) or kind.is_boolean():
         raise ParameterError(f"column {column.get_name()!r} holds {kind}; only numbers can be cut.")
     number = column.cast("float64") if kind.is_string() else column
-    branches = [(is_missing(number), ibis.null(str)), (number < change.points[0], change.below)]
+    branches = [(is_missing(number), lang.null(str)), (number < change.points[0], change.below)]
     branches += [
         (number < end, label) for end, label in zip(change.points[1:], change.labels, strict=False)
     ]
-    return ibis.cases(*branches, else_=change.labels[-1])
+    return lang.cases(*branches, else_=change.labels[-1])
 
 
 def moved_rules(rules: Rules, variable: str, moves: Moves | None, trees: Trees) -> Rules:

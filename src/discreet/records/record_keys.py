@@ -17,6 +17,8 @@ from discreet.frames import fresh_name, to_arrow
 from discreet.randomness import system_integers
 from discreet.records.backend import connection_of, fetch, table_of
 from discreet.records.connection import TABLE_MARK, attempt
+from discreet.records.duckdb import DuckDB, from_ibis, is_ibis
+from discreet.records.query import language_of, memtable
 from discreet.tables.editions import EditionMode
 from discreet.tables.keys import KeyConvention
 
@@ -33,7 +35,7 @@ class RecordKeys:
     """Keys by id."""
 
     id: str  # the column of ids, of the same name in the records and in the side table
-    side: Any  # an Ibis table of two columns, the ids and `record_key`
+    side: Any  # a query of two columns, the ids and `record_key`
 
     def join(self, table: Any) -> tuple[Any, str]:
         """The records with their keys, and the name of that column; null where there is no key."""
@@ -120,8 +122,6 @@ def store(
     backend: Any, table: Any, name: str, target: str, keys_of: KeysOf, origin: str
 ) -> RecordKeys:
     """Keys made here by `keys_of`, batch by batch, and stored in a new table of the engine."""
-    import ibis
-
     connection = connection_of(backend)
     if attempt(lambda: connection.has(target), origin):
         raise KeysError(
@@ -129,7 +129,7 @@ def store(
             f"keys='{TABLE_MARK}{target}', or store them under another name."
         )
     _check_once(backend, table, name, origin, is_complete=True)
-    side = table.select(table[name], **{RECORD_KEY: ibis.null("int64")})
+    side = table.select(table[name], **{RECORD_KEY: language_of(table).null("int64")})
 
     def give_keys(ids: Any) -> pa.Table:
         return side_table(name, ids, keys_of(ids))
@@ -187,7 +187,7 @@ def _check_once(
     backend: Any, table: Any, name: str, where: str, *, is_complete: bool = False
 ) -> None:
     """No id occurs twice, as the engine counts them; and none is missing if all must be there."""
-    by_id = table.group_by(id=table[name]).aggregate(times=lambda t: t.count())
+    by_id = table.group_by(id=table[name]).aggregate(times=table.count())
     some = by_id.id.notnull()
     counts = by_id.aggregate(
         missing=by_id.times.sum(where=~some),
@@ -203,10 +203,12 @@ def _check_once(
 
 
 def _open(backend: Any, source: Any) -> tuple[Any, Header]:
-    import ibis
-
-    if isinstance(source, ibis.expr.types.Table):
-        return source, Header()
+    if is_ibis(source):
+        if connection_of(backend).backend.name != DuckDB.name:
+            return source, Header()
+        side, other = from_ibis(source)
+        is_beside = other.con is backend.con
+        return side if is_beside else memtable(other.to_pyarrow(side)), Header()
     if not isinstance(source, (str, Path)):
         return connection_of(backend).lend(to_arrow(source)), Header()
     if str(source).startswith(TABLE_MARK):

@@ -16,11 +16,13 @@ from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import fresh_name, to_arrow, without_values
 from discreet.records import connection as urls
 from discreet.records import object_store, spark
-from discreet.records.backend import connection_of, duckdb, fetch, table_of
+from discreet.records.backend import check_standing, connection_of, fetch, table_of
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import attempt
+from discreet.records.duckdb import DuckDB, from_ibis, is_ibis
 from discreet.records.expressions import content_sums
 from discreet.records.file_formats import READERS, ending_of_records, kind_of
+from discreet.records.query import memtable
 from discreet.records.record_keys import RECORD_KEY, Header, header_of, random_keys
 from discreet.records.records import UnitRecords, check_spelling
 from discreet.records.secret import Secret
@@ -48,7 +50,7 @@ def name_of(source: Any, origin: str) -> str:
     _, mark, table = origin.rpartition(urls.TABLE_MARK)
     if mark:
         return table
-    if _is_ibis(source):
+    if is_ibis(source):
         import ibis.expr.operations as ops
 
         node = source.op()
@@ -85,8 +87,11 @@ def find_source(source: Any, table: str | None, form: TextForm) -> Found:
         return Found(*spark.view_of(source), "a Spark frame")
     if table is not None:
         raise ParameterError("table= goes with a database: a DuckDB file, PostgreSQL or Spark.")
-    if _is_ibis(source):
+    if is_ibis(source):
         backend = source.get_backend()
+        check_standing(backend)
+        if backend.name == DuckDB.name:
+            source, backend = attempt(lambda: from_ibis(source), "the Ibis table")
         exact = attempt(lambda: connection_of(backend).exact(source), "the Ibis table")
         return Found(exact, backend, "the Ibis table")
     return _frame(source)
@@ -119,16 +124,7 @@ def _is_of_spark(source: Any) -> bool:
     return type(source).__module__.startswith("pyspark.sql.")
 
 
-def _is_ibis(source: Any) -> bool:
-    if not type(source).__module__.startswith("ibis."):
-        return False
-    import ibis
-
-    return isinstance(source, ibis.expr.types.Table)
-
-
 def _frame(source: Any) -> Found:
-    import ibis
     import pyarrow as pa
 
     try:
@@ -136,7 +132,7 @@ def _frame(source: Any) -> Found:
     except (TypeError, pa.ArrowException) as error:
         raise DataError(f"the frame could not be read: {without_values(error)}") from None
     check_spelling(arrow.column_names)
-    backend, records = duckdb(), ibis.memtable(arrow)
+    backend, records = DuckDB.connect(), attempt(lambda: memtable(arrow), "the frame")
     fetch(backend, records.limit(0), "the frame")
     return Found(records, backend, "a frame", (), frame_hierarchies(source))
 
@@ -144,7 +140,7 @@ def _frame(source: Any) -> Found:
 def _stored(address: str, table: str | None, form: TextForm) -> Found:
     if table is not None:
         raise ParameterError("table= goes with a database, not with an object store.")
-    backend, origin = duckdb(), urls.public_address(address)
+    backend, origin = DuckDB.connect(), urls.public_address(address)
     content = attempt(lambda: object_store.read_stored(backend, address, form), origin)
     return Found(content.records, backend, origin, content.notes)
 
@@ -154,10 +150,10 @@ def _file(path: str, table: str | None, form: TextForm) -> Found:
     kind, notes = kind_of(path, form)
     existing = _existing(path)
     if kind == "DuckDB":
-        return _table(attempt(lambda: duckdb(path), path), table, path)
+        return _table(attempt(lambda: DuckDB.connect(path), path), table, path)
     if table is not None and kind != "Excel":
         raise ParameterError(f"{path} is a file of {kind}, in which no tables have names.")
-    backend = duckdb()
+    backend = DuckDB.connect()
     if kind == "text":
         files = [Path(file) for file in sorted(glob.glob(existing, recursive=True))]
         records, more = attempt(lambda: read_text(backend, files, form, existing), path)
@@ -224,7 +220,7 @@ def with_keys_in_copy(data: UnitRecords, path: str | Path) -> UnitRecords:
       path: A Parquet file. When it exists, its records and keys are used, and they must be the
         same records.
     """
-    if data.backend.name != "duckdb":
+    if data.backend.name != DuckDB.name:
         raise ParameterError(
             "records of a database get random keys by their ids: name the column with id=, or give "
             "the records a column of keys and name it with key=."
@@ -233,7 +229,7 @@ def with_keys_in_copy(data: UnitRecords, path: str | Path) -> UnitRecords:
     is_there = Path(path).exists()
     if not is_there:
         _write(data, path)
-    backend = duckdb()
+    backend = DuckDB.connect()
     table = attempt(lambda: backend.read_parquet(str(path)), str(path))
     rule = header_of(Path(path)).convention or data.convention
     copy = UnitRecords(table, backend, data.origin, key=table.columns[-1], convention=rule)

@@ -52,8 +52,10 @@ def _session(master: str) -> Any:
 
 def backend_of(session: Any) -> Any:
     """An Ibis back end on a session, whose time zone becomes UTC."""
-    import ibis
-
+    try:
+        import ibis
+    except ImportError as error:
+        raise MissingDependencyError("reading Spark", "Ibis", "spark") from error
     return attempt(lambda: ibis.pyspark.connect(session), "the Spark session")
 
 

@@ -68,7 +68,7 @@ def tabulate(
     rules = [rule for rule in given if set(rule) <= set(variables)]
     needs_inner = support == "occurring" or (inner and bool(structural_zeros))
     if isinstance(engine, str) or engine is None:
-        engine = cast("Engine", registry.build("engine", engine or "ibis"))
+        engine = cast("Engine", registry.build("engine", engine or "query"))
     if not hasattr(engine, "group"):
         raise ParameterError(f"engine= takes an engine or its name, got {engine!r:.60}.")
     reader = Reader(engine, data)

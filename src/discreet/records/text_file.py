@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DataError
 from discreet.records.backend import fetch
+from discreet.records.query import ifelse, memtable
 from discreet.records.text_form import Found, Signs, TextForm, look_at, open_stream
 
 if TYPE_CHECKING:
@@ -83,10 +84,9 @@ def _read_by_engine(backend: Any, path: str, form: TextForm, found: Found) -> An
 
 
 def _read_decoded(backend: Any, files: Sequence[Any], found: Found) -> Any:
-    import ibis
     import pyarrow as pa
 
-    table = ibis.memtable(pa.concat_tables([_decode(file, found) for file in files]))
+    table = memtable(pa.concat_tables([_decode(file, found) for file in files]))
     fetch(backend, table.limit(0), str(files[0]))
     return table
 
@@ -134,14 +134,12 @@ def _decode(file: Any, found: Found, *, threads: bool = True) -> pa.Table:
 
 def _usual(column: Any, signs: Signs) -> Any:
     """Texts with their numbers written as `1234.5`; what is no number stays as it is."""
-    import ibis
-
     plain = column.strip()
     if signs.thousands:
         plain = plain.replace(signs.thousands, "")
     if signs.decimal == ",":
         plain = plain.replace(",", ".")
-    return ibis.ifelse(column.re_search(signs.pattern), plain, column)
+    return ifelse(column.re_search(signs.pattern), plain, column)
 
 
 def _as_numbers(table: Any, form: TextForm, found: Found) -> Any:
@@ -161,8 +159,6 @@ def one_spelling(
     are blank or without it. Whatever else it holds (`1.10`, `01`, `A`) makes it text.
     Cost: one query that looks at the ends of texts, and a second where some end in `.0`.
     """
-    import ibis
-
     ends = {n: (table[n].endswith(".0") | table[n].endswith(",0")).any() for n in columns}
     hits = fetch(backend, table.aggregate(**ends), origin).to_pylist()[0] if columns else {}
     columns = [name for name in columns if hits[name]]
@@ -174,7 +170,7 @@ def one_spelling(
         is_long = text.re_search(f"{whole}[.,]0$")
         kinds = {"other": ~(is_plain | is_long), "long": is_long, "rest": is_plain | text.isnull()}
         for part, kind in kinds.items():
-            counts[f"{part}{k}"] = ibis.ifelse(kind, 1, 0).sum()
+            counts[f"{part}{k}"] = ifelse(kind, 1, 0).sum()
     found = fetch(backend, table.aggregate(**counts), origin).to_pylist()[0] if columns else {}
     changed = {
         name: table[name].re_replace("[.,]0$", "")

@@ -25,12 +25,11 @@ from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, DiscreetError, EngineError, KeysError
 from discreet.facade.microdata import Microdata
-from discreet.facade.microdata import open as open_records
 from discreet.randomness import stream
 from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
 from discreet.records.engine import Engine, values_of
-from discreet.records.ibis_engine import IbisEngine
+from discreet.records.query_engine import QueryEngine
 from discreet.records.secret import Secret
 from discreet.tables.magnitude import CellContributions, Contributions
 
@@ -81,19 +80,20 @@ def check_engine(
     for name in ALL_CASES if cases is None else cases:
         (check, make), table = ALL_CASES[name], f"discreet_check_{secrets.token_hex(6)}"
         frame = make()
-        store = partial(connection_of(backend).store, table, frame)
+        connection = connection_of(backend)
         try:
-            records = attempt(store, "the case")
+            stored = attempt(partial(connection.store, table, frame), "the case")
+            records = Microdata(connection.exact(stored), connection.backend, "the case")
         except DiscreetError as error:  # the back end cannot even hold the records
             unsupported[name] = str(error.__cause__ or error).splitlines()[0][:100]
             continue
         try:
-            check(frame, open_records(records), engine or IbisEngine())
+            check(frame, records, engine or QueryEngine())
             passed.append(name)
         except Exception as error:  # any failure of the engine is a finding
             wrong[name] = f"{type(error).__name__}: {error}"
         finally:
-            backend.drop_table(table, force=True)
+            connection.backend.drop_table(table, force=True)
     if wrong:
         found = "; ".join(f"{name}: {what}" for name, what in wrong.items())
         raise EngineError(f"{len(wrong)} cases were counted wrongly. {found}")

@@ -53,6 +53,7 @@ _EXACT_RATIO = 1e5  # weights above the median by this ratio are those of known 
 # Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
 # avoids a cell of this weight as it is.
 _IMPOSSIBLE = 100.0
+_REPAIRS = 20  # rounds over rules that share variables, each of which may undo another
 _LARGEST_RECORDS = 100_000_000
 _DRAWS = 64  # draws of noise from which standard errors are computed where there is no formula
 
@@ -182,6 +183,7 @@ class _PreparedMargins:
         bounded = fit_non_negative(found, values, w, tolerance=self.options.tolerance * noise)
         non_negative = self.space.published(bounded.effects)
         search, temperature = self._search(found, values, w, n, unit)
+        search = self._without_impossible(search)
         scale = total / n
         records = ListedTable(self.design, search.x)
         published = records.aggregate(self.design)
@@ -226,6 +228,24 @@ class _PreparedMargins:
         """How many records lie in cells that cannot have any."""
         masks = self.design.masks or ()
         return float(sum(np.count_nonzero(~m.possible[tuple(records[:, m.axes].T)]) for m in masks))
+
+    def _without_impossible(self, search: Search) -> Search:
+        """The records, of which none lies in a cell that cannot have any.
+
+        Where a hierarchy has leaves on several levels, no published block shows a structural zero
+        to the search. Such records take the codes in question from others, drawn at random.
+        """
+        x, rng = search.x.copy(), stream(self.options.seed, f"{_TASK}: structural zeros")
+        for _ in range(_REPAIRS):
+            for mask in self.design.masks or ():
+                bad = ~mask.possible[tuple(x[:, mask.axes].T)]
+                if bad.any() and not bad.all():
+                    donors = rng.choice(np.flatnonzero(~bad), int(bad.sum()))
+                    for axis in mask.axes:
+                        x[bad, axis] = x[donors, axis]
+            if not self._impossible(x):
+                break
+        return search if (x == search.x).all() else replace(search, x=x)
 
     def _with_masks(self, values: Real, impossible: float) -> Real:
         """Values for the crossing's margins and, where some are new, those of structural zeros.
@@ -272,6 +292,8 @@ class _PreparedMargins:
     def _search(
         self, found: Estimate, z: Real, w: Real, n: int, unit: float | None
     ) -> tuple[Search, float]:
+        none = self._in_crossing(np.zeros(self.design.n_published), 1.0)
+        is_impossible = self._with_masks(none, 1.0) > 0
         z, w = self._with_masks(z, 0.0), self._with_masks(w, _IMPOSSIBLE * float(w.max()))
         rng = stream(self.options.seed, _TASK)
         scale = n / max(1, round(float(found.effects[0])))
@@ -302,7 +324,9 @@ class _PreparedMargins:
             final.sweep(ladder[-1])
             mean += final.published / _LAST_SWEEPS
         # The mean over sweeps has less noise than any of them; the records then go towards it.
-        settled = replace(final, target=np.where(w > _known_from(w), scale * z, mean))
+        # While it is hot, the search also visits cells that cannot have records.
+        is_fixed = (w > _known_from(w)) | is_impossible
+        settled = replace(final, target=np.where(is_fixed, scale * z, mean))
         return settled.run((), settle=8, task=_TASK), ladder[-1]
 
     def _prior(self, found: Estimate) -> list[Real]:

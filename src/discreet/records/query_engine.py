@@ -1,4 +1,4 @@
-"""Any Ibis back end as an engine: one grouping query, from which only cells come back."""
+"""The engine that asks a database: one grouping query, from which only cells come back."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ from discreet.records.expressions import (
     whole_keys,
     within_bounds,
 )
+from discreet.records.query import language_of
 from discreet.records.recode import is_missing
 from discreet.tables.magnitude import NEGLIGIBLE, Magnitude
 
@@ -44,14 +45,14 @@ _VALID = "valid"
 _LARGEST = float(np.finfo(np.float64).max)
 
 
-class IbisEngine:
-    """DuckDB, PostgreSQL, Spark and whatever else Ibis speaks to.
+class QueryEngine:
+    """DuckDB in SQL of our own; PostgreSQL, Spark and others through Ibis.
 
     Counts, sums of weights and of squared weights, sums of keys and the checks of both are one
-    `GROUP BY`. Names of columns are quoted by Ibis, and the cells come back under names of ours.
+    `GROUP BY`. Names of columns are quoted, and the cells come back under names of ours.
     """
 
-    name = "ibis"
+    name = "query"
 
     def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
         """The cells that occur; see `Engine.group`."""
@@ -64,7 +65,7 @@ class IbisEngine:
         return cells.select(kept).rename_columns([*variables, *kept[len(variables) :]])
 
     def query(self, data: UnitRecords, variables: Sequence[str]) -> Any:
-        """The grouping as an Ibis expression."""
+        """The grouping as a query."""
         table, sums = sums_of(data)
         if not variables:
             return table.aggregate(**sums)
@@ -90,9 +91,8 @@ def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:
     One count of records whose weight and key are valid is all the checking there is: it costs next
     to nothing beside the sums, unlike a smallest and a largest value for each cell.
     """
-    import ibis
-
     table, key = data.join_keys()
+    lang = language_of(table)
     table, bounds = within_bounds(table, data), data.data_set.bounds
     sums, is_valid = {COUNT: table.count()}, []
     if bounds.person is not None:
@@ -106,7 +106,7 @@ def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:
         sums[KEY] = whole.sum()
         is_valid.append(in_range)
     if is_valid:
-        sums[_VALID] = ibis.ifelse(ibis.and_(*is_valid), 1, ibis.null("int64")).count()
+        sums[_VALID] = lang.ifelse(lang.and_(*is_valid), 1, lang.null("int64")).count()
     return table, sums
 
 
@@ -132,12 +132,10 @@ def _row(data: UnitRecords, sums: Sequence[Any]) -> list[Any]:
 
 
 def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]) -> Any:
-    """The contributions as an Ibis expression; see `Engine.contributions`.
+    """The contributions as a query; see `Engine.contributions`.
 
     Records are summed by cell and contributor, and a window over each cell ranks the sums.
     """
-    import ibis
-
     table = _records(data, of, groups)
     for i, group in enumerate(groups):
         table = _join_group(table, f"v{i}", f"g{i}", group)
@@ -146,13 +144,12 @@ def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[Value
         x=table[CONTRIBUTION].sum(), gross=table[CONTRIBUTION].abs().sum()
     )
     some = sums.filter(sums["x"].abs() > NEGLIGIBLE * sums["gross"])
-    cell = ibis.window(group_by=by)
     order = [some["x"].abs().desc(), some[HOLDING], some[CONTRIBUTOR]]
     ranked = some.mutate(
-        rank=ibis.row_number().over(group_by=by, order_by=order),
-        n=some["x"].count().over(cell),
-        s=some["x"].sum().over(cell),
-        a=some["x"].abs().sum().over(cell),
+        rank=language_of(some).row_number().over(group_by=by, order_by=order),
+        n=some["x"].count().over(group_by=by),
+        s=some["x"].sum().over(group_by=by),
+        a=some["x"].abs().sum().over(group_by=by),
     )
     kept = ranked.filter(ranked["rank"] < of.largest)
     return kept.select(*by, "rank", "x", HOLDING, CONTRIBUTOR, "n", "s", "a")
@@ -160,16 +157,15 @@ def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[Value
 
 def _records(data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]) -> Any:
     """Variables, contributor, holding and amount of each record, under names of ours."""
-    import ibis
-
     table = within_bounds(data.table, data)
+    lang = language_of(table)
     amount = _numbers(table, of)
     if data.weight is not None:
         amount = amount * bounded_weights(table, data)[1]
     contributor = table[of.contributor]
-    holding = ibis.null("int64") if of.holding is None else table[of.holding]
+    holding = lang.null("int64") if of.holding is None else table[of.holding]
     if of.holding is not None:
-        contributor = ibis.ifelse(holding.isnull(), contributor, ibis.null(contributor.type()))
+        contributor = lang.ifelse(holding.isnull(), contributor, lang.null(contributor.type()))
     return table.select(
         **{f"v{i}": table[group.variable] for i, group in enumerate(groups)},
         **{HOLDING: holding, CONTRIBUTOR: contributor, CONTRIBUTION: amount},
@@ -178,37 +174,36 @@ def _records(data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]) ->
 
 def _join_group(table: Any, variable: str, place: str, group: ValueGroups) -> Any:
     """The records in some group of a variable, with its number, through a small side table."""
-    import ibis
     import pyarrow as pa
 
+    lang = language_of(table)
     kind = table[variable].type().to_pyarrow()
     given = np.asarray(group.values.is_valid()) & (group.number != OUTSIDE)
     old, new = f"old_{variable}", f"new_{variable}"
     values = group.values.filter(pa.array(given)).cast(kind)
-    side = ibis.memtable(pa.table({old: values, new: pa.array(group.number[given], pa.int64())}))
+    side = lang.memtable(pa.table({old: values, new: pa.array(group.number[given], pa.int64())}))
     joined = table.left_join(side, table[variable] == side[old])
-    missing = ibis.null("int64") if group.missing == OUTSIDE else ibis.literal(group.missing)
-    number = ibis.ifelse(is_missing(joined[variable]), missing.cast("int64"), joined[new])
+    missing = lang.null("int64") if group.missing == OUTSIDE else lang.literal(group.missing)
+    number = lang.ifelse(is_missing(joined[variable]), missing.cast("int64"), joined[new])
     numbered = joined.mutate(**{place: number}).drop(old, new)
     return numbered.filter(numbered[place].notnull())
 
 
 def value_facts_query(data: UnitRecords, of: Magnitude) -> Any:
     """What `ValueFacts` holds, in one row."""
-    import ibis
-
     table = within_bounds(data.table, data)
+    lang = language_of(table)
     value = _numbers(table, of)
-    one, none = ibis.literal(1, "int64"), ibis.null("int64")
+    one, none = lang.literal(1, "int64"), lang.null("int64")
     is_finite = (value >= -_LARGEST) & (value <= _LARGEST)
     has_owner = table[of.contributor].notnull()
     if of.holding is not None:
         has_owner = has_owner | table[of.holding].notnull()
     return table.aggregate(
         records=table.count(),
-        finite=ibis.ifelse(is_finite, one, none).count(),
-        owned=ibis.ifelse(has_owner, one, none).count(),
-        lowest=ibis.ifelse(is_finite, value, ibis.null("float64")).min(),
+        finite=lang.ifelse(is_finite, one, none).count(),
+        owned=lang.ifelse(has_owner, one, none).count(),
+        lowest=lang.ifelse(is_finite, value, lang.null("float64")).min(),
     )
 
 

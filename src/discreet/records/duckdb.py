@@ -1,0 +1,190 @@
+"""DuckDB: files, frames and tables as queries of our own, and what passes between it and us."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from discreet.records.connection import Connection
+from discreet.records.kinds import kinds_of
+from discreet.records.query import (
+    Relation,
+    compiled,
+    memtable,
+    quote_name,
+    quote_option,
+    quote_text,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_COLLATED = "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? AND sql ILIKE '%COLLATE%'"
+_TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
+
+
+class DuckDB:
+    """A connection to DuckDB, with tables and files as relations.
+
+    Args:
+      con: A connection of the package duckdb.
+      origin: Whatever must live as long as the connection is used.
+    """
+
+    name = "duckdb"
+
+    def __init__(self, con: Any, origin: Any = None) -> None:
+        self.con, self._origin = con, origin
+
+    @classmethod
+    def connect(cls, path: str | None = None) -> DuckDB:
+        """A database of its own: in memory, or a file that is only read."""
+        import duckdb
+
+        con = duckdb.connect(path or ":memory:", read_only=path is not None)
+        con.execute("SET TimeZone = 'UTC'")
+        con.execute(f"SET temp_directory = {quote_text(_spill_folder())}")
+        return cls(con)
+
+    def relation(self, sql: str, origin: Any = None) -> Relation:
+        """A query of plain SQL as a relation."""
+        kinds = kinds_of(self.con.execute(f"DESCRIBE {sql}").fetchall())
+        return Relation(lambda done: sql, kinds, origin)
+
+    def table(self, name: str) -> Relation:
+        """A table, a view or a registered frame by its name."""
+        return self.relation(f"SELECT * FROM {quote_name(name)}", name)
+
+    def list_tables(self) -> list[str]:
+        """Names of the tables and views."""
+        return [name for (name,) in self.con.execute(_TABLES).fetchall()]
+
+    def read_parquet(self, path: str) -> Relation:
+        """Parquet files by a path or pattern."""
+        return self._read("read_parquet", path, {})
+
+    def read_csv(self, path: str, **options: Any) -> Relation:
+        """Text files by a path or pattern, with the reader's options."""
+        return self._read("read_csv", path, options)
+
+    def read_json(self, path: str, **options: Any) -> Relation:
+        """JSON files by a path or pattern, with the reader's options."""
+        return self._read("read_json", path, options)
+
+    def _read(self, reader: str, path: str, options: Mapping[str, Any]) -> Relation:
+        said = "".join(f", {name} = {quote_option(value)}" for name, value in options.items())
+        return self.relation(f"SELECT * FROM {reader}({quote_text(path)}{said})")
+
+    def register(self, name: str, frame: Any) -> Relation:
+        """A frame or data set of Arrow's under a name, as long as the connection."""
+        self.con.register(name, frame)
+        return self.table(name)
+
+    def create_table(self, name: str, frame: pa.Table) -> Relation:
+        """A new table with the content of a frame."""
+        with self._lent({"discreet_new": frame}):
+            self.con.execute(f"CREATE TABLE {quote_name(name)} AS SELECT * FROM discreet_new")
+        return self.table(name)
+
+    def drop_table(self, name: str, *, force: bool = False) -> None:
+        """Drop a table, if it is there."""
+        self.con.execute(f"DROP TABLE {'IF EXISTS ' if force else ''}{quote_name(name)}")
+
+    def to_pyarrow(self, relation: Relation) -> pa.Table:
+        """The answer to a query; texts of a dictionary as plain texts."""
+        sql, done = compiled(relation)
+        with self._lent(done.frames):
+            answer = self.con.execute(sql, done.parameters).to_arrow_table()
+        return _without_dictionaries(answer)
+
+    def to_pyarrow_batches(self, relation: Relation, *, chunk_size: int) -> Iterator[Any]:
+        """The answer to a query, batch by batch; frames stay lent until it ends."""
+        import pyarrow as pa
+
+        sql, done = compiled(relation)
+        cursor = self.con.cursor()
+        for name, frame in done.frames.items():
+            cursor.register(name, frame)
+        reader = cursor.execute(sql, done.parameters).to_arrow_reader(chunk_size)
+        plain = _plain_schema(reader.schema)
+        batches: Iterator[Any] = pa.RecordBatchReader.from_batches(
+            plain, (batch.cast(plain) for batch in reader)
+        )
+        return batches
+
+    @contextmanager
+    def _lent(self, frames: Mapping[str, Any]) -> Iterator[None]:
+        for name, frame in frames.items():
+            self.con.register(name, frame)
+        try:
+            yield
+        finally:
+            for name in frames:
+                self.con.unregister(name)
+
+
+class DuckDBConnection(Connection):
+    """What passes between this program and DuckDB."""
+
+    def exact(self, table: Any) -> Any:
+        """A table with texts that are equal only when their characters are.
+
+        Only the statement that made a table tells of a collation, and then every text goes through
+        bytes.
+        """
+        if not isinstance(table.origin, str):
+            return table
+        ((collated,),) = self.backend.con.execute(_COLLATED, [table.origin]).fetchall()
+        texts = [name for name, kind in table.schema().items() if kind.is_string()]
+        return table.mutate(**{name: table[name].exact() for name in texts}) if collated else table
+
+    def lend(self, frame: pa.Table) -> Relation:
+        """A frame as a relation, lent while a query runs."""
+        return memtable(frame)
+
+
+def is_ibis(source: Any) -> bool:
+    """Whether this is a table of Ibis's; Ibis is not needed to tell."""
+    if not type(source).__module__.startswith("ibis."):
+        return False
+    import ibis
+
+    return isinstance(source, ibis.expr.types.Table)
+
+
+def from_ibis(source: Any) -> tuple[Relation, DuckDB]:
+    """A table of Ibis's DuckDB back end as a relation, with its connection."""
+    import ibis.expr.operations as ops
+
+    engine, node = source.get_backend(), source.op()
+    backend = DuckDB(engine.con, engine)
+    if isinstance(node, ops.DatabaseTable) and node.namespace.database in (None, "main"):
+        return backend.table(node.name), backend
+    engine._run_pre_execute_hooks(source)  # frames that Ibis holds; the expression keeps them
+    return backend.relation(str(engine.compile(source)), source), backend
+
+
+def _without_dictionaries(answer: pa.Table) -> pa.Table:
+    return answer.cast(_plain_schema(answer.schema))
+
+
+def _plain_schema(schema: pa.Schema) -> pa.Schema:
+    import pyarrow as pa
+
+    def plain(kind: pa.DataType) -> pa.DataType:
+        return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+    return pa.schema([(field.name, plain(field.type)) for field in schema])
+
+
+@functools.cache
+def _spill_folder() -> str:
+    """Where DuckDB writes what memory does not hold: a folder of the owner's, for this program."""
+    folder = tempfile.mkdtemp(prefix="discreet-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
