@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -35,19 +35,29 @@ from discreet.noise.checks import (
 )
 from discreet.noise.dual import maximise_entropy
 from discreet.noise.matrix import TransitionMatrix
+from discreet.noise.normal_tails import normal_tails
 
 if TYPE_CHECKING:
     import pyarrow
 
+TailShape = Literal["entropy", "normal"]
+
 
 def linear_table(
-    D: int, V: float, js: int = 2, *, centre: float = 0.70, asymmetry: float | None = None
+    D: int,
+    V: float,
+    js: int = 2,
+    *,
+    centre: float = 0.70,
+    asymmetry: float | None = None,
+    tails: TailShape = "entropy",
 ) -> TransitionMatrix:
     r"""The table that leaves as many counts unchanged as `centre` allows.
 
     Row `i` maximises :math:`p_{ii}`. Where the optimum does not pass `centre`, it is the row
     (its tails are then uniform on each side); otherwise :math:`p_{ii}` is set to `centre`
-    and the tails have maximum entropy. Rows without a centre (counts `1..js`) have maximum entropy.
+    and the tails have maximum entropy, or the shape of normal tails as nearly as the conditions
+    allow. Rows without a centre (counts `1..js`) have maximum entropy.
 
     Promise: mean zero, variance `V`, largest move `D`, zeros stay, `1..js` never published, tails
     fall on each side, :math:`p_{ii} \le` `centre`.
@@ -60,6 +70,7 @@ def linear_table(
       centre: Cap of the probability of no change.
       asymmetry: Largest difference between the probabilities of -1 and +1 where both are
         admissible, or None.
+      tails: What the cap leaves open is settled by ``"entropy"`` or by ``"normal"`` tails.
 
     Raises:
       InfeasibleError: Some row has no solution; the message names the feasible variances.
@@ -68,13 +79,18 @@ def linear_table(
     """
     D, V, js = whole("D", D, 1), positive("V", V), whole("js", js, 0)
     _check(centre, asymmetry)
+    if tails not in get_args(TailShape):
+        raise ParameterError(f"tails must be 'entropy' or 'normal', got {tails!r}.")
     polytopes = _polytopes(D, js, centre, asymmetry)
     law = np.zeros((len(polytopes) + 1, 2 * D + 1))
     law[0, D] = 1.0
     for polytope in polytopes:
         places = [D + v for v in polytope.support.deviations]
-        law[polytope.support.count, places] = _row(polytope, V, polytopes)
-    parameters = {"D": D, "V": V, "js": js, "centre": centre, "asymmetry": asymmetry}
+        law[polytope.support.count, places] = _row(polytope, V, polytopes, tails)
+    parameters: dict[str, Any] = {"D": D, "V": V, "js": js, "centre": centre}
+    parameters["asymmetry"] = asymmetry
+    if tails != "entropy":
+        parameters["tails"] = tails
     return TransitionMatrix.from_law(
         "linear programming perturbation table", law, blocked=js, parameters=parameters
     )
@@ -118,7 +134,7 @@ def _polytopes(
     ]
 
 
-def _row(polytope: RowPolytope, V: float, polytopes: list[RowPolytope]) -> Real:
+def _row(polytope: RowPolytope, V: float, polytopes: list[RowPolytope], tails: TailShape) -> Real:
     support = polytope.support
     most_unchanged = polytope.extreme([-float(v == 0) for v in support.deviations], V)
     if most_unchanged is None:
@@ -127,7 +143,13 @@ def _row(polytope: RowPolytope, V: float, polytopes: list[RowPolytope]) -> Real:
         return _entropy(polytope, V, None)
     centre, cap = most_unchanged[support.centre], polytope.stay[1]
     # where the cap binds, many laws reach it, and HiGHS would return one of the corners
-    return most_unchanged if centre < cap - 1e-9 else _entropy(polytope, V, cap)
+    if centre < cap - 1e-9:
+        return most_unchanged
+    found = _entropy(polytope, V, cap)
+    if tails == "entropy":
+        return found
+    near = polytope.nearest(normal_tails(found, support.deviations, V), V)
+    return found if near is None else near
 
 
 def _entropy(polytope: RowPolytope, V: float, centre: float | None) -> Real:
@@ -208,6 +230,26 @@ class RowPolytope:
         )
         # HiGHS keeps bounds up to a tolerance, and a matrix refuses negative probabilities
         return None if result.x is None else np.clip(result.x, 0.0, 1.0)
+
+    def nearest(self, row: Real, V: float) -> Real | None:
+        """The law of variance `V` with the row's centre that is nearest to it in absolute terms."""
+        from scipy.optimize import linprog
+
+        v, n = self._v(), len(row)
+        above, right = self._inequalities()
+        each, none = np.eye(n), np.zeros((len(right), n))
+        equal = np.array([np.ones(n), v, v**2, (v == 0).astype(float)])
+        result = linprog(
+            np.concatenate([np.zeros(n), np.ones(n)]),
+            A_eq=np.hstack([equal, np.zeros_like(equal)]),
+            b_eq=[1.0, 0.0, V, float(row[v == 0].sum())],
+            A_ub=np.vstack([np.hstack([each, -each]), np.hstack([-each, -each])]
+                           + ([np.hstack([above, none])] if len(right) else [])),
+            b_ub=np.concatenate([row, -row, right]),
+            bounds=[(0.0, 1.0)] * n + [(0.0, None)] * n,
+            method="highs",
+        )  # fmt: skip
+        return None if result.x is None else np.clip(result.x[:n], 0.0, 1.0)
 
     def variance_range(self) -> tuple[float, float] | None:
         """Smallest and largest variance that the conditions allow; None when there is no law."""
