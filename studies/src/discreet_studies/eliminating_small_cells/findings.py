@@ -340,7 +340,7 @@ def _least_distance(table: TrueTable, noisy: Whole) -> float:
             LinearConstraint(most, -np.inf, 0),
         ],
     )
-    return float(found.fun)
+    return math.nan if found.fun is None else float(found.fun)
 
 
 def shape_findings(seed: int) -> Iterator[Finding]:

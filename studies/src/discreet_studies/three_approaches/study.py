@@ -159,7 +159,7 @@ def _fewer_outliers(found: Simulation) -> Finding:
 def _outliers(values: Real) -> Real:
     low, high = np.quantile(values, (0.25, 0.75))
     reach = _WHISKER * (high - low)
-    return 1.0 * ((values < low - reach) | (values > high + reach))
+    return np.where((values < low - reach) | (values > high + reach), 1.0, 0.0)
 
 
 def _totals_follow_the_law(totals: Totals) -> Finding:
