@@ -76,6 +76,7 @@ FAST = {
     "release": [
         "tests/release/test_cube.py",
         "tests/release/test_sums.py",
+        "tests/release/test_tables.py",
         "tests/release/test_zeros.py",
         "tests/release/formats",
     ],

@@ -83,7 +83,7 @@ def test_a_name_that_nothing_answers_to_is_never_ignored(method, parameters, wor
         ("cell-key", {"ptable": "p.csv"}, '"path": "ptable.csv"'),
         ("suppress", {"sensitive_zeros": True}, "threshold.3, zeros"),
         ("cell-key", {"matrix": TABLE}, 'matrix as plain data needs a "name"'),
-        ("cell-key", {}, "matrix 'perturbation-table' needs a value of D and V"),
+        ("cell-key", {"D": 5}, "D=5 needs the variance V= as well"),
         ("cell-key", {**NESTED, "D": 7}, "'perturbation-table' has two values of 'D'"),
     ],
 )

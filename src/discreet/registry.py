@@ -11,6 +11,7 @@ import functools
 import importlib
 import inspect
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -201,6 +202,8 @@ _NOW_WRITTEN = {
     "ptable": 'matrix={"name": "file", "path": "ptable.csv"}',
     "sensitive_zeros": 'rules="threshold(3, zeros)"',
 }
+# Only a comma before another NAME= separates parameters: values such as [1, 2] hold commas too.
+_COMMA = re.compile(r",(?=\s*[A-Za-z_][\w-]*\s*=)")
 _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 
 
@@ -267,13 +270,20 @@ def build(
     that the constructor does not have goes to this part, so that `{"name": "cell-key", "D": 5,
     "V": 3}` means the same.
 
+    The same is written as a text, `"cell-key:D=5,V=3"`.
+
     Args:
       kind: One of `KINDS`.
-      given: A registered name, or the name and the parameters together.
+      given: A registered name, or the name and the parameters together, as a text or as data.
       parameters: The parameters that go with a name.
+
+    >>> build("method", "drop-add:share=0.1,cap=3").cap
+    3
     """
     if kind not in KINDS:
         raise UnknownNameError("kind", kind, KINDS)
+    if isinstance(given, str):
+        given = read_text(given)
     if isinstance(given, Mapping):
         if not isinstance(given.get("name"), str):
             raise ParameterError(f'{kind} as plain data needs a "name", got {dict(given)!r}.')
@@ -281,7 +291,7 @@ def build(
             raise ParameterError(f"{kind} {given['name']!r} has two values of {twice[0]!r}.")
         parameters = {**given, **(parameters or {})}
         given = str(parameters.pop("name"))
-    elif not isinstance(given, str):
+    else:
         raise ParameterError(
             f'{kind} is given by its name, or as plain data with a "name"; got {given!r}.'
         )
@@ -294,6 +304,22 @@ def build(
         if given in KINDS[kind]:
             raise
         raise fault(kind, given, f"{type(error).__name__}: {error}") from error
+
+
+def read_text(text: str) -> dict[str, Any]:
+    """The name and the parameters of a text ``NAME:PARAMETER=VALUE,…`` as plain data.
+
+    >>> read_text("cell-key:D=5, V=3")
+    {'name': 'cell-key', 'D': 5, 'V': 3}
+    """
+    name, _, rest = text.partition(":")
+    found: dict[str, Any] = {"name": name.strip()}
+    for part in filter(None, _COMMA.split(rest.strip())):
+        parameter, separator, value = part.partition("=")
+        if not separator or not value.strip():
+            raise ParameterError(f"parameters are written NAME=VALUE,NAME=VALUE; got {part!r}.")
+        found[parameter.strip().replace("-", "_")] = plain_value(value.strip())
+    return found
 
 
 def plain_value(text: str) -> Any:

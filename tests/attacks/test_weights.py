@@ -10,6 +10,7 @@ import discreet as dc
 from discreet import Table
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError
+from discreet.protect.options import RecordSteps
 from discreet.protect.publication import by_cell, by_mean
 from discreet.tables.truth import Bounds, CellValues, DataSet
 from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes
@@ -177,6 +178,49 @@ def test_the_same_noise_on_two_grids_gives_it_away(victim):
     """The control: without a secret the key itself looks the noise up on every grid."""
     table, _ = victim
     assert by_two_grids(table.with_secret(None), "cell-key") > 0.8
+
+
+# Noise of sample counts in steps of the declared mean weight
+
+
+def noise_by_records(table, method):
+    """The noise of sample counts of a release; nobody outside has the keys."""
+    steps = replace(method, grid=RecordSteps(100.0, method.grid))
+    keys = table.secret.mixed(table.cell_keys, steps.purpose)
+    return method.law.noise(table.z, keys, MODULUS)
+
+
+def share_read(z, step, decimals, law, noise, some):
+    """How often the noise is told by decimals and steps, and how often without looking at them."""
+    found = read_off(z, step, decimals, law)
+    return np.mean(found[some] == noise[some]), np.mean(noise[some] == REACH[law.argmax()])
+
+
+@pytest.mark.parametrize("grid", ["mean-weight", "cell-weight"])
+@pytest.mark.parametrize("kind", KEYED)
+def test_steps_of_the_mean_weight_leave_nothing_to_read_off(victim, kind, grid):
+    table, decimals = victim
+    method = KEYED[kind](grid)
+    release, noise = table.protect(method), noise_by_records(table, method)
+    law = method.law.probabilities(1_000)[np.searchsorted(method.law.deviations, REACH)]
+    some = table.z > 10
+    told, blindly = share_read(release.z, 100.0, decimals, law, noise, some)
+    assert told <= blindly + 0.05
+    # the planted fault, W + p w̄ to the last digit, is read by the same attack
+    mean = table.published.weight.max() / table.z.max()
+    leaking = by_mean(table.published.weight, noise, mean)
+    assert share_read(leaking, mean, decimals, law, noise, some)[0] > 0.8
+
+
+@pytest.mark.parametrize("kind", KEYED)
+def test_counts_and_weighted_counts_share_no_noise(victim, kind):
+    """With the same noise, steps less counts would be the same as without noise."""
+    table, _ = victim
+    weighted = table.protect(KEYED[kind]("mean-weight"))
+    counts = table.protect(KEYED[kind](None), unit="count")
+    some, steps = table.z > 10, np.floor(table.published.weight / 100 + 0.5)
+    own = weighted.z / 100 - steps, counts.z - table.z
+    assert abs(np.corrcoef(own[0][some], own[1][some])[0, 1]) < 5 / np.sqrt(some.sum())
 
 
 # Grids below what a record stands for

@@ -1,6 +1,7 @@
 """The command line as a newcomer uses it: good input, wrong input, nothing left behind."""
 
 import json
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -112,7 +113,7 @@ WRONG = {
     "missing hierarchy file": (["--hierarchy", "town=none.hrc"], "none.hrc"),
     "hierarchy option": (["--hierarchy", "town.hrc"], "NAME=VALUE"),
     "unknown weight": (["--weight", "weight"], "'w'"),
-    "missing secret": (["--id", "id", "--secret", "no.secret"], "no.secret"),
+    "unreadable secret": (["--id", "id", "--secret", "people.parquet"], "does not hold a secret"),
 }
 
 
@@ -318,12 +319,25 @@ def test_private_weights_need_a_bound(folder, capsys):
     assert run(*private) == 0
 
 
+def test_tables_have_names_that_commands_know(folder, capsys):
+    named = ("--table", "By town=town*sex", "--table", "Sexes=sex")
+    dc.Secret.from_file("keys.secret", create=True)
+    made = ("people.parquet", *named, "--id", "id", "--secret", "keys.secret")
+    assert run("tabulate", *made, "--out", "table.parquet", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["tables"] == ["By town", "Sexes"]
+    assert run("protect", "table.parquet", "--method", "drop-add", "--out", "release.parquet") == 0
+    assert run("export", "release.parquet", "--table", "Sexes", "--out", "sexes.csv") == 0
+    assert Path("sexes.csv").read_text().splitlines()[0] == '"sex","count"'
+    assert run("export", "release.parquet", "--table", "Sex", "--out", "sexes.csv") == 2
+    assert run("tabulate", *made, "--by", "sex", "--out", "table.parquet") == 2
+
+
 def test_persons_with_several_records_are_the_unit(folder, capsys):
     bad_data(person=[k // 4 for k in range(400)])
     coded(folder, "--id", "id", "--person", "person", "--max-records", "2")
     table = dc.facade.read_table("table.parquet")
     assert table.z[table.design.position({})] == 200
-    assert run("protect", "table.parquet", "--method", "laplace", "-s", "epsilon=1") == 0
+    assert run("protect", "table.parquet", "--method", "laplace", "-s", "epsilon=1", "--json") == 0
     assert "one person (person)" in capsys.readouterr().out
 
 

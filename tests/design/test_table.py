@@ -355,7 +355,7 @@ def test_hidden_cells_are_null_in_frames_and_survive_the_disk(tmp_path):
     assert frame.column("count").to_pylist()[2] is None
     assert frame.column("count").null_count == 1
     assert frame.column("status").to_pylist()[2] == "below threshold"
-    assert ":" in repr(release).split("Made for")[0].splitlines()[4]
+    assert ":c" in repr(release)
     again = dc.facade.read_release(release.save(tmp_path / "r.parquet"))
     np.testing.assert_array_equal(again.status, status)
 

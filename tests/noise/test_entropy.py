@@ -2,15 +2,17 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from discreet.errors import InfeasibleError, ParameterError
+from discreet.errors import DiscreetError, InfeasibleError, ParameterError
 from discreet.noise import perturbation_table, variance_range
 from discreet.noise.checks import admissible, free, rising_both, rising_left, table_rows
+from discreet.noise.entropy import PRESETS
 
 GOLDEN = sorted(Path(__file__).parents[1].joinpath("golden").glob("ptable_*.json"))
 
@@ -176,13 +178,55 @@ def test_both_ends_of_the_range_can_be_met():
 
 def test_infeasible_variance_names_the_range():
     with pytest.raises(InfeasibleError, match=r"count 1 .*V must lie in \[0, 2\]"):
-        perturbation_table(5, 3)
+        perturbation_table(5, 3, 0)
     with pytest.raises(InfeasibleError, match=r"V must lie in \[2, "):
         perturbation_table(5, 1.9, 2)
     with pytest.raises(InfeasibleError, match="no variance can be met"):
         perturbation_table(2, 3, 2)
     with pytest.raises(InfeasibleError, match="no law at all"):
         perturbation_table(1, 1, 3)
+
+
+def test_the_least_counts_are_blocked_that_allow_the_variance():
+    given = ((2, 1), (5, 3), (5, 3, 2))
+    assert [perturbation_table(*each).blocked for each in given] == [0, 1, 2]
+    with pytest.raises(InfeasibleError, match=r"V must lie in \[0, 2\]"):
+        perturbation_table(5, 40)
+
+
+def test_presets_have_their_parameters_and_a_source_in_the_bibliography():
+    references = (Path(__file__).parents[2] / "docs" / "references.md").read_text()
+    for name, preset in PRESETS.items():
+        table = perturbation_table(name)
+        audit = table.audit()
+        assert table.blocked == preset.js
+        assert np.allclose(audit.variance[1:], preset.V, atol=1e-8)
+        assert abs(table.deviations).max() == preset.D
+        author, year = re.match(r"(\w+) .*?\((\d{4})\)", preset.source).groups()
+        assert any(author in line and f"({year})" in line for line in references.splitlines())
+    assert perturbation_table().parameters == perturbation_table(5, 3, 2).parameters
+
+
+def test_rows_of_giessing_and_hoehne_are_those_of_their_appendix():
+    law = perturbation_table("giessing-hoehne-3").law
+    assert sorted(law[4]) == pytest.approx([0, 0, 0.099, 0.1, 0.1, 0.1, 0.601], abs=6e-4)
+    assert law[5] == pytest.approx([0, 0.167, 0.167, 0.416, 0.083, 0.083, 0.083], abs=6e-4)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"D": "census"}, "unknown preset"),
+        ({"D": 5}, "needs the variance"),
+        ({"V": 3}, "goes with D="),
+        ({"D": 5, "preset": "no-small-counts"}, "D= of its own"),
+        ({"D": "no-small-counts", "js": 1}, "js= goes with D="),
+        ({"D": "no-small-counts", "preset": "giessing-hoehne-3"}, "two presets"),
+    ],
+)
+def test_a_preset_has_all_parameters_or_none(given, words):
+    with pytest.raises(DiscreetError, match=words):
+        perturbation_table(**given)
 
 
 def test_stay_bound_too_high_is_infeasible():
@@ -194,7 +238,7 @@ def test_range_ends_where_the_tables_end():
     low, high = variance_range(4, 0)
     perturbation_table(4, high * (1 - 1e-7))
     with pytest.raises(InfeasibleError):
-        perturbation_table(4, high * (1 + 1e-6))
+        perturbation_table(4, high * (1 + 1e-6), 0)
     assert low == pytest.approx(0, abs=1e-12)
 
 

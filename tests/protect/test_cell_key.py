@@ -392,8 +392,8 @@ def test_recipes_name_the_parameters_or_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("parameters", "error", "words"),
     [
-        ({}, ParameterError, "a value of D and V"),
-        ({"D": 5}, ParameterError, "a value of V"),
+        ({"V": 3}, ParameterError, "V= goes with D="),
+        ({"D": 5}, ParameterError, "needs the variance V="),
         ({"ptable": "x.csv"}, ParameterError, '"name": "file", "path"'),
         ({"matrix": "file", "path": "nowhere.csv"}, DataError, "nowhere.csv"),
         ({"matrix": "file", "path": "x.csv", "D": 5}, dc.DiscreetError, "'D'"),

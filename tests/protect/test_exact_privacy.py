@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -15,6 +16,7 @@ from discreet.design.sparse import SparseDesign
 from discreet.errors import LedgerError, ParameterError
 from discreet.protect.budget import LaplaceShare
 from discreet.protect.privacy import bounds_every_outcome, bounds_every_set, cost_of, delta_at
+from discreet.tables.truth import Bounds
 from discreet.testing.exact_privacy import ExactPrivacy, PrescribedNoise, TinyWorld, exact_laws
 from tests.protect.tables import declared
 
@@ -41,7 +43,11 @@ PLAIN = {
     "a known": dc.DiscreteGaussian(0.4, known="a"),
     "known and capped": dc.DiscreteLaplace(1.0, cap=60, known="b", accept_delta=1.0),
 }
+MEAN = TinyWorld.of_weights(SMALL, [0.3, 1.0, 2.5], size=1)
+WORLDS["mean weight"] = replace(MEAN, bounds=Bounds(weight=2.5, mean_weight=0.9))
 GRIDS = {
+    "mean weight": dc.DiscreteLaplace(0.5, grid="mean-weight"),
+    "gaussian mean weight": dc.DiscreteGaussian(0.5, grid="mean-weight"),
     "grid": dc.DiscreteLaplace(0.5, grid=0.7),
     "grid of reals": dc.Laplace(0.5, grid=1.25),
     "gaussian grid": dc.DiscreteGaussian(0.5, grid=4),
@@ -49,7 +55,8 @@ GRIDS = {
 OF_ONE = ["laplace", "discrete", "gaussian", "capped", "summed", "total known"]
 CASES = [("hierarchy", name) for name in PLAIN]
 CASES += [(world, name) for world in ("persons", "weights") for name in OF_ONE]
-CASES += [("weights", name) for name in GRIDS]
+CASES += [("weights", name) for name in GRIDS if "mean" not in name]
+CASES += [("mean weight", name) for name in GRIDS if "mean" in name]
 
 
 @cache

@@ -7,8 +7,9 @@ import pytest
 
 import discreet as dc
 from discreet import Release
+from discreet.design.formula import heading_of
 from discreet.errors import DesignError, UnknownNameError
-from discreet.release.cube import ABSENT, Cube, CubeAxis, CubeEntry, heading_of
+from discreet.release.cube import ABSENT, Cube, CubeAxis, CubeEntry
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 

@@ -6,7 +6,7 @@ import pytest
 from discreet.errors import ParameterError
 from discreet.randomness import stream
 from discreet.synthesis.decompose import fit, scores
-from discreet.synthesis.methods import ipso, romm
+from discreet.synthesis.methods import ipso, romm, romm_matrix
 from tests.synthesize.cases import Recorded, correlation, plain
 
 
@@ -83,6 +83,47 @@ def test_similarity_decreases_from_the_first_score_to_the_last():
         new = scores(fit(romm(Y, X, 0.5, rng=rng).Y, X).residuals).T
         alike += [correlation(T[:, i], new[:, i]) for i in range(4)]
     assert (np.diff(alike) < 0).all()
+
+
+@pytest.mark.parametrize("basis", ["scores", "random"])
+@pytest.mark.parametrize("how", ["qr", "svd"])
+def test_the_matrix_itself_gives_the_values_of_the_same_draws(basis, how):
+    Y, X = plain(stream(7, "romm"), n=30)
+    options = {"how": how, "basis": basis}
+    M = romm_matrix(Y, X, 0.4, rng=stream(8, "romm"), **options)
+    np.testing.assert_allclose(M.T @ M, np.eye(30), atol=1e-12)
+    np.testing.assert_allclose(M @ X, X, atol=1e-12)
+    synthetic = romm(Y, X, 0.4, rng=stream(8, "romm"), **options).Y
+    np.testing.assert_allclose(M @ Y, synthetic, atol=1e-10)
+    # Whoever has the matrix has the original: it is confidential.
+    np.testing.assert_allclose(M.T @ synthetic, Y, atol=1e-10)
+
+
+@pytest.mark.parametrize(("basis", "spread"), [("scores", 0.07), ("random", 0.0)])
+def test_a_random_basis_takes_the_sequential_effect_away(basis, spread):
+    rng = stream(9, "romm")
+    Y, X = plain(rng, n=6, k=4, m=1)
+    T = scores(fit(Y, X).residuals).T
+    alike = np.zeros(4)
+    for _ in range(1500):
+        synthetic = romm(Y, X, 0.5, rng=rng, basis=basis).Y
+        new = scores(fit(Y, X).residuals)
+        rotated = np.linalg.lstsq(new.W.T, (synthetic - Y + fit(Y, X).residuals).T, rcond=None)[0].T
+        alike += np.einsum("ij,ij->j", T, rotated) / 1500
+    if spread:
+        assert alike[0] - alike[-1] > spread
+    else:
+        assert np.ptp(alike) < 0.04
+        assert alike.min() > 0.3
+
+
+def test_a_basis_of_another_name_and_a_large_matrix_are_refused():
+    rng = stream(10, "romm")
+    with pytest.raises(ParameterError, match="basis must be"):
+        romm(*plain(rng), 0.5, rng=rng, basis="mixed")
+    Y = rng.normal(size=(4001, 1))
+    with pytest.raises(ParameterError, match="at most 4,000"):
+        romm_matrix(Y, np.ones((4001, 1)), 0.5, rng=rng)
 
 
 @pytest.mark.parametrize("lambda_", [-1, np.nan, np.inf])

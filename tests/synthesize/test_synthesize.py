@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.errors import KeysError, LedgerError, ParameterError, UnknownNameError
+from discreet.errors import LedgerError, ParameterError, UnknownNameError
+from discreet.synthesis.safety import UnsafeRowsError
 from tests.synthesize.people import SECRET, moments, people
 
 PEOPLE = people()
@@ -91,6 +92,121 @@ def test_outliers_are_split_off():
     np.testing.assert_allclose(made.frame["income"][:10].sum(), frame["income"][:10].sum())
     without = dc.synthesize(frame, "income ~ 1", "hybrid", secret=SECRET, clusters="sex")
     assert made.frame["income"][:10].min() > 1e5 > without.frame["income"][:10].min()
+
+
+def far_out():
+    frame = PEOPLE.copy()
+    frame.loc[:9, "income"] += np.linspace(2e5, 4e5, 10)
+    return frame
+
+
+@pytest.mark.parametrize("method", ["ipso", "romm"])
+@pytest.mark.parametrize("outlying", ["synthetic", "public"])
+def test_outliers_are_synthetic_by_themselves_or_stay_as_they_are(method, outlying):
+    frame, options = far_out(), {"outliers": 0.999, "outlying": outlying}
+    made = dc.synthesize(frame, "income ~ 1", method, secret=SECRET, **options, **METHODS[method])
+    for rows in (frame.index < 10, frame.index >= 10):
+        before, after = frame["income"][rows], made.frame["income"][rows]
+        np.testing.assert_allclose(after.sum(), before.sum())
+        np.testing.assert_allclose((after**2).sum(), (before**2).sum())
+    same = made.frame["income"] == frame["income"]
+    assert same[:10].all() == (outlying == "public")
+    assert not same[10:].any()
+    assert ("keep their true values" in made.statement.text) == (outlying == "public")
+    again = dc.synthesize(frame, "income ~ 1", method, secret=SECRET, **METHODS[method])
+    assert again.frame["income"][:10].min() < 1e5 < made.frame["income"][:10].min()
+
+
+def test_hybrid_outliers_may_stay_as_they_are():
+    options = {"clusters": "sex", "outliers": 0.999, "outlying": "public"}
+    made = dc.synthesize(far_out(), "income ~ 1", "hybrid", secret=SECRET, **options)
+    same = made.frame["income"] == far_out()["income"]
+    assert same[:10].all()
+    assert not same[10:].any()
+
+
+def test_too_few_outliers_are_not_made_synthetic_by_themselves():
+    frame = PEOPLE.copy()
+    frame.loc[[3, 7], "income"] += 4e5
+    with pytest.raises(UnsafeRowsError) as error:
+        dc.synthesize(frame, "income ~ 1", secret=SECRET, outliers=0.9999)
+    assert {3, 7} <= set(error.value.rows.tolist())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"outlying": "public"}, "goes with outliers="),
+        ({"outlying": "kept", "outliers": 0.99}, "'synthetic' or 'public'"),
+        ({"method": "from-residuals", "share": 0.5, "outliers": 0.99}, "outliers= goes with"),
+    ],
+)
+def test_choices_about_outliers_are_checked(options, said):
+    with pytest.raises(ParameterError, match=said):
+        dc.synthesize(PEOPLE, MODEL, secret=SECRET, **options)
+
+
+# Publishable cells of a table as a term.
+
+CELLS = "income + tax ~ age + cells(region*size)"
+SUM_RULES = ["few-contributors(6)", "p%(10)"]
+
+
+def sized():
+    """Some incomes are below zero: sums keep their signs, contributors are ranked by size."""
+    rng = np.random.default_rng(3)
+    frame = people(400)
+    return frame.assign(size=rng.choice(list("smlx"), 400, p=[0.5, 0.3, 0.15, 0.05]))
+
+
+def published_sums(frame):
+    """The same table by suppression, for both columns: true sums, and which may be shown."""
+    shown, sums = True, {}
+    for column in NAMES:
+        firms = frame.assign(who=range(len(frame)))
+        table = dc.Table.from_contributions(
+            firms, "region*size", value=column, contributor="who", negative="absolute"
+        )
+        shown = shown & ~dc.Suppress(SUM_RULES).pattern(table).suppressed
+        sums[column] = table.contributions.sum
+    return sums, shown
+
+
+def test_sums_of_publishable_cells_are_kept_and_the_others_are_not():
+    frame = sized()
+    made = dc.synthesize(frame, CELLS, secret=SECRET, rules=SUM_RULES)
+    before, shown = published_sums(frame)
+    after, _ = published_sums(made.frame)
+    assert 0 < (~shown).sum() < len(shown) / 2
+    np.testing.assert_allclose(after["income"][shown], before["income"][shown], rtol=1e-10)
+    apart = np.abs(after["income"] - before["income"])[~shown]
+    assert apart.min() > 100  # sums that are suppressed do not come out of the records
+    assert "region*size" in made.statement.text
+    assert made.model == CELLS
+    other = dc.synthesize(frame, CELLS.replace("region*size", "size*region"), rules=SUM_RULES,
+                          secret=SECRET)  # fmt: skip
+    pd.testing.assert_frame_equal(other.frame, made.frame)
+
+
+def test_a_table_with_every_cell_tells_what_suppression_hides():
+    """The fault that the term is for: all cells as a term are refused, or give small sums away."""
+    frame = sized()
+    with pytest.raises(UnsafeRowsError):
+        dc.synthesize(frame, "income + tax ~ age + region*size", secret=SECRET, rules=SUM_RULES)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "said"),
+    [
+        (CELLS, {"rules": []}, "rules for sums"),
+        (CELLS, {"rules": ["threshold(3)"]}, "rules for sums"),
+        ("income ~ local(1) + cells(region)", {"method": "hybrid", "clusters": 8}, "does not go"),
+        ("income ~ cells(place)", {}, "place"),
+    ],
+)
+def test_tables_that_cannot_be_a_term_are_refused(model, options, said):
+    with pytest.raises((ParameterError, UnknownNameError), match=said):
+        dc.synthesize(sized(), model, secret=SECRET, **options)
 
 
 @pytest.mark.parametrize(
@@ -211,11 +327,6 @@ def test_a_trial_knows_what_the_method_found_out():
 def test_a_ledger_needs_a_name(tmp_path):
     with pytest.raises(ParameterError, match="name="):
         dc.synthesize(PEOPLE, MODEL, secret=SECRET, ledger=tmp_path / "ledger.db")
-
-
-def test_a_secret_file_must_exist(tmp_path):
-    with pytest.raises(KeysError, match="no secret file"):
-        dc.synthesize(PEOPLE, MODEL, secret=tmp_path / "keys.secret")
 
 
 def test_microdata_have_their_own_name_and_secret():

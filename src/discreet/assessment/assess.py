@@ -15,8 +15,9 @@ import pyarrow as pa
 from discreet import registry
 from discreet.assessment.compare.contestants import build_from
 from discreet.assessment.measure import EVERYTHING, Measure, NotApplicableError, Score
-from discreet.errors import PluginError, UnknownNameError
+from discreet.errors import DesignError, ParameterError, PluginError, UnknownNameError
 from discreet.facade.table import Table
+from discreet.release.inference.law import matrix_of
 from discreet.tables import show
 from discreet.tables.protected import Protected
 from discreet.tables.truth import TrueTable
@@ -131,7 +132,8 @@ def assess(
       measures: Names, such as ``"unchanged-small-cells:small=3"``, or measures; all by default.
       **options: Given to every measure that has an option of this name, such as
         `sensitive="party"`, `mechanism=ptable`, `fitter=NonNegative()`, `small=3` of tables, and
-        `control=others`, `target="illness"`, `keys=("age", "sex")` of records.
+        `control=others`, `target="illness"`, `keys=("age", "sex")` of records. The
+        mechanism is that of the release's own statement unless it is given.
 
     Raises:
       UnknownNameError: No measure of this name, or none with this option.
@@ -140,7 +142,8 @@ def assess(
     """
     kind = "measure" if isinstance(table, TrueTable) else "measure of records"
     chosen = every_measure(kind) if measures is None else [measure_from(kind, m) for m in measures]
-    built = [_with_options(measure, options) for measure in chosen]
+    told = _mechanism_told(release) if kind == "measure" and "mechanism" not in options else {}
+    built = [_with_options(m, {**_unset(m, told), **options}) for m in chosen]
     known = sorted({name for measure in built for name in options_of(measure)})
     for name in options:
         if name not in known:
@@ -152,6 +155,19 @@ def assess(
         except NotApplicableError as error:
             skipped.append(Skipped(measure.name, measure.kind, str(error)))
     return Assessment(tuple(scores), tuple(skipped))
+
+
+def _mechanism_told(release: Any) -> dict[str, Any]:
+    """The law of the noise as an option of measures, where the release's own statement tells it."""
+    try:
+        return {"mechanism": matrix_of(release)}
+    except (DesignError, ParameterError):
+        return {}
+
+
+def _unset(measure: Measure, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What is told of the options that a measure has and that nobody chose."""
+    return {name: value for name, value in told.items() if getattr(measure, name, 0) is None}
 
 
 def options_of(measure: Measure) -> list[str]:

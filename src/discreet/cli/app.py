@@ -11,11 +11,13 @@ from discreet.cli import custody, judge, site, tables
 from discreet.cli.argus import argus
 from discreet.cli.check import check
 from discreet.cli.demo import demo
+from discreet.cli.methods import methods
 from discreet.cli.synthesize import synthesize
 from discreet.errors import PluginError
 
 COMMANDS: dict[str, Any] = {
     "check": check,
+    "methods": methods,
     "tabulate": tables.tabulate,
     "protect": tables.protect,
     "fit": tables.fit,

@@ -24,7 +24,7 @@ from discreet.cli.options import (
 from discreet.errors import ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.ledger import Ledger
-from discreet.records.secret import Secret
+from discreet.records.secret import secret_of
 from discreet.serve.office.config import Role
 from discreet.tables.truth import DataSet
 
@@ -61,7 +61,7 @@ def keys(
         raise ParameterError("say where the keys go: a file with --out, or a table with --into.")
     data = records.open(source, id=id, editions=None)
     policy = records.editions or DEFAULT_EDITIONS
-    found = Secret.from_file(secret, create=True)
+    found = secret_of(secret, data.data_set.name)
     with progress_bar():
         if into is not None:
             data.store_keys(into, found, editions=policy)
@@ -208,7 +208,8 @@ def _required(value: Any, option: str) -> Any:
 
 def secret(
     action: Annotated[
-        Literal["backup", "rotate"], typer.Argument(help="Copy the secret, or exchange it.")
+        Literal["make", "backup", "rotate"],
+        typer.Argument(help="Make a secret on purpose, copy it, or exchange it."),
     ],
     path: Annotated[Path, typer.Argument(help="The secret's file.")],
     out: Out = None,
@@ -216,7 +217,9 @@ def secret(
     reason: Annotated[str | None, typer.Option(help="rotate: why; it is entered.")] = None,
     json: Json = False,
 ) -> None:
-    """Keep the custodian's secret: copy it, or exchange it for a new one.
+    """Keep the custodian's secret: make one, copy it, or exchange it for a new one.
+
+    Example: discreet secret make survey.secret
 
     Example: discreet secret backup keys.secret --out /safe/keys.secret
 
@@ -226,6 +229,12 @@ def secret(
     from discreet.ledger import Ledger  # start-up time
     from discreet.records.secret import Secret, copy_secret, put_new_secret  # start-up time
 
+    if action == "make":
+        if path.exists():
+            raise ParameterError(f"{path} exists, and a secret is never overwritten.")
+        Secret.from_file(path, create=True)
+        answer({"file": str(path), "side": "confidential"}, json, f"{path}: a secret (owner only)")
+        return
     kept = _required(out, "--out")
     old = Secret.from_file(path)
     if action == "backup":

@@ -236,7 +236,7 @@ def compare(
 ) -> None:
     """Compare methods on a table, over many draws. Everything it writes is confidential.
 
-    Example: discreet compare table.parquet --method cell-key:D=5,V=3,js=2 --method pram
+    Example: discreet compare table.parquet --method cell-key --method pram
     --sensitive party --replicates 100 --seed 1 --report out.html
     """
     from discreet.assessment.compare.comparison import compare as compare_methods  # start-up time

@@ -26,13 +26,13 @@ from discreet.facade.release import Release
 from discreet.files import PARQUET
 from discreet.ledger import Ledger
 from discreet.progress import listening
-from discreet.records.secret import Secret
 from discreet.registry import plain_value
 from discreet.release.formats.write import writer_of
 from discreet.tables.statement import Statement
 
 SecretFile = Annotated[
-    Path | None, typer.Option("--secret", help="The custodian's secret file, for keys and noise.")
+    Path | None,
+    typer.Option("--secret", help="The custodian's secret file; made when it is first used."),
 ]
 LedgerFile = Annotated[
     Path | None, typer.Option("--ledger", help="The custodian's ledger; made when it is not there.")
@@ -154,8 +154,6 @@ class RecordOptions:
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}
         given["moves"] = plain_values(self.moves) or None
-        if self.secret is not None:
-            given["secret"] = Secret.from_file(_require_secret(self.secret))
         chosen = {option: value for option, value in given.items() if value is not None}
         return open_microdata(source, **chosen).with_roles(**bounds)
 
@@ -169,16 +167,6 @@ def previous_releases(paths: list[Path] | None) -> list[Release] | None:
     from discreet.facade.table import read_release  # start-up time
 
     return [read_release(path) for path in paths] if paths else None
-
-
-def _require_secret(secret: Path) -> Path:
-    """The secret file, or how to make one: a new secret would be other noise."""
-    if not secret.exists():
-        raise ParameterError(
-            f"there is no secret file {secret}. Make it together with the record keys: "
-            f"discreet keys people.csv --id person_id --secret {secret} --out keys.parquet."
-        )
-    return secret
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,10 @@ Outliers = Annotated[
     float | None,
     typer.Option(help="Split off records farther out than this share of a normal law, e.g. 0.999."),
 ]
+Outlying = Annotated[
+    str,
+    typer.Option(help="Such records: synthetic by themselves, or public as they are."),
+]
 Groups = Annotated[
     str | None, typer.Option(help="Column of groups of clusters, for terms in groups(…).")
 ]
@@ -90,6 +94,7 @@ def synthesize(
     clusters: Clusters = None,
     gain: Gain = None,
     outliers: Outliers = None,
+    outlying: Outlying = "synthetic",
     groups: Groups = None,
     pieces: Pieces = None,
     missing: Missing = "refuse",
@@ -122,7 +127,7 @@ def synthesize(
     _check_options(method, out, report, seed)
     data = replace(records, secret=secret).open(source)
     options: dict[str, Any] = {"gain": gain, "missing": missing, "merge": merge, "keep": keep}
-    options |= {"clusters": _size_or_column(clusters), "outliers": outliers}
+    options |= {"clusters": _size_or_column(clusters), "outliers": outliers, "outlying": outlying}
     options |= {"groups": groups, "pieces": pieces, "large": large}
     options |= {"rules": rule} if rule else {}
     with progress_bar():

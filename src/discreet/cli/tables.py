@@ -23,6 +23,7 @@ from discreet.cli.options import (
     answer,
     check_out,
     choice,
+    pairs,
     plain_values,
     previous_releases,
     progress_bar,
@@ -39,7 +40,7 @@ from discreet.noise import TransitionMatrix, perturbation_table
 from discreet.noise.entropy import Variant
 from discreet.recipe import Recipe
 from discreet.records.indicators import read_link
-from discreet.records.secret import Secret
+from discreet.records.secret import secret_of
 from discreet.release.fitting import Rounding
 from discreet.tables.magnitude import Negative
 from discreet.tables.storage import check_table_name
@@ -54,7 +55,13 @@ if TYPE_CHECKING:
 def tabulate(
     *,
     source: Annotated[str, typer.Argument(help="Records: a Parquet or CSV file, or a database.")],
-    by: Annotated[str, typer.Option(help="What to publish, e.g. 'region*age + region*sex'.")],
+    by: Annotated[
+        str | None, typer.Option(help="What to publish, e.g. 'region*age + region*sex'.")
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=FORMULA, a table by its name (may be repeated), instead of --by."),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", "-o", help="The table, a confidential .parquet.")],
     hierarchy: Hierarchies = None,
     records: RecordOptions,
@@ -83,6 +90,9 @@ def tabulate(
     Example: discreet tabulate people.csv --by "region*age + region*sex" --codes codes.toml
     --id person_id --secret keys.secret --name census --edition 2024 --out table.parquet
 
+    Example: discreet tabulate people.csv --table "Age by region=region*age"
+    --table "Sex by region=region*sex" --codes codes.toml --out table.parquet
+
     Example: discreet tabulate people.csv --by "region*age" --codes codes.toml --id person_id
     --secret keys.secret --name census --edition 2025 --moves age=1 --ledger discreet.db
     --out table.parquet
@@ -94,12 +104,15 @@ def tabulate(
     --by "indicator*activity" --value turnover --contributor enterprise --out table.parquet
     """
     check_table_name(out)
+    if (by is None) == (table is None):
+        raise ParameterError("say what to publish: --by FORMULA, or --table NAME=FORMULA.")
+    margins = by or pairs(table, "a table")
     data = records.open(source, hierarchies=hierarchy, ledger=ledger)
     if link is not None:
         data = data.with_parts(*read_link(link))
     with progress_bar():
-        table = data.tabulate(
-            by,
+        made = data.tabulate(
+            margins,
             support=choice(Support, support, "--support"),
             value=value,
             contributor=contributor,
@@ -107,18 +120,19 @@ def tabulate(
             negative=choice(Negative, negative, "--negative"),
             largest=largest,
         )
-        table.save(out)
+        made.save(out)
     summary = {
         "file": str(out),
         "side": "confidential",
-        "published_cells": table.design.n_published,
-        "inner_cells": table.design.n_inner,
-        "keys": table.published.key is not None,
-        "weights": table.published.weight is not None,
+        "tables": [*made.tables],
+        "published_cells": made.design.n_published,
+        "inner_cells": made.design.n_inner,
+        "keys": made.published.key is not None,
+        "weights": made.published.weight is not None,
         "value": value,
-        "ledger": table.ledger_path,
+        "ledger": made.ledger_path,
     }
-    text = f"{out}: {table.design.n_published:,} published cells (confidential, owner only)"
+    text = f"{out}: {made.design.n_published:,} published cells (confidential, owner only)"
     answer(summary, json, text)
 
 
@@ -126,7 +140,10 @@ def tabulate(
 def protect(
     *,
     table: Annotated[Path, typer.Argument(help="A table made by `discreet tabulate`.")],
-    method: Annotated[str, typer.Option(help="The method's name, e.g. cell-key.")],
+    method: Annotated[
+        str,
+        typer.Option(help="NAME or NAME:PARAMETER=VALUE,…; see `discreet methods`."),
+    ],
     out: Out = None,
     set: Parameters = None,
     unit: Unit = None,
@@ -146,18 +163,17 @@ def protect(
 ) -> None:
     """Protect a table; the release may be published.
 
-    Example: discreet protect table.parquet --method cell-key -s D=5 -s V=3 -s js=2
-    --out release.csv
+    Example: discreet protect table.parquet --method cell-key --out release.csv
+
+    Example: discreet protect table.parquet --method cell-key:D=4,V=2.5,js=2 --out release.xlsx
 
     Example: discreet protect table.parquet --method safe --secret keys.secret
     --ledger discreet.db --out release.parquet
 
-    Example: discreet protect table.parquet --method discrete-laplace -s epsilon=0.5
+    Example: discreet protect table.parquet --method discrete-laplace:epsilon=0.5
     --ledger discreet.db --budget 1 --out release.csv
 
-    Example: discreet protect table.parquet --method cell-key --out table.xlsx
-
-    Example: discreet protect table.parquet --method suppress -s rules="p%(10)" --out release.csv
+    Example: discreet protect table.parquet --method "suppress:rules=p%(10)" --out release.csv
     --show-kinds pattern.csv
     """
     if seed is not None:
@@ -169,12 +185,15 @@ def protect(
     check_out(out)
     if show_kinds is not None:
         ending_of(show_kinds, (".csv", *PARQUET))
-        if method != "suppress":
+        if registry.read_text(method)["name"] != "suppress":
             raise ParameterError(f"--show-kinds is for method 'suppress', not for {method!r}.")
     ledger = book.open()  # a wrong ledger is found before the table is read
     truth = read_table(table)
     if secret is not None:
-        truth = truth.with_secret(Secret.from_file(secret))
+        name, known = truth.data_set.name, truth.published.key is not None
+        marks = () if ledger is None else ledger.secret_marks(name)
+        by_secret = known and truth.data_set.keys != "given"
+        truth = truth.with_secret(secret_of(secret, name, marks=marks, has_keys=by_secret))
     chosen = registry.build("method", method, plain_values(set))
     from discreet.suppress.pattern import watched_patterns  # start-up time
 
@@ -219,7 +238,9 @@ def _write_kinds(pattern: Pattern, path: Path) -> None:
 
 def fit(
     release: Annotated[Path, typer.Argument(help="A release made by `discreet protect`.")],
-    fitter: Annotated[str, typer.Option(help="The fitter's name.")] = "auto",
+    fitter: Annotated[
+        str, typer.Option(help="NAME or NAME:PARAMETER=VALUE,…; see `discreet methods`.")
+    ] = "auto",
     out: Out = None,
     set: Parameters = None,
     zeros: Annotated[
@@ -233,19 +254,22 @@ def fit(
         typer.Option(help="Make whole numbers: margins, unbiased, total or cube. Needs --seed."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the rounding.")] = None,
+    decimals: Annotated[
+        bool, typer.Option("--decimals", help="Counts keep the decimals of the fit.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Fit inner cells to a release; the result is additive and public.
 
     Examples: discreet fit release.parquet --fitter non-negative --out fitted.parquet
-    and in whole numbers, discreet fit release.parquet --fitter whole-number -s seed=1
+    and in whole numbers, discreet fit release.parquet --fitter whole-number:seed=1
     """
     check_out(out)
     whole = _rounding(round, seed)
     public = read_release(release)
     chosen = registry.build("fitter", fitter, plain_values(set))
     with progress_bar():
-        fitted = public.fit(chosen, zeros=zeros)
+        fitted = public.fit(chosen, zeros=zeros, decimals=decimals or whole is not None)
     result = fitted.fit_result
     if whole is not None:
         fitted = fitted.round(whole[0], seed=whole[1])
@@ -324,16 +348,27 @@ def export(
         list[str] | None, typer.Option(help="What readers must know (may be repeated).")
     ] = None,
     dataflow: Annotated[str, typer.Option(help="SDMX data flow, e.g. EXAMPLE:TURNOVER(1.0).")] = "",
+    table: Annotated[
+        str | None, typer.Option(help="One table of the release by its name; all if absent.")
+    ] = None,
+    format: Annotated[
+        list[str] | None,
+        typer.Option(help="A format (may be repeated); --out is then a folder, a file per table."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a release for other programs; statement and notes are part of every format.
 
     Example: discreet export release.parquet --out table.xlsx --columns sex --title "People"
 
-    Example: discreet export release.parquet --out table.px
+    Example: discreet export release.parquet --table "Age by region" --out table.px
+
+    Example: discreet export release.parquet --format px --format xlsx --out folder
     """
-    written = read_release(release).write(
+    whole = read_release(release)
+    written = (whole if table is None else whole[table]).write(
         out,
+        format=tuple(format or ()),
         layout=layout,
         labels=labels,
         columns=tuple(columns or ()),
@@ -342,7 +377,9 @@ def export(
         footnotes=tuple(footnote or ()),
         dataflow=dataflow,
     )
-    summary = {"file": str(written), "side": "public", "bytes": written.stat().st_size}
+    files = [p for p in written.iterdir() if p.is_file()] if written.is_dir() else [written]
+    size = sum(p.stat().st_size for p in files)
+    summary = {"file": str(written), "side": "public", "files": len(files), "bytes": size}
     answer(summary, json, f"{written}: {summary['bytes']:,} bytes.")
 
 

@@ -208,6 +208,11 @@ class Design(ABC):
         """The number of variables of each published cell; 2 where there are no variables."""
 
     @property
+    def tables(self) -> Mapping[str, Sequence[Any]]:
+        """The tables of the design by name; a matrix has none."""
+        return {}
+
+    @property
     def over_variables(self) -> StructuredDesign | None:
         """The design itself where it is made of variables, `None` where it is a matrix."""
         return None

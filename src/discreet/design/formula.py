@@ -5,6 +5,9 @@ and the total; `1` the total; `+` adds and `-` takes away; parentheses group. A 
 variable (all its levels), a level of a hierarchy, or `variable[level]`; names that are not plain
 words stand in backticks. Options that name single margins write them the same way: `a:b`, `a`, and
 `1` for the total.
+
+A *table* is a largest margin with the margins inside it, or what was given a name: a mapping of
+names to margins, `{"Age by region": "region*age", "Sex": "sex"}`, publishes all of them.
 """
 
 from __future__ import annotations
@@ -13,9 +16,10 @@ import functools
 import itertools
 import math
 import re
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +30,8 @@ from discreet.errors import DiscreetError, ParameterError, UnknownNameError
 Term = tuple[str, ...]
 Margin = str | int | Sequence[str]
 """One margin: `"region:age"`, a tuple of names, or `"1"` (or 1) for the total."""
-Margins = str | Sequence[str | Sequence[str]]
+Margins = str | Sequence[str | Sequence[str]] | Mapping[str, Any]
+"""A formula, a list of margins, or either of them by the name of a table."""
 TOTAL = "1"
 _TOTAL_ELSEWHERE = ("total", "_t", "all", "0", "()")
 _TOKEN = re.compile(r"\s*(?:(`[^`]+`|[^\W\d][\w.]*)(\[[^\]]+\])?|([-+*:()])|(1)(?!\w))")
@@ -46,8 +51,25 @@ def margins(variables: Sequence[str], order: int, *, lower: bool = True) -> list
     return [term for k in orders for term in itertools.combinations(variables, k)]
 
 
+class NamedTerms(list[Term]):
+    """Terms, and the names under which some of them are published together as tables."""
+
+    def __init__(self, tables: Mapping[str, Sequence[Term]]) -> None:
+        super().__init__(dict.fromkeys(term for terms in tables.values() for term in terms))
+        self.tables = {name: list(terms) for name, terms in tables.items()}
+
+
 def parse(spec: Margins) -> list[Term]:
     """Terms in the order they are written, each named once."""
+    if isinstance(spec, NamedTerms):
+        return spec
+    if isinstance(spec, Mapping):
+        if not spec or not all(isinstance(name, str) and name.strip() for name in spec):
+            raise ParameterError(
+                "tables are given by their names, {'Age by region': 'region*age'}; "
+                f"got {[*spec]!r:.80}."
+            )
+        return NamedTerms({name.strip(): parse(margins) for name, margins in spec.items()})
     if isinstance(spec, str):
         return _Parser(spec).parse()
     if not isinstance(spec, Iterable):
@@ -83,6 +105,30 @@ def term_of(margin: Margin) -> Term:
 def margin_name(term: Term) -> str:
     """The name of a margin."""
     return ":".join(term) or TOTAL
+
+
+def heading_of(name: str) -> str:
+    """A name for readers: `major_group` becomes `Major group`."""
+    return words(name)[:1].upper() + words(name)[1:]
+
+
+def words(name: str) -> str:
+    """The words of a name: `major_group` becomes `major group`, `INDP_CAT` `INDP CAT`."""
+    return " ".join(name.replace("_", " ").split())
+
+
+def table_name(term: Term) -> str:
+    """A table's name made of its largest margin.
+
+    >>> table_name(("region", "age")), table_name(("age", "sex", "marital_status")), table_name(())
+    ('Region by age', 'Age by sex and marital status', 'Total')
+    """
+    if not term:
+        return "Total"
+    first, *others = (re.sub(r"\[(.*)\]$", r" (\1)", name) for name in term)
+    *most, last = map(words, others or [""])
+    by = f"{', '.join(most)} and {last}" if most else last
+    return f"{heading_of(first)} by {by}" if others else heading_of(first)
 
 
 def single_margins(given: Margin | Sequence[Margin]) -> tuple[Term, ...]:

@@ -47,6 +47,10 @@ class ProductDesign(StructuredDesign):
         """The same crossing with other margins published."""
         return ProductDesign(self.axes, margins)
 
+    def over_axes(self, kept: Sequence[int], margins: Margins) -> ProductDesign:
+        """The crossing of some of the axes."""
+        return ProductDesign([self.axes[a] for a in kept], margins)
+
     def leaf_positions(self, cells: Array) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf positions of some inner cells, without listing those of all."""
         if not self.axes:

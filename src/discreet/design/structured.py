@@ -20,6 +20,7 @@ from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.base import MAKERS, Design, Restricted
 from discreet.design.codes import canonical
 from discreet.design.formula import Block, Lattice, Margins, Term, parse, resolve
+from discreet.design.parts import DesignPart, named_terms, part_of
 from discreet.design.support import CombinationMask, Lift
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 
@@ -298,6 +299,19 @@ class StructuredDesign(Design):
     @abstractmethod
     def with_margins(self, margins: Margins) -> StructuredDesign:
         """The same inner cells with other margins published."""
+
+    @abstractmethod
+    def over_axes(self, kept: Sequence[int], margins: Margins) -> StructuredDesign:
+        """Margins over some of the axes; combinations that are possible there are inner cells."""
+
+    @property
+    def tables(self) -> dict[str, list[Term]]:
+        """The tables of the design: each largest margin with those inside it, by its name."""
+        return named_terms(self)
+
+    def part(self, margins: Margins) -> DesignPart:
+        """Some of the published margins as a design over their own variables."""
+        return part_of(self, margins)
 
     def restricted(self, cells: Array, *, occurring: bool = False) -> Restricted:
         """The design on some inner cells; see `Design.restricted`."""

@@ -18,7 +18,7 @@ from discreet.facade.release import Release
 from discreet.facade.table import Table
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
 from discreet.protect.controlled_rounding import ControlledRounding
-from discreet.records.secret import Secret
+from discreet.records.secret import Secret, secret_of
 from discreet.suppress.argus import batch
 from discreet.suppress.argus.jobs import INDICATOR, JobTable, make_table
 from discreet.suppress.argus.outputs import OutputCells, jj_text, output_text
@@ -95,7 +95,7 @@ def run_batch(
       DataError: A command or a file cannot be read; the message has the line.
     """
     steps = batch.read_batch(path)
-    given = secret if secret is None or isinstance(secret, Secret) else Secret.from_file(secret)
+    given = None if secret is None else secret_of(secret, Path(path).stem)
     job = _Run(Path(path).parent, given, show_kinds)
     for step in steps:
         try:

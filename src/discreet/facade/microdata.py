@@ -24,7 +24,7 @@ from discreet.records.recode import moved_rules
 from discreet.records.recode import recode as recoded
 from discreet.records.record_keys import KeysOf, RecordKeys
 from discreet.records.records import UnitRecords
-from discreet.records.secret import Secret
+from discreet.records.secret import Secret, secret_of
 from discreet.records.sources import (
     code_lists_of,
     find_source,
@@ -246,6 +246,7 @@ class Microdata(UnitRecords):
         holding: str | None = None,
         negative: Negative = "refuse",
         largest: int = LARGEST,
+        inner: bool = True,
     ) -> Table:
         """Count the records of every published cell, with weights and keys if there are any.
 
@@ -263,7 +264,7 @@ class Microdata(UnitRecords):
           hierarchies: More hierarchies, or other ones than the data's.
           support: Which combinations are inner cells: `"all"`, or `"occurring"` in the records.
           structural_zeros: Combinations that cannot occur, instead of the data's. They are left
-            out of the inner cells; the data's own say nothing where inner cells are not held.
+            out of the inner cells, and published cells that hold nothing else do not exist.
           engine: An engine or its name in the registry; Ibis by default.
           value: Column that is summed, a number for every record.
           contributor: Column that says whose a record is; the records' id by default.
@@ -272,6 +273,8 @@ class Microdata(UnitRecords):
           negative: `"refuse"` negative values, or judge contributions by their `"absolute"` value.
           largest: How many of the largest contributions to each cell are kept; a rule on the n
             largest needs n.
+          inner: Whether inner cells are held where there are not too many. Methods that look noise
+            up by cell keys do without; memory then grows with the published cells alone.
         """
         self.check_keys()
         table = tabulate(
@@ -282,6 +285,7 @@ class Microdata(UnitRecords):
             structural_zeros=structural_zeros,
             engine=engine,
             of=self._magnitude(value, contributor, holding, negative, largest),
+            inner=inner,
         )
         return Table.wrap(table)
 
@@ -428,8 +432,9 @@ def open(
       name: Name of the data set, the same in all its editions; by default that of the file or
         table.
       edition: Changes whenever the records do.
-      secret: A secret or its file, which is made when it does not exist. It makes record keys from
-        the ids; beside keys that are there, or without ids, it serves noise alone.
+      secret: A secret or its file, which is made when it is first used, and never a second time
+        for the same data. It makes record keys from the ids; beside keys that are there, or
+        without ids, it serves noise alone.
       editions: How editions are drawn with keys that the secret makes, as for
         `Microdata.with_keys`.
       churn: Declared share of the records that change from one edition to the next, such as 0.01.
@@ -513,10 +518,11 @@ def open(
         data = data.with_stored_keys(keys, id=id)
     elif random_keys is not None and id is not None:
         data = data.with_random_keys(random_keys, convention=key_convention(convention))
-    if secret is not None:
-        if not isinstance(secret, Secret):
-            secret = Secret.from_file(secret, create=True)
-        data = data.with_secret(secret, editions=editions)
     if isinstance(ledger, (str, Path)):
         ledger = Ledger(ledger)
+    if secret is not None:
+        marks = () if ledger is None else ledger.secret_marks(data.data_set.name)
+        has_keys = data.has_keys and data.data_set.keys != "given"
+        found_secret = secret_of(secret, data.data_set.name, marks=marks, has_keys=has_keys)
+        data = data.with_secret(found_secret, editions=editions)
     return data if ledger is None else data.with_ledger(ledger)

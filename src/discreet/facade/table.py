@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
-from discreet.design.formula import Margins
+from discreet.design.formula import Margins, Term
 from discreet.design.support import Support
 from discreet.facade.release import Release, Trial
 from discreet.protect.publish import publish, simulate
@@ -197,6 +197,11 @@ class Table(TrueTable):
             declared=declared,
         )
         return cls.wrap(replace(table, data_set=DataSet(name, edition, units=units)))
+
+    @property
+    def tables(self) -> dict[str, Sequence[Term]]:
+        """The margins of each table by its name, as they were given or made from its variables."""
+        return dict(self.design.tables)
 
     def protect(
         self,

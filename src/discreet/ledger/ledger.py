@@ -200,6 +200,11 @@ class Ledger:
             mark = table.secret.mark
         self.register_edition(data_set, tables, mark, table.sketches)
 
+    def secret_marks(self, name: str) -> set[str]:
+        """Marks of the secrets that editions of a data set were entered with."""
+        with self._file.reading() as db:
+            return {e.mark for e in entries.editions_of(db, name).values() if e.mark}
+
     def check_secret(self, data_set: DataSet, secret_mark: str | None) -> None:
         """Refuse a secret that is not the one of this edition, or of the keys that are kept.
 

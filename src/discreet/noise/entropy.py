@@ -11,13 +11,20 @@ over the deviations `v` with `|v| <= D` whose target `i + v` is neither negative
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from discreet.errors import InfeasibleError, NotConvergedError, ParameterError, positive, whole
+from discreet.errors import (
+    InfeasibleError,
+    NotConvergedError,
+    ParameterError,
+    UnknownNameError,
+    positive,
+    whole,
+)
 from discreet.noise.checks import (
     Support,
     Tails,
@@ -28,12 +35,36 @@ from discreet.noise.checks import (
     table_rows,
 )
 from discreet.noise.dual import MaximumEntropy, maximise_entropy
-from discreet.noise.linear import RowPolytope, common_range, describe_range
+from discreet.noise.linear import RowPolytope, common_range, describe_range, linear_table
 from discreet.noise.matrix import TransitionMatrix
 
 Variant = Literal["discreet", "ptable"]
 
 T = TypeVar("T")
+
+
+class Preset(NamedTuple):
+    """Parameters of a perturbation table that somebody used, and where that is written."""
+
+    D: int
+    V: float
+    js: int
+    source: str
+    keeps_most: bool = False  # counts stay as they are as often as may be: `linear_table`
+
+
+_FOR_A_CENSUS = "Giessing & Höhne (2011), appendix: a variance just above 2, the least possible"
+PRESETS: dict[str, Preset] = {
+    "no-small-counts": Preset(5, 3.0, 2, "Langsrud & Lupp (2021), made there with ptable"),
+    **{f"giessing-hoehne-{D}": Preset(D, 2.002, 2, _FOR_A_CENSUS, True) for D in (3, 4, 5)},
+}
+"""Parameters by name."""
+USUAL_PRESET = "no-small-counts"
+"""What the cell key method uses unless told otherwise.
+
+Ones and twos tell most about people, so none is published. At a variance of 3 at most two of five
+counts stay what they are, and at least three of four differ by no more than two.
+"""
 
 # ptable 1.0.0 lowers pstay in these steps and gives up after so many; other numbers would give
 # other tables than the peer's
@@ -42,12 +73,13 @@ _PSTAY_TRIES = 20
 
 
 def perturbation_table(
-    D: int,
-    V: float,
-    js: int = 0,
+    D: int | str | None = None,
+    V: float | None = None,
+    js: int | None = None,
     pstay: float | Sequence[float | None] | None = None,
     mono: bool | Sequence[bool] = True,
     *,
+    preset: str | None = None,
     variant: Variant = "discreet",
     optim: int | None = None,
 ) -> TransitionMatrix:
@@ -68,13 +100,15 @@ def perturbation_table(
     Cost: about 0.2 ms per row.
 
     Args:
-      D: Largest move.
+      D: Largest move, or the name of a preset (`PRESETS`); the usual preset when absent.
       V: Variance of the noise.
-      js: Largest positive count that must not be published; 0 for none.
+      js: Largest positive count that must not be published; 0 for none. When absent, 0 if that
+        allows the variance, and otherwise the least that does.
       pstay: Least probability of no change, one for all counts or one for each of the rows
         1, 2, …; None for none.
       mono: Whether probabilities fall with the distance from the true count, for all rows or
         for each.
+      preset: Name of a preset, which stands for D, V and js.
       variant: ``"discreet"`` or ``"ptable"``.
       optim: The peer's choice 1 to 4 (``variant="ptable"`` only; 1 when absent).
 
@@ -84,7 +118,19 @@ def perturbation_table(
     See Fraser & Wooton (2005), Giessing & Höhne (2011).
     """
     _check_variant(variant, optim)
-    D, V, js = whole("D", D, 1), positive("V", V), whole("js", js, 0)
+    if isinstance(D, str):
+        if preset not in (None, D):
+            raise ParameterError(f"two presets are named, {D!r} and {preset!r}.")
+        D, preset = None, D
+    if D is None:
+        given = {"V": V, "js": js, "pstay": pstay, "optim": optim}
+        chosen = _preset(preset or USUAL_PRESET, given)
+        if chosen.keeps_most:
+            return linear_table(chosen.D, chosen.V, chosen.js)
+        D, V, js = chosen[:3]
+    elif preset is not None:
+        raise ParameterError(f"preset {preset!r} has D= of its own; give one of the two.")
+    D, V, js = _moments_asked(D, V, js, pstay, mono, variant)
     plans = _plans(D, V, js, pstay, mono, variant, optim)
     law = np.zeros((len(plans) + 1, 2 * D + 1))
     law[0, D] = 1.0
@@ -101,6 +147,44 @@ def perturbation_table(
     return TransitionMatrix.from_law(
         "maximum entropy perturbation table", law, blocked=js, parameters=parameters
     )
+
+
+def _preset(name: str, others: Mapping[str, object]) -> Preset:
+    """A preset by its name, without other parameters of the noise beside it."""
+    if name not in PRESETS:
+        raise UnknownNameError("preset of perturbation tables", name, PRESETS)
+    if more := [other for other, value in others.items() if value is not None]:
+        raise ParameterError(
+            f"{more[0]}= goes with D=, the largest move; preset {name!r} has all of them: "
+            f"D={PRESETS[name].D}, V={PRESETS[name].V:g}, js={PRESETS[name].js}."
+        )
+    return PRESETS[name]
+
+
+def _moments_asked(
+    D: int,
+    V: float | None,
+    js: int | None,
+    pstay: float | Sequence[float | None] | None,
+    mono: bool | Sequence[bool],
+    variant: Variant,
+) -> tuple[int, float, int]:
+    """Largest move, variance and blocked counts; what is left out follows from the others."""
+    D = whole("D", D, 1)
+    if V is None:
+        possible = describe_range(variance_range(D, js or 0, pstay, mono))
+        raise ParameterError(f"D={D} needs the variance V= as well: {possible}.")
+    V = positive("V", V)
+    if js is not None:
+        return D, V, whole("js", js, 0)
+    # The peer lets the variance fall short instead; options for each row fix how many there are.
+    if variant == "ptable" or isinstance(pstay, Sequence) or isinstance(mono, Sequence):
+        return D, V, 0
+    for least in range(D):
+        possible_with = variance_range(D, least, pstay, mono)
+        if possible_with is not None and possible_with[0] <= V <= possible_with[1]:
+            return D, V, least
+    return D, V, 0  # whose error names the variances that are possible
 
 
 def _check_variant(variant: str, optim: int | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
 from discreet.errors import KeysError, ParameterError
+from discreet.noise.entropy import perturbation_table
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros
 from discreet.protect.keyed_noise import KeyedNoise, matrix_parameters, noise_by_key
@@ -33,7 +34,8 @@ class CellKey(KeyedNoise):
     Cost: about 10 ns per cell.
 
     Args:
-      matrix: The law of the noise, for instance `perturbation_table(D=5, V=3, js=2)`.
+      matrix: The law of the noise, for instance `perturbation_table(D=4, V=2.5, js=2)`. When
+        absent, D = 5, V = 3, js = 2, the preset of `perturbation_table()`: no ones and twos.
       convention: What the keys mean; the table's own when absent, otherwise one with the same
         range of keys.
       threshold: Published counts below it are hidden (10 in the rule of the ONS).
@@ -50,7 +52,7 @@ class CellKey(KeyedNoise):
         "in its cell and on nothing else."
     )
 
-    matrix: TransitionMatrix
+    matrix: TransitionMatrix = field(default_factory=perturbation_table)
     convention: str | KeyConvention | None = None
     threshold: int | None = None
     folded: bool = False

@@ -25,11 +25,13 @@ class NoiseCells:
       table: The table they belong to.
       are_inner: Whether the inner cells get the noise and the published ones are summed from them.
       grid: What one step of the noise stands for where weighted counts are published.
+      goes_by_records: Whether their noise goes by the number of sampled records.
     """
 
     table: TrueTable
     are_inner: bool = False
     grid: float | None = None
+    goes_by_records: bool = False
 
     @property
     def values(self) -> CellValues:
@@ -38,9 +40,14 @@ class NoiseCells:
 
     @cached_property
     def count(self) -> Whole:
-        """What gets the noise: true counts, or weighted counts in whole steps of the grid."""
-        if self.table.unit != WEIGHT:
+        """What decides the law of the noise: true counts, or steps of weighted counts."""
+        if self.table.unit != WEIGHT or self.goes_by_records:
             return self.values.count
+        return self.steps
+
+    @cached_property
+    def steps(self) -> Whole:
+        """Weighted counts in whole steps of the grid."""
         # halves go up, not to even numbers, so that whole shifts stay whole shifts
         return np.floor(self.weight / (self.grid or 1.0) + 0.5).astype(np.int64)
 

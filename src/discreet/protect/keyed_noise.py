@@ -16,8 +16,8 @@ from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros
 from discreet.protect.draws import MIXED_KEYS
-from discreet.protect.options import GRIDS
-from discreet.protect.publication import Margins, Noise, Publication
+from discreet.protect.options import GRIDS, Grid, RecordSteps, with_declared_grid
+from discreet.protect.publication import Margins, Noise, Publication, spread_of_weights
 from discreet.protect.sentences import (
     LARGE_COUNT,
     claim_sentences,
@@ -42,11 +42,14 @@ class KeyedNoise(Noise):
     Attributes:
       margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
       grid: Publish weighted counts, in whole steps of this public weight, at least `least_grid`;
-        a usual choice is the population over the sample size.
+        a usual choice is the population over the sample size. With ``"mean-weight"`` the step is
+        the declared mean weight, and noise is looked up by the number `n` of sampled records:
+        a weighted count moves by as many steps as `n` does. With ``"cell-weight"`` it becomes
+        :math:`(n + v)W/n`, in steps of the declared mean weight.
     """
 
     margins: Margins = "own"
-    grid: float | None = None
+    grid: Grid = None
 
     def __post_init__(self) -> None:
         _ = self.publication, self.law
@@ -83,10 +86,13 @@ class KeyedNoise(Noise):
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect a table by its cell keys."""
+        if isinstance(self.grid, str):
+            return with_declared_grid(self, table.data_set.bounds)(table, draws=draws)
         if self.margins == "adjusted":
             return with_adjusted_margins(self, table, draws)
         cells = self.publication.cells(table, touches_zeros=not self.law.keeps_zeros)
-        return self.publication.protect(cells, self.noise(cells, draws), self.statement())
+        statement = self.statement(table.data_set.bounds)
+        return self.publication.protect(cells, self.noise(cells, draws), statement)
 
     def noise(self, cells: NoiseCells, draws: Draws) -> Whole:
         """The noise of every cell, by a keyed hash of its key, or by the key where it has none."""
@@ -99,18 +105,19 @@ class KeyedNoise(Noise):
         With the same number drawn for a cell, values under two laws, or on two grids, would differ
         by something that tells the noise.
         """
-        law, grid = self.law, None if self.grid is None else float(self.grid)
+        law, grid = self.law, self.grid
         which = digest(law.starts, law.moves, law.widths, law.period, grid)
         return f"{self.name} {which.hex()}"
 
     def check_for(self, table: TrueTable) -> None:
         """Refuse a grid whose noise hides less than records."""
-        if self.grid is None:
+        step = with_declared_grid(self, table.data_set.bounds).publication.step
+        if step is None:
             return
         least, why = least_grid(table.data_set.bounds, self.law.max_move)
-        if self.grid < least:
+        if step < least:
             raise ParameterError(
-                f"grid={self.grid:g} is below {least:g}, {why}: the noise of {self.law.max_move} "
+                f"grid={step:g} is below {least:g}, {why}: the noise of {self.law.max_move} "
                 "steps would hide less than it hides of counts, and numbers of sampled records "
                 "could be guessed. Choose a grid that is at least as large."
             )
@@ -121,12 +128,13 @@ class KeyedNoise(Noise):
             return None
         return self.law.deviations, self.law.probabilities(int(table.z[position]))
 
-    def statement(self) -> Statement:
+    def statement(self, bounds: Bounds | None = None) -> Statement:
         """What is said of the release."""
-        unit = self.units[0]
+        unit, is_by_records = self.units[0], isinstance(self.grid, RecordSteps)
         said = [
             *self.what_was_done(),
             *self.publication.sentences(),
+            *([spread_of_weights(bounds or Bounds())] if is_by_records else []),
             *claim_sentences(self.claims, unit),
             groups_not_hidden(),
         ]
@@ -192,7 +200,9 @@ def noise_by_draw(cells: NoiseCells, matrix: TransitionMatrix, rng: np.random.Ge
 def claims_of(matrix: TransitionMatrix, publication: Publication) -> Claims:
     """What noise from the matrix promises for the published cells."""
     counts, shown_as_drawn = publication.grid is None, publication.threshold is None
-    own, step = publication.margins == "own", publication.grid or 1.0
+    # noise by records publishes 0 where it left none, whatever these weighed
+    is_by_records = isinstance(publication.grid, (str, RecordSteps))
+    own, step = publication.margins == "own", math.inf if is_by_records else publication.step or 1.0
     mean, variance = moments(matrix)
     # rows of large counts, and all that take turns for ever
     large = variance[min(int(matrix.row_of(LARGE_COUNT)), len(variance) - matrix.period) :]

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
 from discreet.arrays import Real, Whole
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, positive
+from discreet.tables.truth import Bounds
 
+AnyMethod = TypeVar("AnyMethod")
 WEIGHTS = (1.0, 4.0, 16.0, 64.0)
 """Weights of cells in the loss: a cell weighs four times as much for each variable it has fewer."""
 DEVIATIONS = (None, 0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 15.0, 20.0, 50.0, math.inf)
@@ -31,6 +34,58 @@ GRIDS = tuple(float(f"{m}e{k}") for k in range(-2, 7) for m in (1, 1.5, 2, 3, 5,
 """Steps of weighted counts."""
 AS_IT_IS = (None,)
 """What is left to experiments, such as the effort of a search."""
+
+
+DeclaredGrid = Literal["mean-weight", "cell-weight"]
+
+
+@dataclass(frozen=True)
+class RecordSteps:
+    """Steps of weighted counts whose noise goes by the number of sampled records.
+
+    Attributes:
+      size: One step: the declared mean weight.
+      by: How noise of sample counts moves weighted counts: by whole steps (``"mean-weight"``), or
+        by the mean weight of the cell's own records, rounded to steps (``"cell-weight"``).
+    """
+
+    size: float
+    by: DeclaredGrid
+
+
+Grid = float | DeclaredGrid | RecordSteps | None
+"""A public step of weighted counts, as given or as declared; `None` publishes counts."""
+
+
+def check_grid(grid: Grid) -> None:
+    """Refuse a grid that is neither a positive number nor a declared one."""
+    if isinstance(grid, str) and grid not in get_args(DeclaredGrid):
+        known = " or ".join(map(repr, get_args(DeclaredGrid)))
+        raise ParameterError(f"grid must be a positive number, {known}, got {grid!r}.")
+    if grid is not None and not isinstance(grid, str):
+        positive("grid", step_of_grid(grid) or 0.0)
+
+
+def step_of_grid(grid: Grid) -> float | None:
+    """The size of one step; `None` where counts are published, or nothing is declared yet."""
+    if isinstance(grid, RecordSteps):
+        return grid.size
+    return None if isinstance(grid, str) else grid
+
+
+def with_declared_grid(method: AnyMethod, bounds: Bounds) -> AnyMethod:
+    """The method with the declared mean weight in the place of a grid that names it."""
+    grid = getattr(method, "grid", None)
+    if not isinstance(grid, str):
+        return method
+    if bounds.mean_weight is None:
+        raise ParameterError(
+            f"grid={grid!r} takes its steps from a declared figure, and these records have none. "
+            "Declare what a record stands for on average, population over sample size: "
+            "`people.with_roles(mean_weight=50)`."
+        )
+    steps = RecordSteps(float(bounds.mean_weight), grid)  # type: ignore[arg-type]
+    return replace(method, grid=steps)  # type: ignore[type-var]
 
 
 class Effort(NamedTuple):
@@ -59,9 +114,14 @@ def check_listed(method: Any) -> None:
         for name, values in getattr(each, "listed", {}).items():
             given = getattr(each, name)
             several = given.values() if isinstance(given, Mapping) else (given,)
-            for value in several:
+            for each_value in several:
+                # a mean weight that is declared anew draws anew, as a grid does
+                is_declared = isinstance(each_value, RecordSteps)
+                value = each_value.size if is_declared else each_value
                 if isinstance(value, np.ndarray) or value not in values:
-                    raise ParameterError(_not_listed(name, value, values))
+                    raise ParameterError(
+                        _not_listed("mean_weight" if is_declared else name, value, values)
+                    )
 
 
 def _not_listed(name: str, value: Any, values: tuple[Any, ...]) -> str:

@@ -186,10 +186,11 @@ class Laplace(PrivateNoise[LaplaceShare]):
 
     def on_the_grid(self) -> list[Sentence]:
         """What the grid means: values are rounded to it, the noise is not."""
-        if self.grid is None:
+        step = self.publication.step
+        if step is None:
             return super().on_the_grid()
         text = (
-            f"Weighted counts were rounded to multiples of {self.grid:g} before they got noise. "
+            f"Weighted counts were rounded to multiples of {step:g} before they got noise. "
             "Numbers of sampled records are not published."
         )
         return [process("weighted", text)]

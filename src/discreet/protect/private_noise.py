@@ -11,16 +11,14 @@ from typing import Any, ClassVar, Generic
 import numpy as np
 
 from discreet.arrays import Whole
-from discreet.design.formula import Margin, resolve, single_margins, term_of
-from discreet.design.product import ProductDesign
-from discreet.design.sparse import SparseDesign
-from discreet.design.structured import StructuredDesign
+from discreet.design.formula import Margin, single_margins, term_of
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError, positive, whole
 from discreet.protect.budget import AnyShare, Budget, Unit, noise_of, precision_by_share
 from discreet.protect.cells import NoiseCells
+from discreet.protect.options import Grid, RecordSteps, step_of_grid, with_declared_grid
 from discreet.protect.privacy import given_known, guarantee, require_declared, spent, unit_of
-from discreet.protect.publication import Margins, Noise, Publication
+from discreet.protect.publication import Margins, Noise, Publication, spread_of_weights
 from discreet.protect.sentences import claim_sentences, known_rounded, process, statement_of
 from discreet.protect.small_count import SmallCountRounding
 from discreet.solve.integer.rounding import round_controlled
@@ -51,7 +49,10 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         the guarantee stays.
       margins: ``"own"`` or ``"summed"``; inner cells alone have sensitivity 1.
       grid: Publish weighted counts, in whole steps of this public weight: one record of weight `b`
-        changes a value by :math:`\lceil b/g \rceil` steps, so the noise is drawn for that.
+        changes a value by :math:`\lceil b/g \rceil` steps, so the noise is drawn for that. With
+        ``"mean-weight"`` the step is the declared mean weight and the noise is drawn for one step:
+        the budget is that of sample counts, and the stated cost is :math:`\lceil b/g \rceil` times
+        it, ρ its square.
       population: Size of the population, a public figure; δ must not exceed 1/(10 · population).
       accept_delta: The largest δ that is accepted instead.
     """
@@ -60,7 +61,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     known: Margin | Sequence[Margin] = ()
     known_base: int | None = None
     margins: Margins = "own"
-    grid: float | None = None
+    grid: Grid = None
     population: int | None = None
     accept_delta: float | None = None
 
@@ -80,6 +81,11 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             whole("known_base", self.known_base, 2)
             if not self.known:
                 raise ParameterError("known_base is for known margins: name them with known=.")
+        if self.grid == "cell-weight":
+            raise ParameterError(
+                "grid='cell-weight' moves a weighted count by the mean weight of its own records, "
+                "so no budget bounds what it tells. Use grid='mean-weight'."
+            )
         _ = self.publication
 
     @property
@@ -90,7 +96,9 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     @property
     def publication(self) -> Publication:
         """What is published of the cells."""
-        return Publication(self.margins, self.grid)
+        # sums of weights get the noise themselves: with their sample counts they would tell more
+        is_declared = isinstance(self.grid, RecordSteps)
+        return Publication(self.margins, step_of_grid(self.grid) if is_declared else self.grid)
 
     @property
     def units(self) -> tuple[str, ...]:
@@ -105,6 +113,8 @@ class PrivateNoise(Noise, Generic[AnyShare]):
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect a table."""
+        if isinstance(self.grid, str):
+            return with_declared_grid(self, table.data_set.bounds)(table, draws=draws)
         cells, shares, unit = self.spent(table)
         privacy = self.privacy(shares, unit)
         if self.known:
@@ -117,7 +127,7 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             noise = noise + change_of_known(cells, known, self.known_base, draws)
         precision = None
         if not (cells.are_inner and self.is_cut):  # sums of cells that were cut are biased
-            steps = [self.variance(s) * (self.grid or 1.0) ** 2 for s in shares]
+            steps = [self.variance(s) * (cells.grid or 1.0) ** 2 for s in shares]
             precision = precision_by_share(cells, shares, steps)
         statement = self._statement(table, shares, privacy, unit)
         return self.publication.protect(cells, noise, statement, precision)
@@ -125,9 +135,16 @@ class PrivateNoise(Noise, Generic[AnyShare]):
     def spent(self, table: TrueTable) -> tuple[NoiseCells, list[AnyShare], Unit]:
         """The cells that get noise, their shares of the budget, and what one unit can change."""
         require_declared(table)
-        unit = unit_of(table, self.grid)
         cells = self.publication.cells(table, touches_zeros=True)
-        return cells, self.budget.shares(cells, unit, self.share_kind), unit
+        unit = unit_of(table, cells.grid)
+        budget = replace(self.budget, total=self.budget.total * self._cost_factor(unit))
+        return cells, budget.shares(cells, unit, self.share_kind), unit
+
+    def _cost_factor(self, unit: Unit) -> int:
+        """How often the published figures cost what sample counts with the same noise would."""
+        if not isinstance(self.grid, RecordSteps):
+            return 1
+        return unit.change**2 if self.spends == "rho" else unit.change
 
     @abstractmethod
     def draw(self, share: AnyShare, draws: Draws) -> Any:
@@ -171,12 +188,27 @@ class PrivateNoise(Noise, Generic[AnyShare]):
             *([] if self.known_base is None else [known_rounded(self.known_base)]),
             *spent(shares, _LETTERS[self.spends]),
             *self.on_the_grid(),
+            *self._by_mean_weight(table, unit),
             *claim_sentences(claims, table.unit or COUNT),
         ]
-        chosen = {"population": self.population, "known_base": self.known_base}
+        steps = self.grid.by if isinstance(self.grid, RecordSteps) else None
+        chosen = {"population": self.population, "known_base": self.known_base, "steps": steps}
         shared = {**self.budget.parameters(), **self.publication.parameters()}
-        parameters = {**self.parameters(), **chosen, **shared}
+        parameters = {**self.parameters(), **shared, **chosen}
         return statement_of(self.name, parameters, said, privacy)
+
+    def _by_mean_weight(self, table: TrueTable, unit: Unit) -> list[Sentence]:
+        """What noise of sample counts costs where weighted counts are published."""
+        if not isinstance(self.grid, RecordSteps):
+            return []
+        letter, factor = _LETTERS[self.spends], self._cost_factor(unit)
+        text = (
+            f"The noise is that of sample counts with {letter} = {self.budget.total:.6g}: one step "
+            f"is {self.grid.size:g}, the declared mean weight. Since one record moves a weighted "
+            f"count by up to {unit.change:,} steps, the figures cost {factor:,} times as much, and "
+            "that is what is stated."
+        )
+        return [process("drawn-for-mean-weight", text), spread_of_weights(table.data_set.bounds)]
 
 
 def change_of_known(cells: NoiseCells, known: Sequence[Margin], base: int, draws: Draws) -> Whole:
@@ -205,34 +237,12 @@ def _known_table(cells: NoiseCells, known: Sequence[Margin]) -> tuple[TrueTable,
     design = cells.table.design.over_variables
     if design is None:
         raise ParameterError("a design made from a matrix has no margins to name.")
-    own = _over_own_variables(design, known)
-    at = {axis.name: a for a, axis in enumerate(own.axes)}
-    of_levels = {
-        tuple(b.levels[at[axis.name]] if axis.name in at else None for axis in design.axes): k
-        for k, b in enumerate(own.blocks)
-    }
-    places = np.empty(own.n_published, dtype=np.int64)
-    for k, block in enumerate(design.blocks):
-        if block.levels in of_levels:
-            places[own.slice_of(of_levels[block.levels])] = np.arange(
-                design.n_published, dtype=np.int64
-            )[design.slice_of(k)]
-    published = CellValues(cells.table.published.count[places])
-    return replace(cells.table, design=own, published=published, inner=None), places
-
-
-def _over_own_variables(design: StructuredDesign, known: Sequence[Margin]) -> StructuredDesign:
-    """A design of these margins on the crossing of the variables that they name."""
-    terms = [term_of(margin) for margin in known]
-    levels = [block.levels for block in resolve(design.axes, terms)]
-    used = [a for a in range(len(design.axes)) if any(each[a] is not None for each in levels)]
-    axes = [design.axes[a] for a in used]
-    if math.prod(len(axis) for axis in axes) > LARGEST_DENSE:
+    part = design.part([term_of(margin) for margin in known])
+    if math.prod(part.design.shape) > LARGEST_DENSE:
         raise DesignError("the variables of the known margins have too many combinations.")
-    if design.product_form is not None:
-        return ProductDesign(axes, terms)
-    codes = np.stack([design.inner_codes()[a] for a in used]) if used else np.zeros((0, 1), int)
-    return SparseDesign(axes, terms, list(np.unique(codes, axis=1)))
+    published = CellValues(cells.table.published.count[part.cells])
+    own = replace(cells.table, design=part.design, published=published, inner=None)
+    return own, part.cells
 
 
 def _round_known(table: TrueTable, base: int, draws: Draws) -> Whole:

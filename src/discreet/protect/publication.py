@@ -10,14 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index, Real, Whole
-from discreet.errors import ConfidentialError, DesignError, ParameterError, positive, whole
+from discreet.errors import ConfidentialError, DesignError, ParameterError, whole
 from discreet.protect.cells import NoiseCells, on_public_support
-from discreet.protect.sentences import none_below, process
+from discreet.protect.options import Grid, RecordSteps, check_grid, step_of_grid
+from discreet.protect.sentences import limit, none_below, process
 from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Draws, Method, Protected
 from discreet.tables.statement import Sentence, Statement
-from discreet.tables.truth import TrueTable
+from discreet.tables.truth import Bounds, TrueTable
 
 Margins = Literal["own", "summed", "adjusted"]
+LARGEST_VARIANCE = 0.1
+"""Relative variance of weights below which Shlomo, Krenzke & Li (2019) take the mean weight for
+what one record can change."""
 
 
 @dataclass(frozen=True)
@@ -27,11 +31,11 @@ class Publication:
     Attributes:
       margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
       grid: Weighted counts are published in whole steps of it.
-      threshold: Published counts below it are hidden.
+      threshold: Cells whose changed count is below it are hidden.
     """
 
     margins: Margins = "own"
-    grid: float | None = None
+    grid: Grid = None
     threshold: int | None = None
 
     def __post_init__(self) -> None:
@@ -39,13 +43,12 @@ class Publication:
             raise ParameterError(
                 f"margins must be 'own', 'summed' or 'adjusted', got {self.margins!r}."
             )
-        if self.grid is not None:
-            positive("grid", self.grid)
-            if self.margins == "adjusted":
-                raise ParameterError(
-                    "margins='adjusted' makes whole counts add up; it cannot go with grid=. "
-                    "Use margins='own' and a fitter (`release.fit(...)`)."
-                )
+        check_grid(self.grid)
+        if self.grid is not None and self.margins == "adjusted":
+            raise ParameterError(
+                "margins='adjusted' makes whole counts add up; it cannot go with grid=. "
+                "Use margins='own' and a fitter (`release.fit(...)`)."
+            )
         if self.threshold is None:
             return
         whole("threshold", self.threshold, 1)
@@ -54,21 +57,30 @@ class Publication:
                 "threshold needs margins='own': in a table that adds up, what is hidden can be "
                 "subtracted from what is shown."
             )
-        if self.grid is not None:
-            raise ParameterError("threshold compares counts; it cannot go with grid=.")
+        if self.grid is not None and not isinstance(self.grid, (str, RecordSteps)):
+            raise ParameterError(
+                "threshold compares counts; it cannot go with a number as grid=. With "
+                "grid='mean-weight' it compares changed numbers of sampled records."
+            )
 
     @property
     def is_plain(self) -> bool:
         """Whether every published value is a count with noise of its own."""
         return self.margins == "own" and self.grid is None
 
+    @property
+    def step(self) -> float | None:
+        """What one step of noise stands for; `None` where counts are published."""
+        return step_of_grid(self.grid)
+
     def cells(self, table: TrueTable, *, touches_zeros: bool) -> NoiseCells:
         """The cells that get noise, on public support wherever empty cells matter."""
+        is_by_records = isinstance(self.grid, RecordSteps)
         if self.margins != "summed":
-            return NoiseCells(on_public_support(table), False, self.grid)
+            return NoiseCells(on_public_support(table), False, self.step, is_by_records)
         table.require_inner()
         whole = on_public_support(table, with_inner=True) if touches_zeros else table
-        return NoiseCells(whole, True, self.grid)
+        return NoiseCells(whole, True, self.step, is_by_records)
 
     def protect(
         self,
@@ -81,12 +93,15 @@ class Publication:
 
         The precision is one over the variance of each value, where it is known.
         """
-        design, values = cells.table.design, np.asarray(cells.count + noise)
-        if cells.table.unit == WEIGHT and self.grid is not None:
+        design, changed = cells.table.design, np.asarray(cells.count + noise)
+        values = changed
+        if cells.goes_by_records:
+            values = self._move_by_records(cells, np.asarray(noise))
+        if cells.table.unit == WEIGHT and self.step is not None:
             # a whole step keeps whole numbers, which are exact and print without decimals
-            step = int(self.grid) if float(self.grid).is_integer() else self.grid
+            step = int(self.step) if float(self.step).is_integer() else self.step
             values = np.asarray(step * values)
-        z, status = self._hide_small(cells, cells.to_published(values))
+        z, status = self._hide_small(cells, cells.to_published(values), changed)
         return Protected.of(
             design,
             z,
@@ -97,20 +112,36 @@ class Publication:
             precision=precision,
         )
 
-    def _hide_small(self, cells: NoiseCells, z: Array) -> tuple[Array, NDArray[np.int8]]:
+    def _move_by_records(self, cells: NoiseCells, noise: Whole) -> Whole:
+        """Steps of weighted counts, moved as their sample counts were; none is negative."""
+        count = cells.count
+        if isinstance(self.grid, RecordSteps) and self.grid.by == "cell-weight":
+            exact = by_cell(cells.weight, count, noise, self.grid.size)
+            return np.floor(exact / self.grid.size + 0.5).astype(np.int64)
+        return np.where(count + noise > 0, np.maximum(cells.steps + noise, 0), 0)
+
+    def _hide_small(
+        self, cells: NoiseCells, z: Array, changed: Array
+    ) -> tuple[Array, NDArray[np.int8]]:
         """Values without those that are hidden, and the status of every published cell."""
         status = np.zeros(len(z), dtype=np.int8)
         if not cells.are_inner:
             status[cells.impossible] = CellStatus.structural_zero
         if self.threshold is None:
             return z, status
-        hidden = (z < self.threshold) & ~cells.impossible
+        hidden = (changed < self.threshold) & ~cells.impossible
         status[hidden] = CellStatus.below_threshold
         return np.where(hidden, 0, z), status
 
     def parameters(self) -> dict[str, Any]:
         """The choices as plain public data."""
-        return {name: getattr(self, name) for name in ("margins", "grid", "threshold")}
+        by = self.grid.by if isinstance(self.grid, RecordSteps) else None
+        return {
+            "margins": self.margins,
+            "grid": self.grid if isinstance(self.grid, str) else self.step,
+            "steps": by,
+            "threshold": self.threshold,
+        }
 
     def sentences(self) -> list[Sentence]:
         """What the choices mean for the reader of a release."""
@@ -123,18 +154,68 @@ class Publication:
                     "may differ in a table over other variables.",
                 )
             )
-        if self.grid is not None:
+        if self.step is not None:
+            how = f"rounded to multiples of {self.step:g} and changed in whole steps of it"
+            if isinstance(self.grid, RecordSteps):
+                how = _BY_RECORDS[self.grid.by].format(f"{self.step:g}")
             said.append(
                 process(
                     "weighted",
-                    f"Weighted counts were rounded to multiples of {self.grid:g} and changed in "
-                    "whole steps of it. Numbers of sampled records are not published.",
-                    f"Figures are estimates for the population, changed in steps of {self.grid:g}.",
+                    f"Weighted counts were {how}. Numbers of sampled records are not published.",
+                    f"Figures are estimates for the population, changed in steps of {self.step:g}.",
                 )
             )
+        if isinstance(self.grid, RecordSteps) and self.grid.by == "cell-weight":
+            said.append(_BY_OWN_RECORDS)
         if self.threshold is not None:
-            said.append(none_below(self.threshold))
+            said.append(_hidden_below(self.threshold) if self.step else none_below(self.threshold))
         return said
+
+
+_BY_RECORDS = {
+    "mean-weight": "rounded to multiples of {0}, the declared mean weight, and moved by one such "
+    "step for each record that noise added to or took from the sampled ones of the cell; a cell "
+    "in which noise left no record is published as 0",
+    "cell-weight": "multiplied by what noise made of the number of sampled records in the cell, "
+    "over that number, and rounded to multiples of {0}, the declared mean weight",
+}
+_BY_OWN_RECORDS = limit(
+    "moved-by-own-weights",
+    "The change of a weighted count depends on the weights of its own records, so whoever knows "
+    "the weight of the only record of a cell can tell how noise changed the number of records.",
+)
+
+
+def _hidden_below(threshold: int) -> Sentence:
+    return process(
+        "hidden-by-records",
+        f"Cells in which noise left fewer than {threshold} sampled records are not shown.",
+    )
+
+
+def spread_of_weights(bounds: Bounds) -> Sentence:
+    """Whether weights vary little enough for steps of the mean weight, by declared figures alone.
+
+    Weights between 0 and `b` with mean `w` have a relative variance of at most `b/w - 1`.
+    """
+    declared, mean = bounds.weight_variance, bounds.mean_weight
+    if declared is None and bounds.weight is not None and mean is not None:
+        follows = bounds.weight / mean - 1
+        declared = follows if follows < LARGEST_VARIANCE else None
+    needed = (
+        f"Steps of the mean weight are meant for weights whose relative variance is below {_TEN}"
+    )
+    heavy = "records of larger weight than the mean are hidden less well than others."
+    if declared is None:
+        text = f"{needed}. That of these weights was not declared; where it is larger, {heavy}"
+    elif declared < LARGEST_VARIANCE:
+        return process("weights-vary-little", f"{needed}; that of these is {declared:.2%} at most.")
+    else:
+        text = f"{needed}, and that of these is declared as {declared:.0%}: {heavy}"
+    return limit("weights-vary", text)
+
+
+_TEN = f"{LARGEST_VARIANCE:.0%}"
 
 
 class Noise(ABC):

@@ -13,7 +13,7 @@ from discreet.ledger import Ledger
 from discreet.ledger.ledger import AVERAGED
 from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
-from discreet.protect.options import check_listed
+from discreet.protect.options import check_listed, with_declared_grid
 from discreet.protect.privacy import cost_of
 from discreet.protect.sentences import data_step, follows_truth
 from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
@@ -79,6 +79,7 @@ def publish(
             "`table.simulate` only."
         )
     table = in_unit(table, chosen, unit)
+    chosen = with_declared_grid(chosen, table.data_set.bounds)
     book = open_ledger(table.ledger, create=False) if ledger is None else open_ledger(ledger)
     if book is None:
         check_listed(chosen)

@@ -124,6 +124,7 @@ class UnitRecords:
         weight: str | None = None,
         weight_bound: float | None = None,
         mean_weight: float | None = None,
+        weight_variance: float | None = None,
         person: str | None = None,
         max_records: int | None = None,
         key: str | None = None,
@@ -140,6 +141,9 @@ class UnitRecords:
           weight_bound: Largest weight of a record; larger weights are cut to it.
           mean_weight: What a record stands for on average, population over sample size; steps of
             weighted counts (`grid=`) are not below it.
+          weight_variance: Variance of the weights over their squared mean, as the survey's report
+            states it (Kish's design effect of weighting, less one); 0.1 is the most for which
+            steps of the mean weight are meant.
           person: Column that identifies the unit of protection, when units have several records.
           max_records: Records of one person that are counted at most, those with the lowest ids;
             one unless said otherwise.
@@ -149,9 +153,9 @@ class UnitRecords:
         """
         given = {"weight": weight, "key": key, "id": id}
         changes: dict[str, Any] = {role: c for role, c in given.items() if c is not None}
-        limits = {"weight": weight_bound, "person": person, "max_records": max_records}
-        limits["mean_weight"] = mean_weight
-        given_limits: dict[str, Any] = {k: v for k, v in limits.items() if v is not None}
+        limits: dict[str, Any] = {"weight": weight_bound, "mean_weight": mean_weight}
+        limits |= {"weight_variance": weight_variance, "person": person, "max_records": max_records}
+        given_limits = {k: v for k, v in limits.items() if v is not None}
         bounds = replace(self.data_set.bounds, **given_limits)
         check_bounds(bounds, weight or self.weight, id or self.id)
         changes["data_set"] = replace(self.data_set, bounds=bounds)
@@ -276,9 +280,11 @@ def check_bounds(bounds: Bounds, weight: str | None, id: str | None) -> None:
         is_number(bounds.weight) and 0 < bounds.weight < math.inf
     ):
         raise ParameterError(f"weight_bound must be a number above 0, got {bounds.weight!r}.")
-    if bounds.mean_weight is not None:
-        positive("mean_weight", bounds.mean_weight)
-    for name, given in (("weight_bound", bounds.weight), ("mean_weight", bounds.mean_weight)):
+    declared = {"mean_weight": bounds.mean_weight, "weight_variance": bounds.weight_variance}
+    for name, given in declared.items():
+        if given is not None and (name == "mean_weight" or given != 0):
+            positive(name, given)
+    for name, given in {"weight_bound": bounds.weight, **declared}.items():
         if given is not None and weight is None:
             raise ParameterError(f"{name}= needs weights: name their column with weight=.")
     if not isinstance(bounds.max_records, int) or bounds.max_records < 1:

@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
@@ -19,6 +19,7 @@ from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
 from discreet.errors import KeysError
 from discreet.files import OWNER_ONLY, written_whole
+from discreet.progress import notice
 from discreet.tables.editions import EditionMode, edition_number
 from discreet.tables.keys import KeyConvention, convention
 
@@ -264,6 +265,48 @@ def _check_surprise(material: bytes, origin: str) -> None:
             f"less than {FEWEST_BITS} bits. Make one from the operating system with "
             "`Secret.from_file(path, create=True)`."
         )
+
+
+def secret_of(
+    given: Secret | str | Path, name: str, *, marks: Collection[str] = (), has_keys: bool = False
+) -> Secret:
+    """The secret of a data set; its file is made when it is first used, and a notice says so.
+
+    This is the one rule for records, tables, sites and commands. A data set has one secret, so
+    none is made where there are signs of another one: the ledger knows its mark, keys were made
+    with it, or it lies beside the file that was named.
+
+    Args:
+      given: The secret, or its file.
+      name: Name of the data set.
+      marks: Marks of its secrets that a ledger knows.
+      has_keys: Whether the records have keys that a secret made.
+
+    Raises:
+      KeysError: The file is not there, and a new secret would be the data set's second.
+    """
+    if isinstance(given, Secret):
+        return given
+    path = Path(given)
+    if path.exists():
+        return Secret.from_file(path)
+    beside = next((p for p in sorted(path.parent.glob("*.secret")) if p != path), None)
+    sign = None
+    if marks:
+        sign = f"the ledger has releases of data set {name!r} with another one"
+    elif has_keys:
+        sign = f"keys of data set {name!r} were made with another one"
+    elif beside is not None:
+        sign = f"{beside} lies beside it"
+    if sign is not None:
+        raise KeysError(
+            f"there is no secret file {path}, and a new one would be a second secret: {sign}. Name "
+            "the file that was used before; a secret for other data is made on purpose, by "
+            "`Secret.from_file(path, create=True)` or `discreet secret make FILE`."
+        )
+    made = Secret.from_file(path, create=True)
+    notice(f"{path} is new: the secret of data set {name!r}. Keep a copy, and show it to nobody.")
+    return made
 
 
 def definition(cell: Cell) -> bytes:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index, Mask
 from discreet.design.axis import OUTSIDE, Axis, Level
+from discreet.design.formula import heading_of
 from discreet.design.structured import StructuredDesign
 from discreet.errors import ConfidentialError, DesignError, UnknownNameError
 from discreet.tables.protected import HIDDEN, CellStatus, PublicTable
@@ -248,16 +249,6 @@ class Cube:
         if name not in self.names:
             raise UnknownNameError("variable", name, self.names)
         return self.names.index(name)
-
-
-def heading_of(name: str) -> str:
-    """A name for readers: `major_group` becomes `Major group`."""
-    return words(name)[:1].upper() + words(name)[1:]
-
-
-def words(name: str) -> str:
-    """The words of a name: `major_group` becomes `major group`, `INDP_CAT` `INDP CAT`."""
-    return " ".join(name.replace("_", " ").split())
 
 
 def _axis_of(design: StructuredDesign, k: int, occurring: set[str]) -> CubeAxis:

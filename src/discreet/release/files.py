@@ -93,6 +93,7 @@ def read_csv(path: str | Path) -> PublicTable:
     unit, status, quality = _value_columns(design, header["unit"])
     cells = _in_order(_read_cells(target, design, header), _labels(design), target)
     parts: dict[str, Any] = {"precision": _from_run_lengths(header["precision"])}
+    parts["table_name"] = header.get("table", "")
     if status in cells.column_names:
         code = {name: k for k, name in enumerate(STATUS_NAMES)}
         texts = cells.column(status).to_pylist()

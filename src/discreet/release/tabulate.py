@@ -1,4 +1,4 @@
-"""Further public tables, sums and records, made from released inner cells."""
+"""Further public tables, sums and records: from released inner cells, or margins that are there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import numpy as np
 import pyarrow as pa
 from scipy.sparse import csc_array
 
-from discreet.arrays import Index, Mask
+from discreet.arrays import Array, Index, Mask
 from discreet.design.base import Design
 from discreet.design.codes import canonical
-from discreet.design.formula import Margins, margin_name, parse
+from discreet.design.formula import Margins, margin_name, parse, resolve
 from discreet.design.inner import ListedTable
+from discreet.design.parts import DesignPart
+from discreet.design.structured import StructuredDesign
 from discreet.errors import ConfidentialError, DesignError, ParameterError, UnknownNameError
 from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.unknowns import Unknowns, combination, unknowns
@@ -30,26 +32,25 @@ def tabulate(release: AnyPublic, margins: Margins) -> AnyPublic:
 
     Promise: tables of one release agree with each other, and a further table tells nothing that
     the released inner cells do not. Of a release with decimals in place of suppressed cells, a cell
-    is true where cells that are shown give it, and a decimal elsewhere.
+    is true where cells that are shown give it, and a decimal elsewhere. Without inner cells the
+    margins must be among the published ones, and their values are those of the release.
     """
     listed = listed_records(release)
+    whole = release.design.require_variables("variables to tabulate by")
     if release.y is None and listed is None:
-        raise DesignError(
-            "inner cells are not part of this release, so it gives no further tables. Protect "
-            "with a method that releases them (Safe, SmallCountRounding with force_inner=True), or "
-            "fit the release first."
-        )
-    design = release.design.require_variables("variables to tabulate by").with_margins(margins)
+        return _tabulate_published(release, whole, margins)
+    design = whole.with_margins(margins)
     step = Step("tabulate", {"margins": [margin_name(term) for term in parse(margins)]})
     z = listed.aggregate(design) if listed else design.aggregate(np.asarray(release.y))
     if not has_true_cells(release):
         statement = release.statement.then(step, changes_values=False)
-        return release.with_parts(design=design, z=z, precision=None, statement=statement)
+        made = release.with_parts(design=design, z=z, precision=None, statement=statement)
+        return made if listed else take_part(made, margins)
     system = _system(release)
     is_true = find_spanned(system.equations, system.restrict(design.matrix()))
     status = np.where(is_true, CellStatus.published, CellStatus.decimal).astype(np.int8)
     said = replace(step, sentences=(shown_is_true(has_decimals=True),))
-    return release.with_parts(
+    made = release.with_parts(
         design=design,
         z=np.where(is_true, np.rint(z), z) if shows_whole_numbers(release) else z,
         precision=None,
@@ -57,6 +58,60 @@ def tabulate(release: AnyPublic, margins: Margins) -> AnyPublic:
         # Intervals and small counts were spoken of for the cells of the first table.
         statement=release.statement.then(said, changes_values=True),
     )
+    return take_part(made, margins)
+
+
+def _tabulate_published(
+    release: AnyPublic, design: StructuredDesign, margins: Margins
+) -> AnyPublic:
+    """A table of margins that are published; others cannot be made without inner cells."""
+    wanted = resolve(design.axes, parse(margins))  # unknown names are another error
+    published = {block.levels for block in design.blocks}
+    if not all(block.levels in published for block in wanted):
+        raise DesignError(
+            "inner cells are not part of this release, so it gives no tables but those of its "
+            f"margins ({', '.join(margin_name(term) for term in design.terms)}). Protect with a "
+            "method that releases inner cells (Safe, SmallCountRounding with force_inner=True), or "
+            "fit the release first."
+        )
+    step = Step("tabulate", {"margins": [margin_name(term) for term in parse(margins)]})
+    part = take_part(release, margins)
+    return replace(part, statement=release.statement.then(step, changes_values=False))
+
+
+def take_part(release: AnyPublic, margins: Margins, name: str = "") -> AnyPublic:
+    """Some published margins of a release over their own variables: its values, nothing drawn.
+
+    Inner cells are summed over the variables that are gone, where they are held as an array.
+
+    Args:
+      release: The release.
+      margins: Margins that it publishes.
+      name: The name of the table that they are, where the release knows it by one.
+    """
+    design = release.design.require_variables("variables to take a table by")
+    part = design.part(margins)
+    taken: dict[str, Any] = {
+        field: None if (values := getattr(release, field)) is None else values[part.cells]
+        for field in ("status", "precision", "quality")
+    }
+    y = _sum_over_others(design, part, release.y) if isinstance(release.y, np.ndarray) else None
+    z = release.z[part.cells]
+    return replace(release, design=part.design, z=z, y=y, fit_result=None, table_name=name, **taken)
+
+
+def _sum_over_others(design: StructuredDesign, part: DesignPart, y: Array) -> Array:
+    """Inner cells of a part: those of the whole, summed over the variables that are gone."""
+    if len(part.axes) == len(design.axes):
+        return y
+    if design.product_form is not None:
+        gone = tuple(a for a in range(len(design.axes)) if a not in part.axes)
+        return np.asarray(y.reshape(design.shape).sum(axis=gone)).reshape(-1)
+    codes = [design.inner_codes()[a].astype(np.int64) for a in part.axes]
+    flat = np.ravel_multi_index(codes, part.design.shape) if codes else np.zeros(len(y), np.int64)
+    sums = np.zeros(part.design.n_inner, dtype=y.dtype)
+    np.add.at(sums, part.design.inner_at(flat), y)
+    return sums
 
 
 def listed_records(release: Protected) -> ListedTable | None:

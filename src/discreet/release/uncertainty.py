@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from discreet.arrays import Mask, Real
 from discreet.errors import DesignError, ParameterError, is_number
 from discreet.noise.pram import laplace_law
+from discreet.release.inference.law import step_size
 from discreet.solve.fit import Fitter
 from discreet.solve.least_squares.basis import fitted_variances
 from discreet.solve.least_squares.least_squares import LeastSquares
@@ -39,11 +40,16 @@ def intervals(protected: Protected, level: float = 0.95) -> tuple[Real, Real]:
         raise ParameterError(f"level must lie strictly between 0 and 1, got {level!r}.")
     error = standard_errors(protected)
     reach = -ndtri((1 - level) / 2) * error
-    direct = _directly_noised(protected)
+    direct, step = _directly_noised(protected), 1.0
+    if protected.unit == WEIGHT and any(
+        s.parameters.get("grid") for s in protected.statement.steps
+    ):
+        step = step_size(protected)
     for each in np.unique(error[direct & (error > 0)]):
-        reach[direct & (error == each)] = _reach(protected, float(each), level)
+        reach[direct & (error == each)] = step * _reach(protected, float(each) / step, level)
     if protected.unit == WEIGHT:
-        reach = np.where(error > 0, reach + 0.5, reach)  # sums of weights were rounded before
+        # sums of weights were rounded to steps before
+        reach = np.where(error > 0, reach + step / 2, reach)
     low, high = protected.z - reach, protected.z + reach
     return np.maximum(low, 0.0), np.maximum(high, 0.0)
 

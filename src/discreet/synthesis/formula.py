@@ -2,7 +2,8 @@
 
 `"income + tax ~ age + C(region)"` has the confidential columns on the left. The right side is read
 by formulaic: factors, `a:b` and `a*b`, `poly(age, 2)`, `log(turnover)`. Some words are ours:
-`weights(w)` names the column of survey weights. For hybrid data, `local(…)` is preserved within
+`weights(w)` names the column of survey weights, and `cells(a*b)` a table whose publishable cells
+have their sums preserved. For hybrid data, `local(…)` is preserved within
 every cluster, `shared(…)` over all rows, `groups(…)` within groups of clusters and `pieces(…)`
 within pieces of clusters.
 """
@@ -11,10 +12,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from discreet.design.formula import parse as parse_margins
 from discreet.errors import ParameterError, UnknownNameError
 
 CONSTANT = "1"
@@ -29,7 +31,7 @@ FUNCTIONS = {"C", "I", "center", "contr", "poly", "scale", NUMBER, *_SPLINES, *_
 _CALL = re.compile(r"[\w.]+\([^()]*\)")
 _BACKTICKS = re.compile(r"`([^`]*)`")
 PLAIN, LOCAL, SHARED, GROUPS, PIECES = "", "local", "shared", "groups", "pieces"
-_WORD = re.compile(r"\s*(local|shared|groups|pieces|weights)\s*\((.*)\)\s*", re.DOTALL)
+_WORD = re.compile(r"\s*(local|shared|groups|pieces|weights|cells)\s*\((.*)\)\s*", re.DOTALL)
 _OPENING, _CLOSING, _QUOTES = "([{", ")]}", "'\"`"
 
 
@@ -41,6 +43,7 @@ class ModelFormula:
     confidential: tuple[str, ...]  # the columns on the left, in their order
     parts: Mapping[str, str]  # sums of terms as formulaic reads them, by where they are preserved
     weights: str | None = None  # column of survey weights
+    cells: str | None = None  # the table whose publishable cells have their sums preserved
 
     @property
     def is_hybrid(self) -> bool:
@@ -54,6 +57,13 @@ class ModelFormula:
           UnknownNameError: A name is neither a column nor one of the functions.
         """
         columns = list(known)
+        for name in self.cell_variables:
+            if name not in columns:
+                raise UnknownNameError("column", name, columns)
+        return tuple(dict.fromkeys([*self.term_sources(columns), *self.cell_variables]))
+
+    def term_sources(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns that terms are made from, those of `cells(…)` left out."""
         found: dict[str, None] = {}
         for part in self.parts.values():
             for name in names_in(_read_part(part)):
@@ -62,6 +72,12 @@ class ModelFormula:
                 elif name not in FUNCTIONS:
                     raise UnknownNameError("column", name, columns)
         return tuple(found)
+
+    @property
+    def cell_variables(self) -> tuple[str, ...]:
+        """The columns that make up the table in `cells(…)`."""
+        terms = [] if self.cells is None else parse_margins(self.cells)
+        return tuple(dict.fromkeys(name for term in terms for name in term))
 
 
 def parse(formula: str) -> ModelFormula:
@@ -93,6 +109,10 @@ def parse(formula: str) -> ModelFormula:
         if len(columns) != 1:
             raise ParameterError(f"weights(…) takes one column, got {' + '.join(columns)!r}.")
         weights = columns[0]
+    # One spelling: `a*b` and `b*a` are one table.
+    pieces = (each for text in words.pop("cells", []) for each in _split_sum(text))
+    crossed = ("*".join(sorted(each.replace(" ", "").split("*"))) for each in pieces)
+    cells = " + ".join(sorted(crossed)) or None
     parts = {word: " + ".join(terms) for word, terms in sorted(words.items())} or {PLAIN: CONSTANT}
     if len(parts) > 1 and parts.get(PLAIN) == CONSTANT:
         del parts[PLAIN]
@@ -106,9 +126,10 @@ def parse(formula: str) -> ModelFormula:
     for word, part in parts.items():
         inner = " + ".join(t for t in _term_names(part) if t != CONSTANT) or CONSTANT
         shown.append(f"{word}({inner})" if word else inner)
+    shown += [f"cells({cells})"] if cells else []
     shown += [f"weights({_quote(weights)})"] if weights else []
     text = " ~ ".join([" + ".join(map(_quote, confidential)), " + ".join(shown)])
-    return ModelFormula(text, confidential, parts, weights)
+    return ModelFormula(text, confidential, parts, weights, cells)
 
 
 def names_in(terms: Any) -> list[str]:

@@ -23,6 +23,7 @@ from discreet.synthesis.decompose import (
     ROUNDING,
     How,
     RegressionFit,
+    ResidualScores,
     Synthesis,
     fit,
     loadings,
@@ -39,6 +40,8 @@ Root = Literal["cholesky", "eigen"]
 Alpha = float | Literal["largest"]
 Wish = float | Literal["keep", "redraw"]
 By = Literal["scores", "addition"]
+Basis = Literal["scores", "random"]
+LARGEST_MATRIX = 4_000  # rows for which an orthogonal matrix is made explicitly, 128 MB
 
 
 def ipso(Y: Any, X: Any, *, rng: np.random.Generator) -> Synthesis:
@@ -64,7 +67,15 @@ def ipso(Y: Any, X: Any, *, rng: np.random.Generator) -> Synthesis:
     return Synthesis(with_scores(model, (T, W)), details)
 
 
-def romm(Y: Any, X: Any, lambda_: float, *, rng: np.random.Generator, how: How = "qr") -> Synthesis:
+def romm(
+    Y: Any,
+    X: Any,
+    lambda_: float,
+    *,
+    rng: np.random.Generator,
+    how: How = "qr",
+    basis: Basis = "scores",
+) -> Synthesis:
     r"""Rotate the residuals by a random orthogonal matrix that is near to the identity.
 
     The method is :math:`Y^* = M^* Y` with
@@ -76,25 +87,75 @@ def romm(Y: Any, X: Any, lambda_: float, *, rng: np.random.Generator, how: How =
 
     after its projection on :math:`X` is taken off, in the place of :math:`T` (11, 12).
 
-    `lambda_` is the size of the noise, at least 0, and `how` says which scores are rotated.
+    `lambda_` is the size of the noise, at least 0, and `how` says which scores are rotated. QR
+    works column by column, so that the first score stays nearest to the original;
+    `basis="random"` turns the scores by a random rotation first, and all are equally near.
 
     Promise: with :math:`\lambda = 0` the result is the original, for large :math:`\lambda` it is
-    that of `ipso`; the similarity decreases from the first score to the last.
+    that of `ipso`; the similarity decreases from the first score to the last, unless the basis is
+    random.
     """
+    model = fit(Y, X)
+    old = _in_basis(scores(model.residuals, how), lambda_, basis, rng)
+    T = _near(old.T, lambda_, model.basis, rng)
+    details = {"rank_X": model.rank, "rank_residuals": old.rank, "lambda": float(lambda_)}
+    return Synthesis(with_scores(model, (T, old.W)), details)
+
+
+def romm_matrix(
+    Y: Any,
+    X: Any,
+    lambda_: float,
+    *,
+    rng: np.random.Generator,
+    how: How = "qr",
+    basis: Basis = "scores",
+) -> Real:
+    r"""The orthogonal matrix :math:`M^*` of (15) itself, for the same draws as `romm`.
+
+    **Confidential**: it leads from the synthetic values back to the original. It takes n² numbers,
+    and at most 4,000 rows.
+    """
+    model = fit(Y, X)
+    n = len(model.Y)
+    if n > LARGEST_MATRIX:
+        raise ParameterError(
+            f"an orthogonal matrix of {n:,} rows is not made explicitly; at most "
+            f"{LARGEST_MATRIX:,} are. `romm` gives the same values without it."
+        )
+    old = _in_basis(scores(model.residuals, how), lambda_, basis, rng)
+    T = _near(old.T, lambda_, model.basis, rng)
+    used = np.hstack([model.basis, old.T])
+    # A full QR completes the orthonormal columns; which completion it is changes no law.
+    rest = np.linalg.qr(used, mode="complete")[0][:, used.shape[1] :]
+    noise = residuals_from(rng.standard_normal(rest.shape), model.basis) * lambda_
+    completed, _ = orthonormal(np.hstack([T, rest + noise]), 0.0)
+    before = np.hstack([old.T, rest])
+    return np.asarray(model.basis @ model.basis.T + completed @ before.T)
+
+
+def _in_basis(
+    old: ResidualScores, lambda_: float, basis: Basis, rng: np.random.Generator
+) -> ResidualScores:
     if not 0 <= lambda_ < np.inf:
         raise ParameterError(
             f"lambda must be a number of at least 0, got {lambda_}. 0 returns the original."
         )
-    model = fit(Y, X)
-    old = scores(model.residuals, how)
-    Yg = residuals_from(rng.standard_normal(old.T.shape), model.basis, overwrite=True)
+    if basis not in ("scores", "random"):
+        raise ParameterError(f"basis must be 'scores' or 'random', got {basis!r}.")
+    if basis == "scores":
+        return old
+    return rotate(old, orthonormal(rng.standard_normal((old.rank, old.rank)), 0.0)[0])
+
+
+def _near(T: Real, lambda_: float, taken: Real, rng: np.random.Generator) -> Real:
+    """Orthonormal scores near some others, orthogonal to a basis."""
+    Yg = residuals_from(rng.standard_normal(T.shape), taken, overwrite=True)
     Yg *= lambda_
-    Yg += old.T
+    Yg += T
     # By QR whatever `how` is: principal components of noisy scores are unstable, and QR keeps the
     # order of the scores, on which the decreasing similarity rests.
-    T, _ = orthonormal(Yg, 0.0, overwrite=True)
-    details = {"rank_X": model.rank, "rank_residuals": old.rank, "lambda": float(lambda_)}
-    return Synthesis(with_scores(model, (T, old.W)), details)
+    return orthonormal(Yg, 0.0, overwrite=True)[0]
 
 
 def residual_correlation(

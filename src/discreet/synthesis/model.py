@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 Names = tuple[str, ...]
 Crossings = tuple[tuple[str, ...], ...]
 Missing = Literal["refuse", "category"]
+CELL = "cell "  # how the columns of publishable cells begin, followed by a number
 LARGEST_MODEL = 2**30  # entries of a model matrix that are held at most, 8 GiB of them
 
 
@@ -285,6 +286,7 @@ def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Real, Nam
     parsed: Any = Formula(part or CONSTANT)
     used = names_in(parsed)
     marks = [name for name in columns if name.startswith("missing(") and name[8:-1] in used]
+    marks += [name for name in columns if name.startswith(CELL)]
     # Checked before the matrix is made, by the columns that terms have at least: a crossing of two
     # fine codes is refused instead of filling the memory.
     least = len(marks)

@@ -24,7 +24,10 @@ from discreet.tables.truth import UNNAMED
 
 HYBRID, CORRECTION, CORRELATION = "hybrid", "from-residuals", "residual-correlation"
 MIXED = "mixed"
+# Methods that can treat outlying records apart: others promise correlations over all records.
+APART = ("ipso", "romm", HYBRID)
 Merge = Literal["pool"]
+Outlying = Literal["synthetic", "public"]
 _FROM_RECORDS = {"Y", "X", "X_local", "X_shared", "clusters", "groups", "pieces", "other", "rng"}
 
 
@@ -44,6 +47,7 @@ class SynthesisRequest:
     clusters: Any = None
     gain: float | None = None
     outliers: float | None = None
+    outlying: Outlying = "synthetic"
     groups: Any = None
     pieces: Any = None
     other: Any = field(default=None, repr=False)
@@ -77,6 +81,8 @@ class SynthesisRequest:
         if self.size is not None:
             shown["clusters"] = f"at least {self.size} similar records each"
         own = {"clusters": shown["clusters"], "gain": self.gain, "outliers": self.outliers}
+        if self.outliers is not None:
+            own["outlying"] = self.outlying
         return {"model": self.formula.text, **self.parameters, **own, **shown, **chosen}
 
 
@@ -96,11 +102,23 @@ def request_of(
         _check_hybrid(request)
     else:
         _refuse_hybrid(request)
+    _check_outliers(request)
+    if request.formula.cells is not None and method in (HYBRID, MIXED):
+        raise ParameterError(f"cells(…) does not go with method={method!r}.")
     if request.other is not None and method != CORRECTION:
         raise ParameterError(f"other= goes with method={CORRECTION!r}.")
     if method == MIXED and (request.formula.weights or request.keep is not None):
         raise ParameterError(f"weights(…) and keep= do not go with method={MIXED!r}.")
     return request
+
+
+def _check_outliers(request: SynthesisRequest) -> None:
+    if request.outlying not in get_args(Outlying):
+        raise ParameterError(f"outlying must be 'synthetic' or 'public', got {request.outlying!r}.")
+    if request.outlying == "public" and request.outliers is None:
+        raise ParameterError("outlying= goes with outliers=, e.g. outliers=0.999.")
+    if request.outliers is not None and request.method not in APART:
+        raise ParameterError(f"outliers= goes with {', '.join(APART)}, not {request.method!r}.")
 
 
 def _own_parameters(method: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,7 +157,7 @@ def _refuse_unknown(method: str, given: Mapping[str, Any], known: Any) -> None:
 
 
 def _refuse_hybrid(request: SynthesisRequest) -> None:
-    for name in ("clusters", "groups", "pieces", "gain", "outliers"):
+    for name in ("clusters", "groups", "pieces", "gain"):
         if getattr(request, name) is not None:
             raise ParameterError(f"{name}= goes with method={HYBRID!r}.")
     if request.formula.is_hybrid:

@@ -17,7 +17,7 @@ from discreet.ledger import Ledger
 from discreet.protect.publish import open_ledger
 from discreet.records.backend import fetch
 from discreet.records.records import UnitRecords
-from discreet.records.secret import Secret
+from discreet.records.secret import Secret, secret_of
 from discreet.release.files import CSV, release_ending, write_with_statement
 from discreet.tables import show
 from discreet.tables.statement import Statement
@@ -211,7 +211,8 @@ def read_records(
     frame = open_frame(data)
     frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
     frame = nw.maybe_reset_index(frame)  # an index may hold ids, and is no column
-    if isinstance(secret, (str, Path)):
-        secret = Secret.from_file(secret)
     data_set = DataSet(UNNAMED if name is None else name, "1" if edition is None else edition)
+    if isinstance(secret, (str, Path)):
+        marks = () if book is None else book.secret_marks(data_set.name)
+        secret = secret_of(secret, data_set.name, marks=marks)
     return SourceRecords(frame, frame.to_arrow(), data_set, secret, book)

@@ -59,6 +59,12 @@ def sentences_of(said: StatementFacts) -> list[Sentence]:
         found.append(MISSING_CATEGORY)
     if request.merge is not None:
         found.append(MERGED_CELLS)
+    if request.outliers is not None and request.method != "hybrid":
+        found.append(OUTLIERS_APART)
+    if request.outlying == "public":
+        found.append(PUBLIC_OUTLIERS)
+    if request.formula.cells is not None:
+        found.append(cells_kept(request))
     found.append(about_large_units(request))
     if request.method == "hybrid":
         found.append(EQUAL_VALUES)
@@ -82,6 +88,30 @@ MERGED_CELLS = process(
     "much, if there were any, are merged with others in the model; what is said of cells and "
     "clusters holds for the merged ones.",
 )
+OUTLIERS_APART = process(
+    "outliers-apart",
+    "Records that lie far out were treated apart from the others: fits, variances and covariances "
+    "are preserved in each of the two groups.",
+)
+PUBLIC_OUTLIERS = limit(
+    "public-outliers",
+    "Records that lie far out keep their true values in every column. The custodian has declared "
+    "that these values are public.",
+    "Some very large or very small values are true and were known before.",
+)
+
+
+def cells_kept(request: SynthesisRequest) -> Sentence:
+    """Which sums of a table are preserved."""
+    return Sentence(
+        "cells-kept",
+        f"Sums in the cells of the table {request.formula.cells} are preserved where the rules of "
+        f"suppression ({', '.join(request.public['rules'])}) allow them to be published, and not "
+        "preserved in the other cells.",
+        holds=_same_fits,
+    )
+
+
 DISCLOSED = limit(
     "disclosed",
     "What is preserved is disclosed: coefficients, sums and covariances computed from these "
@@ -174,7 +204,9 @@ def _about_moments(said: StatementFacts) -> list[Sentence]:
         f"The values of {names} were drawn so that totals and relations between columns stay as "
         "they were. A value can still lie near somebody's own.",
         "process",
-        holds=partial(_are_new, keeps_components(said.parameters)),
+        holds=partial(
+            _are_new, keeps_components(said.parameters) or said.request.outlying == "public"
+        ),
     )
     by_weights = f", weighted by {formula.weights}," if formula.weights else ""
     weighted = "weighted " if formula.weights else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -16,11 +16,13 @@ from discreet.frames import open_frame
 from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
 from discreet.records.secret import Secret
+from discreet.synthesis.cells import with_cells
 from discreet.synthesis.decompose import Synthesis
 from discreet.synthesis.formula import ModelFormula
 from discreet.synthesis.hybrid_safety import hybrid_arguments, safe_clusters
 from discreet.synthesis.large import RULES, Large, read_rules
-from discreet.synthesis.microaggregation import mdav, outlying, split_off
+from discreet.synthesis.microaggregation import mdav, split_off
+from discreet.synthesis.microaggregation import outlying as outlying_rows
 from discreet.synthesis.mixed import check_cells, check_codes, mixed_records
 from discreet.synthesis.model import Factor, Missing, ModelMatrices, Rows, numbers_of, read_columns
 from discreet.synthesis.orthonormal import as_matrix
@@ -29,6 +31,7 @@ from discreet.synthesis.request import (
     HYBRID,
     MIXED,
     Merge,
+    Outlying,
     SynthesisDraw,
     SynthesisRequest,
     check_listed,
@@ -60,6 +63,7 @@ def synthesize(
     clusters: Labels | int | None = None,
     gain: float | None = None,
     outliers: float | None = None,
+    outlying: Outlying = "synthetic",
     groups: Labels | None = None,
     pieces: Labels | None = None,
     other: Any = None,
@@ -91,7 +95,8 @@ def synthesize(
       data: `Microdata`, or a pandas, polars or Arrow frame.
       formula: `"income + tax ~ age + region"`. Factors, `a:b`, `a*b`, `poly(age, 2)`,
         `log(age)`, `C(size_class)` for numbers that are codes, `number(age)` for codes that are
-        numbers, `weights(w)` for a column of survey weights. For hybrid data each term is in
+        numbers, `weights(w)` for a column of survey weights, `cells(region*size)` for the sums of a
+        table that the rules allow to be published. For hybrid data each term is in
         `local(…)`, `shared(…)`, `groups(…)` or `pieces(…)`.
       method: The name of a registered synthesizer: `"ipso"`, `"residual-correlation"`,
         `"score-correlation"`, `"from-residuals"`, `"romm"` or `"hybrid"`; or `"mixed"`, which
@@ -99,8 +104,10 @@ def synthesize(
       clusters: For hybrid data: the name of a column, a label for each record, or a number for
         clusters of at least so many similar records (MDAV).
       gain: Makes the size of clusters by MDAV variable.
-      outliers: For hybrid data: records that lie farther out than this share of a normal law,
-        0.999 say, are split off and have clusters of their own.
+      outliers: Records that lie farther out than this share of a normal law, 0.999 say, are
+        treated apart; in hybrid data they have clusters of their own.
+      outlying: What happens to them: `"synthetic"`, by themselves, or `"public"`: they keep their
+        values, which must be known to everybody, as the accounts of listed companies are.
       groups: Groups of clusters, with which terms in `groups(…)` are crossed.
       pieces: Pieces of clusters, with which the constant and terms in `pieces(…)` are crossed.
       other: Data that method `"from-residuals"` corrects: a matrix, or a frame with the
@@ -133,6 +140,7 @@ def synthesize(
         clusters=clusters,
         gain=gain,
         outliers=outliers,
+        outlying=outlying,
         groups=groups,
         pieces=pieces,
         other=other,
@@ -152,26 +160,54 @@ def synthesize(
     # same values, and draws for two orders cannot be averaged.
     order = rows.canonical_order()
     rows = rows.in_order(order)
-    original = rows
-    try:
-        model, rows = _prepare(request, rows)
-    except UnsafeRowsError as error:
-        raise UnsafeRowsError(str(error), np.sort(order[error.rows])) from None
+    parts = [_prepare_part(request, rows, order, chosen) for chosen in _apart(request, rows)]
     # As they are treated: an option that changes no row and no cluster draws nothing anew.
-    draw = SynthesisDraw(records, request, rows.contents(), again, seed)
+    contents = [part.rows.contents() for part in parts]
+    draw = SynthesisDraw(records, request, contents if contents[1:] else contents[0], again, seed)
     if method == MIXED:
-        return mixed_records(data, draw, model, original)
-    return _draw_records(draw, model, rows, order)
+        return mixed_records(data, draw, parts[0].model, rows)
+    return _draw_records(draw, parts, rows, order)
+
+
+class _Part(NamedTuple):
+    """Records that are made synthetic together."""
+
+    chosen: Whole  # their places among all rows
+    model: ModelMatrices
+    rows: Rows
+
+
+def _apart(request: SynthesisRequest, rows: Rows) -> list[Whole]:
+    """Places of the rows that are made synthetic together; outlying ones that are public in none.
+
+    Hybrid methods have clusters for outlying rows, and need no part for them.
+    """
+    everybody = np.arange(len(rows.Y))
+    if request.outliers is None or (request.method == HYBRID and request.outlying != "public"):
+        return [everybody]
+    apart = outlying_rows(rows.Y, quantile=request.outliers)
+    parts = [everybody[~apart], everybody[apart]]
+    return parts if request.outlying == "synthetic" and apart.any() else parts[:1]
+
+
+def _prepare_part(request: SynthesisRequest, rows: Rows, order: Whole, chosen: Whole) -> _Part:
+    try:
+        return _Part(chosen, *_prepare(request, rows.in_order(chosen)))
+    except UnsafeRowsError as error:
+        raise UnsafeRowsError(str(error), np.sort(order[chosen[error.rows]])) from None
 
 
 def _draw_records(
-    draw: SynthesisDraw, model: ModelMatrices, rows: Rows, order: Whole
+    draw: SynthesisDraw, parts: Sequence[_Part], rows: Rows, order: Whole
 ) -> Synthetic | SyntheticTrial:
     """The records in their own order with synthetic values, and what is said of them."""
     request, records = draw.request, draw.records
-    result = _run(request, model, rows, draw.generator())
-    values = np.empty_like(result.Y)
-    values[order] = result.Y
+    rng, new = draw.generator(), rows.Y.copy()
+    for part in parts:
+        result = _run(request, part.model, part.rows, rng)
+        new[part.chosen] = result.Y
+    values = np.empty_like(new)
+    values[order] = new
     names = request.formula.confidential
     frame = records.with_values(dict(zip(names, values.T, strict=True)), request.keep)
     parameters = request.public
@@ -195,13 +231,15 @@ def _draw_records(
 
 def _prepare(request: SynthesisRequest, rows: Rows) -> tuple[ModelMatrices, Rows]:
     """The model's matrices, and the rows with their clusters; unsafe records are refused."""
+    rows = with_cells(request, rows)
     model = safe_model(request, rows)
     if request.method == MIXED:
         check_cells(model, request)
     if request.size is not None:
         rows = replace(rows, clusters=mdav(rows.Y, request.size, gain=request.gain))
-    if request.outliers is not None:
-        clusters, apart = split_off(rows.clusters, outlying(rows.Y, quantile=request.outliers))
+    if request.outliers is not None and rows.clusters is not None and request.outlying != "public":
+        far_out = outlying_rows(rows.Y, quantile=request.outliers)
+        clusters, apart = split_off(rows.clusters, far_out)
         groups = apart if rows.groups is None else 2 * rows.groups + apart
         rows = replace(rows, clusters=clusters, groups=groups)
     rows = safe_clusters(request, model, rows)

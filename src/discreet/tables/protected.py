@@ -152,14 +152,19 @@ class PublicTable(show.Frames, Protected):
     """**Public.** Protected values that may be shown and handed out; never the truth, never keys.
 
     What floors pass to each other; users hold a `Release`, which adds the verbs.
+
+    Attributes:
+      table_name: Which table of a larger release this is; empty for a whole release.
     """
+
+    table_name: str = ""
 
     @classmethod
     def wrap(cls, protected: Protected) -> Self:
         """A public table of what a method made for publication; an experiment never becomes one."""
         if isinstance(protected, Experiment):
             raise ConfidentialError("a trial cannot be published; protect the table instead.")
-        return super().wrap(protected)
+        return replace(super().wrap(protected), table_name=getattr(protected, "table_name", ""))
 
     def to_arrow(self) -> pa.Table:
         """Published cells as an Arrow table: code columns and protected values.
@@ -185,12 +190,17 @@ class PublicTable(show.Frames, Protected):
         return show.inner_frame_of(self.design, {self.unit: self.y}, np.flatnonzero(self.y))
 
     def __repr__(self) -> str:
-        shown = show.text(self.design, self._visible(), title="Release", unit=self.unit)
-        return f"{shown}\n{textwrap.fill(self.statement.text, _WIDTH)}"
+        title = self.table_name or "Release"
+        shown = show.text(self.design, self._visible(), title=title, unit=self.unit)
+        return f"{shown}\n{textwrap.fill(self.statement.plain, _WIDTH)}".rstrip()
 
     def _repr_html_(self) -> str:
         return show.html(
-            self.design, self._visible(), "Release", note=self.statement.text, unit=self.unit
+            self.design,
+            self._visible(),
+            self.table_name or "Release",
+            note=self.statement.plain,
+            unit=self.unit,
         )
 
     def _visible(self) -> Array:

@@ -100,17 +100,38 @@ def to_polars(table: pa.Table) -> pl.DataFrame:
 
 
 def text(design: Design, z: Array, title: str, unit: str = "count") -> str:
-    """A title and the table, laid out in rows and columns when it has two variables."""
+    """A title and the tables, laid out in rows and columns where they have two variables."""
     head = f"{title}: {design.n_published:,} published cells, {design.n_inner:,} inner cells"
-    rows = _rows(design, z, unit)
-    n_codes = 1 if _is_crosstab(design) else len(design.axes)
-    return "\n".join([head, *align_columns(rows, right=range(n_codes, len(rows[0])))])
+    return "\n".join([head, *_table_lines(design, z, unit)])
+
+
+def _table_lines(design: Design, z: Array, unit: str) -> list[str]:
+    lines = []
+    for name, part, values in parts(design, z):
+        rows = _rows(part, values, unit)
+        n_codes = 1 if _is_crosstab(part) else len(part.axes)
+        lines += [f"\n{name}: {part.n_published:,} cells"] if name else []
+        lines += align_columns(rows, right=range(n_codes, len(rows[0])))
+    return lines
+
+
+def parts(design: Design, z: Array) -> list[tuple[str, Design, Array]]:
+    """Each table of a design over its own variables, by name; one alone needs no name."""
+    structured = design.over_variables
+    if structured is None or len(design.tables) < 2:
+        return [("", design, z)]
+    found = ((name, structured.part(terms)) for name, terms in design.tables.items())
+    return [(name, part.design, z[part.cells]) for name, part in found]
 
 
 def html(design: Design, z: Array, title: str, note: str = "", unit: str = "count") -> str:
-    """The same table for a notebook."""
-    caption = f"{title}: {design.n_published:,} published cells"
-    return html_table(caption, _rows(design, z, unit), note)
+    """The same tables for a notebook."""
+    shown = parts(design, z)
+    made = [
+        html_table(f"{name or title}: {part.n_published:,} published cells", _rows(part, v, unit))
+        for name, part, v in shown
+    ]
+    return "".join(made) + (f"<p>{escape(note)}</p>" if note else "")
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:

@@ -15,7 +15,7 @@ import numpy as np
 from discreet.arrays import Array, Whole
 from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
-from discreet.design.formula import Term
+from discreet.design.formula import NamedTerms, Term
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
 from discreet.design.structured import StructuredDesign
@@ -115,6 +115,7 @@ def release_header(release: PublicTable) -> dict[str, Any]:
         "statement": release.statement.to_json(),
         "inner": release.y is not None,
         "types": [str(v.dtype) for v in (release.z, release.y) if v is not None],
+        **({"table": release.table_name} if release.table_name else {}),
     }
 
 
@@ -232,7 +233,7 @@ def _release(content: pa.Table, header: dict[str, Any]) -> PublicTable:
     names = header["columns"]
     published, inner = _parts(content, names)
     design, where = _design(inner, header)
-    optional = {
+    optional: dict[str, Any] = {
         name: _array(published, names[name])
         for name in ("status", "precision")
         if names[name] in published.column_names
@@ -240,6 +241,7 @@ def _release(content: pa.Table, header: dict[str, Any]) -> PublicTable:
     if names["quality"] in published.column_names:
         quality = published.column(names["quality"]).fill_null(NO_QUALITY)
         optional["quality"] = quality.to_numpy()
+    optional["table_name"] = header.get("table", "")
     z = _array(published, names["value"]).astype(header["types"][0])
     statement, unit = Statement.from_json(header["statement"]), header["unit"]
     if not header["inner"]:
@@ -285,7 +287,10 @@ def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, 
 
 
 def _axes_and_terms(spec: Mapping[str, Any]) -> tuple[list[Axis], list[Term]]:
-    return [axis_from_json(a) for a in spec["axes"]], [tuple(t) for t in spec["terms"]]
+    terms = [tuple(t) for t in spec["terms"]]
+    if "tables" in spec:  # files before 0.3 have no names
+        terms = NamedTerms({n: [tuple(t) for t in named] for n, named in spec["tables"].items()})
+    return [axis_from_json(a) for a in spec["axes"]], terms
 
 
 def design_from_json(spec: Mapping[str, Any], support: bytes | None) -> StructuredDesign:
@@ -312,9 +317,11 @@ def packed_support(design: Design) -> bytes | None:
 def design_to_json(design: Design) -> dict[str, Any]:
     """Axes, margins and kind of support of a structured design."""
     design = design.require_variables("labels, so it cannot be stored")
+    names = {"tables": design.tables} if isinstance(design.terms, NamedTerms) else {}
     return {
         "support": design.support,
         "terms": [list(t) for t in design.terms],
+        **names,
         "axes": [axis_to_json(axis) for axis in design.axes],
     }
 

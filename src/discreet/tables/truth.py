@@ -33,12 +33,14 @@ class Bounds:
       person: Column that identifies the unit of protection; each record is a unit when absent.
       max_records: Records of one unit that are counted at most.
       mean_weight: What a record stands for on average, population over sample size; declared.
+      weight_variance: Variance of the weights over their squared mean; declared.
     """
 
     weight: float | None = None
     person: str | None = None
     max_records: int = 1
     mean_weight: float | None = None
+    weight_variance: float | None = None
 
 
 @dataclass(frozen=True)
@@ -226,6 +228,18 @@ class TrueTable(show.Frames):
         if self.published.weight is None:
             raise DesignError("this table has no weights; name the weight column when tabulating.")
         return self.published.weight
+
+    @property
+    def weight_variance(self) -> float:
+        r"""**Confidential.** Variance of the records' weights over their squared mean.
+
+        :math:`n\sum w^2 / (\sum w)^2 - 1`, what Kish's design effect of weighting has above one.
+        """
+        values = self.require_inner()
+        if values.weight is None or values.weight_squared is None:
+            raise DesignError("sums of squared weights are needed: tabulate records with weights.")
+        square = float(values.weight.sum()) ** 2
+        return float(values.count.sum()) * float(values.weight_squared.sum()) / square - 1
 
     def require_contributions(self) -> Contributions:
         """The contributions, or a clear error when the table has counts only."""

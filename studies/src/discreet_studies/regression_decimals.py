@@ -192,7 +192,7 @@ def _counts(example: SuppressedTable) -> PrintedTable:
 def _suppressed_cells(example: SuppressedTable) -> PrintedTable:
     """Table 2: the suppressed cells, fitted and with a random residual."""
     fits = {name: example.decimals(options).z for name, options in _FITS.items()}
-    random = example.decimals(Decimals("variance")).z
+    random = example.decimals(Decimals("variance", force=True)).z
     figures: list[Figure] = []
     for name, (true, drawn, *fitted) in by_row(TABLE_2).items():
         row, col = name.split(",")
@@ -209,7 +209,7 @@ def _suppressed_cells(example: SuppressedTable) -> PrintedTable:
 
 def _in_practice(example: SuppressedTable) -> PrintedTable:
     """Table 3: modulo 10 with a tenth of the residual."""
-    found = example.decimals(Decimals("scaled", scale=0.1, modulo=10)).z
+    found = example.decimals(Decimals("scaled", scale=0.1, modulo=10, force=True)).z
     figures = grid(by_row(TABLE_3), [*COLUMNS, TOTAL], lambda row, col: example.at(found, row, col))
     judged = []
     for figure in figures:
@@ -235,11 +235,11 @@ def _own_draws(example: SuppressedTable) -> Iterator[Finding]:
     full = _length(example.table.y - example.fit)
     modulo = _length(example.table.y - example.fit_modulo_10)
     lengths = {
-        "with residual (Table 2)": (Decimals("variance"), example.fit, full),
+        "with residual (Table 2)": (Decimals("variance", force=True), example.fit, full),
         "modulo 10, a tenth (Table 3)": (
-            Decimals("scaled", scale=0.1, modulo=10), example.fit_modulo_10, modulo / 10,
+            Decimals("scaled", scale=0.1, modulo=10, force=True), example.fit_modulo_10, modulo / 10,
         ),
-        "a tenth": (Decimals("scaled", scale=0.1), example.fit, full / 10),
+        "a tenth": (Decimals("scaled", scale=0.1, force=True), example.fit, full / 10),
         "root mean square 1.234": (Decimals(rmse=1.234), example.fit, 1.234 * DIMENSIONS**0.5),
     }  # fmt: skip
     for name, (options, fit, wanted) in lengths.items():
@@ -289,7 +289,7 @@ def _about_the_example(example: SuppressedTable) -> Iterator[Finding]:
 
 def _characteristics(example: SuppressedTable) -> Iterator[Finding]:
     pattern = example.pattern
-    made = example.decimals(Decimals("scaled", scale=0.1, modulo=10))
+    made = example.decimals(Decimals("scaled", scale=0.1, modulo=10, force=True))
     sums = example.design.aggregate(made.y)
     kept = np.abs(sums - pattern.z)[~pattern.suppressed].max()
     yield Finding(
@@ -353,10 +353,17 @@ def _about_several_values(example: SuppressedTable) -> Iterator[Finding]:
     values = np.column_stack([example.table.y, example.table.y[::-1] ** 2])
     sums = np.column_stack([example.design.aggregate(column) for column in values.T])
     rng = stream(example.seed, "several")
-    made = Decimals("variance").replace(
+    made = Decimals("variance", force=True).replace(
         example.design, pattern.suppressed, sums, values, normal=rng.standard_normal
     )
     change = np.abs(made.y.T @ made.y / (values.T @ values) - 1).max()
+    rescaled = example.decimals(Decimals("variance", modulo=10, force=True), "rescaled").y
+    squares, true = float(rescaled @ rescaled), float(example.table.y @ example.table.y)
+    yield Finding(
+        "With modulo, the residuals can be scaled by a constant to achieve the required variance.",
+        abs(squares - true) < _WHOLE * true,
+        f"Sum of squares {squares:,.4f} with modulo 10; the true one is {true:,.0f}.",
+    )
     yield Finding(
         "The methodology can be used when several variables are involved.",
         bool(change < _WHOLE),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from typing import Any
@@ -15,9 +14,6 @@ from discreet.tables.protected import Method
 
 MethodLike = Method | str
 MethodsLike = Mapping[str, MethodLike] | Sequence[MethodLike] | MethodLike
-
-# Only a comma before another NAME= separates parameters: values such as [1, 2] hold commas too.
-_COMMA = re.compile(r",(?=\s*[A-Za-z_][\w-]*\s*=)")
 
 
 @dataclass(frozen=True)
@@ -67,16 +63,7 @@ def build_from(kind: str, given: Any) -> Any:
     >>> build_from("method", "drop-add:share=0.1,cap=3").cap
     3
     """
-    if not isinstance(given, str):
-        return given
-    registered, _, rest = given.partition(":")
-    parameters: dict[str, Any] = {}
-    for part in filter(None, _COMMA.split(rest.strip())):
-        name, separator, value = part.partition("=")
-        if not separator or not value.strip():
-            raise ParameterError(f"parameters are written NAME=VALUE,NAME=VALUE; got {part!r}.")
-        parameters[name.strip().replace("-", "_")] = registry.plain_value(value.strip())
-    return registry.build(kind, registered.strip(), parameters)
+    return registry.build(kind, given) if isinstance(given, str) else given
 
 
 def parameters_of(thing: Any) -> dict[str, Any]:

@@ -62,6 +62,11 @@ def matrix_of(protected: Protected) -> TransitionMatrix:
         )
     if step.name == "protect:discrete-laplace":
         return _laplace_matrix(protected, step)
+    if step.parameters.get("steps"):
+        raise DesignError(
+            "the noise of this release goes by the number of sampled records in a cell, which is "
+            f"not published. {_GIVE}"
+        )
     default = "drop/add-up-to-q" if step.name == "protect:drop-add" else ""
     name = str(step.parameters.get("matrix", default))
     if name not in _BUILDERS:
@@ -121,7 +126,7 @@ def step_size(protected: Protected) -> float:
     if protected.unit == COUNT:
         return 1.0
     for step in protected.statement.steps:
-        if "grid" in step.parameters:
+        if step.parameters.get("grid"):
             return float(step.parameters["grid"])
     raise DesignError("the statement does not say in which steps noise was added.")
 
@@ -135,7 +140,7 @@ def _laplace_matrix(protected: Protected, step: Step) -> TransitionMatrix:
             "values of this release may be negative, so their law is not a matrix for counts; the "
             "variance is in `release.precision`, and tests use it."
         )
-    epsilon, sensitivity = float(given["epsilon"]), privacy.sensitivity
+    epsilon, sensitivity = privacy.epsilon, privacy.sensitivity
     cap = given.get("cap") or math.ceil(-math.log(_RARE) * sensitivity / epsilon)
     return discrete_laplace(epsilon, int(cap), sensitivity)
 

@@ -30,7 +30,6 @@ from discreet.protect.editions import plan_edition
 from discreet.protect.sentences import data_step
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import split_table
-from discreet.records.secret import Secret
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import busy_refusal
 from discreet.serve.data.source import (
@@ -58,12 +57,13 @@ T = TypeVar("T")
 FileStamps = dict[str, tuple[int, int, int, int]]
 _PATHS = (
     "codes",
+    "secret",
     "random_keys",
     "metadata",
 )  # entries of a site's file that are paths and nothing else
 _BUDGET = ("epsilon", "delta", "relation")
 _APART = (
-    "source", "secret", "recode", "structural_zeros", "keys", "ledger", "mean_weight", *_BUDGET,
+    "source", "recode", "structural_zeros", "keys", "ledger", "mean_weight", *_BUDGET,
 )  # fmt: skip
 
 
@@ -150,6 +150,8 @@ class RecipeTables:
         files: GuardedFiles | None = None,
     ) -> None:
         self.recipe, self._files = recipe, files or GuardedFiles()
+        # Noise by key needs no inner cells: the work grows with records and published cells alone.
+        self._is_keyed = method_of(recipe).source == "keys"
         first: Any = _drawn_afresh(data() if callable(data) else data)
         self._files.settle()
         make: Callable[[], Any] = (
@@ -172,7 +174,7 @@ class RecipeTables:
         # exchanged while the engine read them.
         with self._pool.connection() as data:
             self._files.check()
-            table = recipe.tabulate(_without_ledger(data))
+            table = recipe.tabulate(_without_ledger(data), inner=not self._is_keyed)
             release = recipe.run(table, ledger=self.ledger)
         self._files.check()
         return release
@@ -275,8 +277,6 @@ def open_records(records: RecordsConfig, folder: Path) -> Microdata:
     names = [f.name for f in fields(records) if f.name not in _APART]
     given = {name: getattr(records, name) for name in names}
     given |= {name: folder / given[name] for name in _PATHS if given[name] is not None}
-    if records.secret is not None:
-        given["secret"] = Secret.from_file(folder / records.secret)
     if records.keys is not None:
         given["keys"] = _resolve(records.keys, folder)
     if records.ledger is not None:

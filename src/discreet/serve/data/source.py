@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
-from discreet.design.formula import Term, margins
+from discreet.design.formula import Term, margins, words
 from discreet.errors import ParameterError
-from discreet.release.cube import Cube, CubeEntry, outline, words
+from discreet.release.cube import Cube, CubeEntry, outline
 
 if TYPE_CHECKING:
     from discreet.tables.statement import Statement

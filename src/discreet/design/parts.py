@@ -1,0 +1,90 @@
+"""Parts of a design: some of its margins over their own variables, and its tables.
+
+A *table* of a design is a largest margin with the margins inside it, or what was given a name. The
+cells of a part are cells of the whole, in the same order within each margin, so that values of the
+whole are values of the part without a further computation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from discreet.arrays import Whole
+from discreet.design.formula import Block, Margins, NamedTerms, Term, parse, resolve, table_name
+from discreet.errors import DesignError
+
+if TYPE_CHECKING:
+    from discreet.design.structured import StructuredDesign
+
+
+@dataclass(frozen=True, eq=False)
+class DesignPart:
+    """Some margins of a design as a design of their own.
+
+    Attributes:
+      design: The margins over the variables that they name.
+      cells: For each published cell of the part its position in the whole.
+      axes: The places of its variables among those of the whole.
+    """
+
+    design: StructuredDesign
+    cells: Whole
+    axes: tuple[int, ...]
+
+
+def part_of(design: StructuredDesign, margins: Margins) -> DesignPart:
+    """Some of the published margins over their own variables.
+
+    Raises:
+      DesignError: One of the margins is not published by the design.
+    """
+    terms = parse(margins)
+    blocks = resolve(design.axes, terms)
+    used = [a for a in range(len(design.axes)) if any(b.levels[a] is not None for b in blocks)]
+    places = {block.levels: k for k, block in enumerate(design.blocks)}
+    for block in blocks:
+        if block.levels not in places:
+            raise DesignError(
+                f"the margin {block.name} is not among the published ones. Published are: "
+                f"{', '.join(dict.fromkeys(b.name for b in design.blocks))}."
+            )
+    slices = [design.slice_of(places[block.levels]) for block in blocks]
+    whole = [np.arange(part.start, part.stop) for part in slices]
+    return DesignPart(design.over_axes(used, terms), np.concatenate(whole), tuple(used))
+
+
+def named_terms(design: StructuredDesign) -> dict[str, list[Term]]:
+    """The margins of each table by its name: the given ones, or those of each largest margin."""
+    if isinstance(design.terms, NamedTerms):
+        return design.terms.tables
+    blocks = [resolve(design.axes, [term]) for term in design.terms]
+    everyone = range(len(blocks))
+    inside = [[k for k in everyone if _lies_in(design, blocks[k], blocks[top])] for top in everyone]
+    found: dict[str, list[Term]] = {}
+    for top in everyone:
+        # of two margins that hold each other, `a:b` and `b:a`, the first is a table
+        if any(
+            top in inside[k] and (k not in inside[top] or k < top) for k in everyone if k != top
+        ):
+            continue
+        name = table_name(design.terms[top])
+        if name in found:  # levels of the same variables in other crossings
+            name = f"{name} ({len(found) + 1})"
+        found[name] = [design.terms[k] for k in [top, *(k for k in inside[top] if k != top)]]
+    return found
+
+
+def _lies_in(design: StructuredDesign, lower: Sequence[Block], upper: Sequence[Block]) -> bool:
+    """Whether each block is one of the upper ones with groups joined or variables summed over."""
+    return all(any(_is_coarser(design, b, top) for top in upper) for b in lower)
+
+
+def _is_coarser(design: StructuredDesign, block: Block, top: Block) -> bool:
+    return all(
+        coarse is None or (fine is not None and design.lattice.step(fine, coarse) is not None)
+        for fine, coarse in zip(top.levels, block.levels, strict=True)
+    )
