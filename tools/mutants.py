@@ -93,8 +93,8 @@ MUTANTS = (
     ),
     Mutant(
         "decimals that are not scaled",
-        'scale = 1.0 if self.residual == "variance" else self.scale',
-        "scale = 1.0",
+        "fitted + self.scale * (_scores(",
+        "fitted + (_scores(",
         _DECIMALS,
     ),
     Mutant(

@@ -237,11 +237,13 @@ def _own_draws(example: SuppressedTable) -> Iterator[Finding]:
     lengths = {
         "with residual (Table 2)": (Decimals("variance", force=True), example.fit, full),
         "modulo 10, a tenth (Table 3)": (
-            Decimals("scaled", scale=0.1, modulo=10, force=True), example.fit_modulo_10, modulo / 10,
+            Decimals("scaled", scale=0.1, modulo=10, force=True),
+            example.fit_modulo_10,
+            modulo / 10,
         ),
         "a tenth": (Decimals("scaled", scale=0.1, force=True), example.fit, full / 10),
         "root mean square 1.234": (Decimals(rmse=1.234), example.fit, 1.234 * DIMENSIONS**0.5),
-    }  # fmt: skip
+    }
     for name, (options, fit, wanted) in lengths.items():
         found = _length(example.decimals(options, name).y - fit)
         yield own(
