@@ -59,7 +59,7 @@ MUTANTS = (
         "strength of post-randomisation in the study",
         "ALPHA = 0.8",
         "ALPHA = 0.75",
-        f"{_THREE} -k every_figure",
+        f"{_THREE} -k perturbed_cells",
     ),
     Mutant(
         "mean weight, total over total",

@@ -146,11 +146,13 @@ def test_outliers_are_those_of_a_box_plot():
     assert _outliers(np.array([0.0, 1, 2, 3, 4, 100])).tolist() == [0, 0, 0, 0, 0, 1]
 
 
-def test_shares_of_perturbed_cells_tell_the_strength_of_post_randomisation(monkeypatch):
-    monkeypatch.setitem(simulation.METHODS, "PRAM", Pram(invariant=True, alpha=0.75))
+@pytest.mark.parametrize("alpha", [None, 0.75])
+def test_shares_of_perturbed_cells_tell_the_strength_of_post_randomisation(monkeypatch, alpha):
+    if alpha is not None:
+        monkeypatch.setitem(simulation.METHODS, "PRAM", Pram(invariant=True, alpha=alpha))
     found = {kind: simulation.simulate(kind, 100, 1) for kind in simulation.ASSOCIATION}
     outside = {f.column for f in tables._change_figures(found) if f.verdict is Verdict.outside}
-    assert outside == {"PRAM"}
+    assert outside == (set() if alpha is None else {"PRAM"})
 
 
 def test_the_ratio_of_totals_is_not_the_average_weight(monkeypatch):
