@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -259,6 +259,7 @@ class Audit:
       unproven: Sensitive cells for which the pattern's own proofs do not hold; `None` where it
         carries no proofs.
       unions: Sums of hidden cells that tell too much of a contributor, and of whom this is open.
+      perfect: Inner cells that no table shows and that published cells determine (`PerfectFits`).
     """
 
     subject: Subject
@@ -273,6 +274,7 @@ class Audit:
     coalition: int = 1
     unproven: Index | None = None
     unions: Unions | None = None
+    perfect: Any = None
 
     @cached_property
     def positions(self) -> Index:
@@ -417,7 +419,8 @@ class Audit:
 
         parts = {"marking": MARKING, "counts": self._counts(), "findings": self._findings()}
         page = templates().get_template("audit.html")
-        return page.render(**parts, explained=self._explanations())
+        title = "Audit of a suppression pattern"
+        return page.render(**parts, title=title, explained=self._explanations())
 
     def __repr__(self) -> str:
         return self.text
@@ -468,14 +471,21 @@ class Audit:
             found["sums that tell too much of a contributor"] = self.told_of_contributors
         if self.unproven is not None:
             found["interval not proven"] = self.unproven
-        return [(name, self._list_cells(cells)) for name, cells in found.items()]
+        listed = [(name, self._list_cells(cells)) for name, cells in found.items()]
+        if self.perfect is not None and len(self.perfect):
+            listed.append(("inner cells that no table shows", repr(self.perfect)))
+        return listed
 
     def _list_cells(self, positions: Iterable[int]) -> str:
-        names = [self.name_of(int(k)) for k in positions]
-        if not names:
-            return "none"
-        shown = "; ".join(names[:_MOST_SHOWN])
-        return f"{len(names):,} ({shown}{'; …' if len(names) > _MOST_SHOWN else ''})"
+        return list_names([self.name_of(int(k)) for k in positions])
+
+
+def list_names(names: Sequence[str]) -> str:
+    """How many there are, and the first of them."""
+    if not names:
+        return "none"
+    shown = "; ".join(names[:_MOST_SHOWN])
+    return f"{len(names):,} ({shown}{'; …' if len(names) > _MOST_SHOWN else ''})"
 
 
 def _coefficient(value: float) -> str:
