@@ -111,13 +111,13 @@ MUTANTS = (
     ),
     Mutant(
         "adjustment with squared loss",
-        "power=1,\n        weights=_weights(frame, weights),",
-        "power=2,\n        weights=_weights(frame, weights),",
+        "power=1,\n        weights=_weights(frame, perturbed, weights, value_weights),",
+        "power=2,\n        weights=_weights(frame, perturbed, weights, value_weights),",
         f"{_SMALL} -k nearest_in_absolute",
     ),
     Mutant(
         "adjustment with other weights",
-        "weights=_weights(frame, weights),",
+        "weights=_weights(frame, perturbed, weights, value_weights),",
         "weights=np.where(frame.design.orders == 3, 1.0, 4.0),",
         f"{_SMALL} -k nearest_in_absolute",
     ),
