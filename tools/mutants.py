@@ -45,6 +45,7 @@ _DEVIATIONS = "tests/noise/test_perturbed_deviations.py"
 _LAWS = "tests/protect/test_laws_of_noise.py"
 _INVARIANT = "tests/noise/test_invariant.py"
 _REGRESSION = "tests/studies/test_regression_microdata.py -k every_sentence"
+_DECIMALS = "tests/studies/test_regression_decimals.py -k every_figure"
 _UTILITY = "tests/assess/microdata/test_utility_of_records.py"
 _BETRAYED = "tests/assess/microdata/test_risk_of_records.py"
 _COSTS = "tests/test_accounting.py"
@@ -73,10 +74,82 @@ MUTANTS = (
         f"{_THREE} -k law_of_the_totals",
     ),
     Mutant(
-        "variance of the population",
-        "2 * (SIDE - 1) * line",
-        "(SIDE - 1) * line",
-        f"{_THREE} -k law_of_the_totals",
+        "a population that is too large",
+        "return rng.poisson(mean).reshape(tables, -1)",
+        "return rng.poisson(1.05 * mean).reshape(tables, -1)",
+        f"{_THREE} -k every_figure",
+    ),
+    Mutant(
+        "six times the interaction",
+        "alpha + beta + association * gamma",
+        "alpha + beta + 6 * association * gamma",
+        f"{_THREE} -k every_figure",
+    ),
+    Mutant(
+        "variance of the cell key method in the study",
+        "VARIANCE = 3\n",
+        "VARIANCE = 2.6\n",
+        "tests/studies/test_fair_comparison.py -k every_figure",
+    ),
+    Mutant(
+        "decimals that are not scaled",
+        "fitted + self.scale * (_scores(",
+        "fitted + (_scores(",
+        _DECIMALS,
+    ),
+    Mutant(
+        "modulo residual of full length",
+        "loadings = _loadings(true_residual)",
+        "loadings = _loadings(free_part(system.equations, truth))",
+        _DECIMALS,
+    ),
+    Mutant(
+        "root mean square over dimensions",
+        "unit * self.rmse * math.sqrt(dimensions)",
+        "unit * self.rmse * dimensions",
+        _DECIMALS,
+    ),
+    Mutant(
+        "adjustment with squared loss",
+        "power=1,\n        weights=_weights(frame, perturbed, weights, value_weights),",
+        "power=2,\n        weights=_weights(frame, perturbed, weights, value_weights),",
+        f"{_SMALL} -k nearest_in_absolute",
+    ),
+    Mutant(
+        "adjustment with other weights",
+        "weights=_weights(frame, perturbed, weights, value_weights),",
+        "weights=np.where(frame.design.orders == 3, 1.0, 4.0),",
+        f"{_SMALL} -k nearest_in_absolute",
+    ),
+    Mutant(
+        "mixture of original and draws",
+        "mixture *= (1 - d) * lengths(centred)",
+        "mixture *= (1 - d) ** 2 * lengths(centred)",
+        _REGRESSION,
+    ),
+    Mutant(
+        "tolerance of a stand-in, widened",
+        'TOLERANCES = {"utility": 0.012, "deviation": 0.05}',
+        'TOLERANCES = {"utility": 0.025, "deviation": 0.08}',
+        "tests/studies/test_frozen.py",
+    ),
+    Mutant(
+        "shape of a stand-in",
+        "skews=(0.9, 3.3, 0.9, 0.0, 0.675),",
+        "skews=(0.2, 3.8, 0.2, 0.0, 0.15),",
+        "tests/studies/test_frozen.py",
+    ),
+    Mutant(
+        "generator of a stand-in",
+        "effect = -skew * np.log1p(rng.permutation(n))",
+        "effect = -1.1 * skew * np.log1p(rng.permutation(n))",
+        "tests/studies/test_frozen.py",
+    ),
+    Mutant(
+        "limits of shares",
+        "a, b, k = paper * share + 0.5, paper * (1 - share) + 0.5",
+        "a, b, k = 1e9 * share + 0.5, 1e9 * (1 - share) + 0.5",
+        "tests/studies/test_model.py",
     ),
     Mutant(
         "matrix of Table 6",

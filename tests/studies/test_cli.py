@@ -1,11 +1,14 @@
 """`discreet study`."""
 
 import json
+import re
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+import discreet
 from discreet import registry
 from discreet.cli import app, main
 from discreet_studies import catalogue
@@ -36,7 +39,11 @@ def toy(monkeypatch):
 
     module.run, module.value, module.is_confidential = run, 0.5, False
     monkeypatch.setitem(sys.modules, "toy_study", module)
-    monkeypatch.setattr(catalogue, "STUDIES", {"toy": ("toy_study", "About toys")})
+    monkeypatch.setattr(
+        catalogue,
+        "STUDIES",
+        {"toy": catalogue.Entry("toy_study", "About toys", "Nobody (2000). Toys.")},
+    )
     return module
 
 
@@ -63,7 +70,7 @@ def test_list(capsys):
     text = capsys.readouterr().out
     lines = dict(zip(catalogue.STUDIES, text.splitlines(), strict=True))
     assert all(line.startswith(name) for name, line in lines.items())
-    assert len({line.index(catalogue.STUDIES[name][1]) for name, line in lines.items()}) == 1
+    assert len({line.index(catalogue.STUDIES[name].about) for name, line in lines.items()}) == 1
     assert call("list", "--json") == 0
     assert set(json.loads(capsys.readouterr().out)["studies"]) == set(catalogue.STUDIES)
 
@@ -75,6 +82,36 @@ def test_run_writes_a_page(toy, tmp_path, capsys):
     text = capsys.readouterr().out
     assert "Table 1. Toys" in text
     assert [p.name for p in folder.iterdir()] == ["toy.html"]
+
+
+def test_a_page_says_how_it_was_made(toy, tmp_path, capsys):
+    assert call("run", "toy", "--folder", tmp_path, "--replicates", 7, "--seed", 3) == 0
+    page, text = (tmp_path / "toy.html").read_text(), capsys.readouterr().out
+    for said in (
+        "Nobody (2000). Toys.",
+        "discreet study run toy --replicates 7 --seed 3",
+        discreet.__version__,
+        datetime.now(UTC).date().isoformat(),
+    ):
+        assert said in page
+        assert said in text
+    assert call("run", "toy", "--folder", tmp_path, "--json") == 0
+    (found,) = json.loads(capsys.readouterr().out)["studies"]
+    assert found["origin"]["seed"] == 1
+
+
+def test_papers_are_those_of_the_bibliography_and_no_two_pages_have_one_title():
+    listed = (ROOT / "docs" / "references.md").read_text().replace("*", "")
+    for entry in catalogue.STUDIES.values():
+        title = entry.reference.split("). ")[1].split(". ")[0]
+        assert title in listed, entry.reference
+    sources = (ROOT / "studies" / "src").rglob("*.py")
+    titles = [
+        "".join(re.findall(r'"([^"]*)"', found))
+        for path in sources
+        for found in re.findall(r"        title=([^,]*),\n        source=", path.read_text())
+    ]
+    assert len(titles) == len(set(titles)) == len(catalogue.STUDIES)
 
 
 def test_a_figure_outside_its_tolerance_is_exit_code_one(toy, tmp_path, capsys):

@@ -9,19 +9,23 @@ from discreet.cli import main
 from discreet.errors import DataError, InfeasibleError, NotConvergedError
 from discreet.randomness import stream
 from discreet_studies.catalogue import run_study
-from discreet_studies.inner_frequencies import standin
+from discreet_studies.frozen import SEEDS
+from discreet_studies.inner_frequencies import printed, standin
+from discreet_studies.inner_frequencies import study as module
 from discreet_studies.inner_frequencies.results import (
     EPSILONS,
     KINDS,
     ExampleCell,
     SchemeResults,
     SchemeScores,
+    all_results,
     example_cells,
+    quick_results,
 )
-from discreet_studies.inner_frequencies.schemes import Data, utility, zeros_kept
+from discreet_studies.inner_frequencies.schemes import PARTS, Data, utility, zeros_kept
 from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, Sparsity, stand_in
 from discreet_studies.inner_frequencies.study import _exact_margins_remove_it
-from discreet_studies.inner_frequencies.tables import _examples, small_tables
+from discreet_studies.inner_frequencies.tables import _examples, noise_is_right, small_tables
 from discreet_studies.model import Options, Outcome, Verdict
 
 SMALL = Sparsity(
@@ -84,8 +88,16 @@ def records(table, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def study(records):
-    return run_study("inner-frequencies", Options(data=str(records), by="a*b*c*d*e"))
+def results(table):
+    """Everything of section 4, once."""
+    return all_results(Data.of(table.design, table.y), 1)
+
+
+@pytest.fixture(scope="module")
+def study(records, results):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "all_results", lambda data, seed: results)
+        return run_study("inner-frequencies", Options(data=str(records), by="a*b*c*d*e"))
 
 
 def test_any_records_will_do(study):
@@ -94,9 +106,15 @@ def test_any_records_will_do(study):
     assert numbered == [f"Table {k}" for k in range(2, 15)]
     assert study.is_confidential
     assert {f.outcome for f in study.findings} == {Outcome.not_judged}
-    assert len(study.findings) == 10
+    assert len(study.findings) == 11
     held = " ".join(f.text for f in study.findings if f.holds)
-    for beginning in ("Fitting", "Non-negative", "Exact two-way margins improve", "A larger"):
+    for beginning in (
+        "Fitting",
+        "Non-negative",
+        "Exact two-way margins improve",
+        "A larger",
+        "To correct",
+    ):
         assert beginning in held
     verdicts = {f.verdict for table in study.tables[6:] for f in table.figures}
     assert verdicts == {Verdict.other_data}
@@ -174,7 +192,6 @@ def test_a_two_way_cell_that_moved_is_noticed(count, left, verdict):
 def test_a_fit_that_falls_short_is_named(records, monkeypatch):
     """With records of one's own the study goes on; the stand-in must be fitted as promised."""
     from discreet import registry
-    from discreet_studies.inner_frequencies import study as module
 
     build = registry.build
 
@@ -184,16 +201,77 @@ def test_a_fit_that_falls_short_is_named(records, monkeypatch):
 
     monkeypatch.setattr(registry, "build", build_impatient)
     monkeypatch.setattr(module, "small_tables", tuple)
+    found = []
+    monkeypatch.setattr(
+        module, "all_results", lambda *given: found.append(all_results(*given)) or found[0]
+    )
     short = run_study("inner-frequencies", Options(data=str(records), by="a*b*c*e"))
     (note,) = [note for note in short.notes if note.startswith("These fits fell short")]
     assert "3-way (2-way exact), with zeros, ε = 0.5: " in note
     assert "weight 10: " in note
     assert "instead of 5e-01" in note
     assert short.failures == []
-    small = stand_in(SMALL)
-    monkeypatch.setattr(module, "_stand_in", lambda options: Data.of(small.design, small.y))
+    monkeypatch.setattr(module, "_stand_in", lambda seed: None)
+    monkeypatch.setattr(module, "all_results", lambda *given: found[0])
     with pytest.raises(NotConvergedError, match="3-way, with zeros"):
         run_study("inner-frequencies")
+
+
+def test_sentences_are_shares_of_the_seeds(monkeypatch, table, results):
+    """A quick run for each seed that the main run does not cover."""
+    asked = []
+
+    def quick(data, seed):
+        asked.append(seed)
+        return results
+
+    monkeypatch.setattr(module, "_stand_in", lambda seed: Data.of(table.design, table.y))
+    monkeypatch.setattr(module, "small_tables", tuple)
+    monkeypatch.setattr(module, "all_results", lambda data, seed: results)
+    monkeypatch.setattr(module, "quick_results", quick)
+    found = run_study("inner-frequencies", Options(seed=2))
+    assert asked == [seed for seed in SEEDS if seed != 2]
+    shares = [f for f in found.findings if "of 20 seeds" in f.evidence]
+    assert len(shares) == 8
+    (total,) = [f for f in shares if f.text.startswith("To correct")]
+    assert "It holds for 20 of 20 seeds." in total.evidence
+    assert found.log == module.LOG
+    (nine,) = [f for f in found.findings if f.text.startswith("In Table 9")]
+    assert nine.outcome is Outcome.not_judged
+
+
+def test_quick_runs_leave_out_exact_margins_and_nothing_else(table, results):
+    found = quick_results(Data.of(table.design, table.y), 1)
+    for setting, schemes in found.scores.items():
+        full = results.scores[setting]
+        assert set(full) - set(schemes) == {"3-way (2-way exact)", "nothing (2-way exact)"}
+        assert all(schemes[name].utility == full[name].utility for name in schemes)
+    assert found.sizes == results.sizes
+
+
+@pytest.mark.parametrize(("factor", "right"), [(1.0, True), (1.04, False), (0.96, False)])
+def test_noise_of_another_scale_is_noticed(factor, right):
+    """Deviations as printed, with the paper's numbers of cells, and four percent off."""
+    scores = {}
+    for kind in KINDS:
+        for epsilon, rows in printed.DEVIATION.items():
+            texts = {scheme: words.split() for scheme, words in rows.items()}
+            start = 3 * KINDS.index(kind)
+            scores[kind, epsilon] = {
+                scheme: SchemeScores(
+                    {},
+                    {
+                        part: factor * float(text)
+                        for part, text in zip(PARTS, words[start : start + 3], strict=True)
+                        if text != "-"
+                    },
+                    0.0,
+                )
+                for scheme, words in texts.items()
+            }
+    sizes = {name: float(text) for name, text in printed.SIZES.items()}
+    found = SchemeResults(scores, {}, (0, 0), sizes=sizes)
+    assert noise_is_right(found) is right
 
 
 def test_weight_zero_is_the_scheme_without_exact_margins(study):
@@ -210,8 +288,6 @@ def test_pictures_can_be_drawn(study):
 
 
 def test_the_command_line_takes_records(records, tmp_path, monkeypatch, capsys):
-    from discreet_studies.inner_frequencies import study as module
-
     seen = []
 
     def stop(data, seed):
@@ -228,8 +304,6 @@ def test_the_command_line_takes_records(records, tmp_path, monkeypatch, capsys):
 
 
 def test_tables_that_are_too_large_or_too_small(records, monkeypatch):
-    from discreet_studies.inner_frequencies import study as module
-
     with pytest.raises(DataError, match="at least four variables"):
         run_study("inner-frequencies", Options(data=str(records), by="a*b*c"))
     monkeypatch.setattr(module, "_MOST_CELLS", 100)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from discreet_studies.chance import mean_and_spread, orders, quantile
+from discreet_studies.chance import mean_and_spread, orders, quantile, share_limits
 from discreet_studies.model import (
     Figure,
     Finding,
@@ -19,6 +19,8 @@ from discreet_studies.model import (
     by_row,
     elsewhere,
     grid,
+    over_seeds,
+    own,
     with_forced_zeros,
 )
 
@@ -136,7 +138,7 @@ def test_failures_name_what_is_wrong():
     assert study(figure("0.5", 0.5), holds=False).failures == ["not borne out: Water is wet."]
 
 
-def test_the_summary_counts_by_kind():
+def test_the_summary_is_understood_without_a_legend():
     known = Known(1.0, 0.1, "because.")
     found = study(
         figure("0.5", 0.5),
@@ -144,12 +146,55 @@ def test_the_summary_counts_by_kind():
         figure("0.5", 0.7),
         Figure("r", "c", "0.5", 0.5, 0.1),
         *with_forced_zeros([figure("0", 0.0)]),
+        Figure("r", "c, anchored", "0.5", 0.5, 0.1, ground=Ground.anchored),
         elsewhere("r", "c", "1", 3.0),
     )
     assert found.summary == (
-        "6 printed figures: 1 exact, 1 within tolerance, 1 true by construction, 1 other data, "
-        "1 differs as known, 1 OUTSIDE. 1 sentences: 1 holds."
+        "Of 6 printed figures 3 can be compared with a computation that does not use them: 1 agree "
+        "in all printed digits, 1 within the tolerance beside them, 1 do not agree. True by "
+        "construction, which is no agreement: 1. Shown and not judged, since they rest on data "
+        "that are not at hand or on draws that nobody can repeat: 1. Different for a reason that "
+        "is given: 1. Compared once more, anchored at a printed figure of another row: 1. "
+        "Sentences of the paper: 1 hold."
     )
+    sentences = (Finding("a", True, ""), Finding("b", False, ""), own("c", True, ""))
+    assert Study("toy", "A toy", "Nobody", (), sentences).summary == (
+        "The paper prints no figures here. Sentences of the paper: 1 hold, 1 DO NOT HOLD. Checks "
+        "of our own: 1 hold."
+    )
+
+
+def test_a_figure_that_a_stand_in_was_shaped_for_is_never_agreement():
+    near, far = (Figure("r", "c", "0.5", value, 0.1, ground=Ground.shaped) for value in (0.55, 0.7))
+    assert (near.verdict, far.verdict) == (Verdict.construction, Verdict.other_data)
+    anchored = Figure("r", "c", "0.5", 0.7, 0.1, ground=Ground.anchored)
+    assert anchored.verdict is Verdict.outside
+
+
+@pytest.mark.parametrize(
+    ("held", "outcome"),
+    [(20, Outcome.holds), (19, Outcome.holds), (18, Outcome.undecided), (2, Outcome.undecided),
+     (1, Outcome.fails), (0, Outcome.fails)],
+)  # fmt: skip
+def test_a_sentence_over_seeds_is_reported_as_a_share(held, outcome):
+    found = over_seeds([Finding("Water is wet.", k < held, "Seen.") for k in range(20)])
+    assert found.outcome is outcome
+    assert f"It holds for {held} of 20 seeds." in found.remark
+
+
+@pytest.mark.parametrize("draws", [2, 20, 100, 120, 1_500])
+@pytest.mark.parametrize("share", [0.025, 0.04, 0.5, 0.975])
+def test_limits_of_shares_are_those_of_the_law(draws, share):
+    """Against the law of scipy: beyond each limit lies less than its half of the chance."""
+    from scipy.stats import betabinom
+
+    fewest, most = share_limits(share, draws, 1_000)
+    law = betabinom(draws, 1_000 * share + 0.5, 1_000 * (1 - share) + 0.5)
+    assert law.cdf(fewest - 1) < 5e-6 <= law.cdf(fewest)
+    assert law.sf(most) < 5e-6 <= law.sf(most - 1)
+    wider = share_limits(share, draws, 1_000, rounding=0.005)
+    assert wider[0] <= fewest
+    assert most <= wider[1]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,16 @@ import re
 import pytest
 
 from discreet.errors import ParameterError
-from discreet_studies.model import Figure, Finding, Known, Picture, PrintedTable, Study
+from discreet_studies.model import (
+    Figure,
+    Finding,
+    Known,
+    LogEntry,
+    Picture,
+    PrintedTable,
+    Study,
+    own,
+)
 from discreet_studies.page import page, study_text, write_page
 
 
@@ -82,3 +91,25 @@ def test_what_is_not_judged_is_said():
     assert ">not judged</td>" in page(study(findings=findings))
     assert "[not judged] It rains." in study_text(study(findings=findings))
     assert "It is so here." in study_text(study(findings=findings))
+
+
+def test_our_own_sentences_stand_apart_from_the_papers():
+    findings = (Finding("It rains.", True, "Seen."), own("It pours.", True, "Felt."))
+    text = study_text(study(findings=findings))
+    for shown in (page(study(findings=findings)).split("</p>", 3)[-1], text):
+        words = ("What the paper says", "It rains.", "Checks of our own", "It pours.")
+        places = [shown.index(word) for word in words]
+        assert places == sorted(places)
+
+
+def test_the_log_is_shown():
+    log = (LogEntry("2026-01-01", "Twice as wide.", "No room.", "abc"),)
+    for shown in (page(study(log=log)), study_text(study(log=log))):
+        assert "2026-01-01: Twice as wide. Reason: No room. Digest abc." in shown
+    assert "Log of" not in page(study())
+
+
+def test_large_differences_have_no_exponent():
+    figures = (Figure("a", "x", "44164.7", 46265.2, 3000.0),)
+    tables = (PrintedTable("Table 7", "Totals", figures),)
+    assert "<small>+2,100 ±3,000</small>" in page(study(tables=tables))

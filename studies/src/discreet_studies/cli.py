@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -41,7 +42,7 @@ def study(
     from discreet_studies.model import Options
 
     if action == "list":
-        lines = {key: about for key, (_, about) in STUDIES.items()}
+        lines = {key: entry.about for key, entry in STUDIES.items()}
         width = max(map(len, lines))
         answer({"studies": lines}, json, "\n".join(f"{k:{width}}  {v}" for k, v in lines.items()))
         return
@@ -75,6 +76,7 @@ def _plain(found: Study) -> dict[str, Any]:
     return {
         "name": found.name,
         "confidential": found.is_confidential,
+        "origin": None if found.origin is None else asdict(found.origin),
         "seconds": round(found.seconds, 3),
         "failures": found.failures,
         "tables": {
@@ -84,5 +86,9 @@ def _plain(found: Study) -> dict[str, Any]:
             ]
             for table in found.tables
         },
-        "findings": [{"text": f.text, "outcome": f.outcome.value} for f in found.findings],
+        "findings": [
+            {"text": f.text, "outcome": f.outcome.value, "ours": f.is_ours, "evidence": f.remark}
+            for f in found.findings
+        ],
+        "log": [asdict(entry) for entry in found.log],
     }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -18,6 +19,7 @@ MARKING = "Confidential. This study discusses true counts of the records it was 
 _WHOLE = 5e-7  # whole numbers are printed exactly; fits meet them to rounding
 _TIE = 1e-4  # values halfway between two printed ones may be printed as either
 _SMALL = 1e-4  # figures below this are shown with an exponent
+_CLEAR = 0.95  # share of the seeds that must agree on a sentence
 STAR = "*"
 """Marks that a paper prints behind a figure."""
 
@@ -30,6 +32,7 @@ class Verdict(enum.Enum):
     construction = "true by construction"
     other_data = "other data"
     explained = "differs as known"
+    anchored = "agrees when anchored"
     outside = "OUTSIDE"
 
 
@@ -38,7 +41,12 @@ class Ground(enum.Enum):
 
     computed = "computed independently of the printed figure"
     construction = "cannot differ unless the program is broken"
+    shaped = "the stand-in was shaped to meet it, and other stand-ins miss it"
+    anchored = "our change, applied to a printed figure of another row"
     other_data = "rests on data that are not at hand"
+
+
+_OF_GROUND = {Ground.construction: Verdict.construction, Ground.anchored: Verdict.anchored}
 
 
 @dataclass(frozen=True)
@@ -99,10 +107,14 @@ class Figure:
             close = abs(self.computed - self.known.expected) <= self.known.tolerance
             return Verdict.explained if close else Verdict.outside
         same_mark = self.printed.endswith(STAR) == bool(self.mark)
-        if not (same_mark and abs(self.difference) <= self.tolerance):
+        agrees = same_mark and abs(self.difference) <= self.tolerance
+        if self.ground is Ground.shaped:
+            # Missing it says that the stand-in is not the paper's file, which everybody knows.
+            return Verdict.construction if agrees else Verdict.other_data
+        if not agrees:
             return Verdict.outside
-        if self.ground is Ground.construction:
-            return Verdict.construction
+        if self.ground in _OF_GROUND:
+            return _OF_GROUND[self.ground]
         return Verdict.exact if self.is_exact else Verdict.within
 
     @property
@@ -167,14 +179,15 @@ class Outcome(enum.Enum):
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence of a paper that our figures bear out, or do not.
+    """A sentence that our figures bear out, or do not.
 
     Attributes:
-      text: What the paper says.
+      text: What the paper says, with its numbers; or what we say ourselves.
       holds: Whether it is so here; `None` when the draws are too few to tell.
       evidence: The figures that say so.
       is_judged: Whether it must be so; not for records that the paper never saw.
       known: Why it is not so here, where that is known.
+      is_ours: Whether the sentence is a check of our own, which the paper does not state.
     """
 
     text: str
@@ -182,6 +195,7 @@ class Finding:
     evidence: str
     is_judged: bool = True
     known: str = ""
+    is_ours: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -198,9 +212,26 @@ class Finding:
     def remark(self) -> str:
         """The evidence, and why the sentence is not so here or not judged."""
         seen = {True: " It is so here.", False: " It is not so here.", None: ""}[self.holds]
-        return " ".join(
-            filter(None, [self.evidence + ("" if self.is_judged else seen), self.known])
-        )
+        reason = "" if self.is_judged and self.holds else self.known
+        return " ".join(filter(None, [self.evidence + ("" if self.is_judged else seen), reason]))
+
+
+def own(text: str, holds: bool | None, evidence: str, *, is_judged: bool = True) -> Finding:
+    """A check of our own, which the paper does not state."""
+    return Finding(text, holds, evidence, is_judged, is_ours=True)
+
+
+def over_seeds(found: Sequence[Finding]) -> Finding:
+    """One sentence over several seeds: the first one's evidence, and the share that hold.
+
+    It holds when at most one seed in twenty says otherwise, and fails when at most one bears it
+    out; in between it is undecided.
+    """
+    held = sum(finding.holds is True for finding in found)
+    share = held / len(found)
+    is_clear = share >= _CLEAR or share <= 1 - _CLEAR
+    shown = f"{found[0].evidence} It holds for {held} of {len(found)} seeds."
+    return replace(found[0], holds=share >= _CLEAR if is_clear else None, evidence=shown)
 
 
 @dataclass(frozen=True)
@@ -236,18 +267,58 @@ class Options:
 
 
 @dataclass(frozen=True)
+class LogEntry:
+    """A stand-in and its tolerances, frozen before a run, and why they changed.
+
+    Attributes:
+      date: When they were frozen.
+      change: What changed since the entry before.
+      reason: Why, as known before the run.
+      digest: Digest of everything that is frozen; none for what was never frozen.
+      counts: Digest of the counts of a small stand-in, made with seed 1.
+    """
+
+    date: str
+    change: str
+    reason: str
+    digest: str = ""
+    counts: str = ""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a reader needs to run a study again.
+
+    Attributes:
+      reference: The paper in full.
+      version: Version of the program.
+      date: Day of the run.
+      seed: Root of all streams of random numbers.
+      command: The command that makes the page.
+    """
+
+    reference: str
+    version: str
+    date: str
+    seed: int
+    command: str
+
+
+@dataclass(frozen=True)
 class Study:
     """A paper, run again.
 
     Attributes:
       name: The study's name.
       title: The paper's title.
-      source: Author and year.
+      source: Author and year, and the part of the paper where it is not the whole.
       tables: What it prints, beside what we compute.
-      findings: What it says, beside what we find.
+      findings: What it says, and what we say ourselves, beside what we find.
       pictures: What it draws, drawn from our figures.
       notes: How this run differs from the paper's.
       is_confidential: Whether it speaks of records that somebody gave.
+      log: How stand-in and tolerances came about, oldest first.
+      origin: How to run it again; given by `run_study`.
     """
 
     name: str
@@ -258,6 +329,8 @@ class Study:
     pictures: tuple[Picture, ...] = ()
     notes: tuple[str, ...] = ()
     is_confidential: bool = False
+    log: tuple[LogEntry, ...] = ()
+    origin: Origin | None = field(default=None, compare=False)
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -285,12 +358,60 @@ class Study:
 
     @property
     def summary(self) -> str:
-        """How many figures agree and how many sentences hold, by kind."""
-        outcomes = [finding.outcome for finding in self.findings]
-        figures = ", ".join(f"{n} {verdict.value}" for verdict, n in self.verdicts.items())
-        said = ", ".join(f"{outcomes.count(o)} {o.value}" for o in Outcome if o in outcomes)
-        total = sum(self.verdicts.values())
-        return f"{total} printed figures: {figures}. {len(outcomes)} sentences: {said or 'none'}."
+        """How many figures agree and how many sentences hold, in words."""
+        theirs = [f for f in self.findings if not f.is_ours]
+        ours = [f for f in self.findings if f.is_ours]
+        parts = [_figure_summary(self.verdicts)]
+        if theirs:
+            parts.append(f"Sentences of the paper: {_outcome_summary(theirs)}.")
+        if ours:
+            parts.append(f"Checks of our own: {_outcome_summary(ours)}.")
+        return " ".join(parts)
+
+
+def _figure_summary(verdicts: Mapping[Verdict, int]) -> str:
+    """Judged figures first, then those that are not, and why; kinds without figures stay out."""
+    judged = verdicts[Verdict.exact] + verdicts[Verdict.within] + verdicts[Verdict.outside]
+    total = sum(verdicts.values()) - verdicts[Verdict.anchored]
+    if not total:
+        return "The paper prints no figures here."
+    parts = [
+        f"Of {total:,} printed figures {judged:,} can be compared with a computation that does not "
+        f"use them: {verdicts[Verdict.exact]:,} agree in all printed digits, "
+        f"{verdicts[Verdict.within]:,} within the tolerance beside them, "
+        f"{verdicts[Verdict.outside]:,} do not agree."
+    ]
+    parts += [
+        f"{text}: {verdicts[verdict]:,}."
+        for verdict, text in _NOT_COMPARED.items()
+        if verdicts[verdict]
+    ]
+    return " ".join(parts)
+
+
+_NOT_COMPARED = {
+    Verdict.construction: "True by construction, which is no agreement",
+    Verdict.other_data: "Shown and not judged, since they rest on data that are not at hand or on "
+    "draws that nobody can repeat",
+    Verdict.explained: "Different for a reason that is given",
+    Verdict.anchored: "Compared once more, anchored at a printed figure of another row",
+}
+
+
+def _outcome_summary(findings: Sequence[Finding]) -> str:
+    counted = Counter(finding.outcome for finding in findings)
+    if len(counted) == 1 and len(findings) > 1:
+        return f"all {len(findings)} {_IN_WORDS[findings[0].outcome]}"
+    return ", ".join(f"{counted[o]} {_IN_WORDS[o]}" for o in Outcome if o in counted)
+
+
+_IN_WORDS = {
+    Outcome.holds: "hold",
+    Outcome.undecided: "cannot be decided with so few draws",
+    Outcome.explained: "do not hold here, for a reason that is given",
+    Outcome.not_judged: "are shown and not judged",
+    Outcome.fails: "DO NOT HOLD",
+}
 
 
 def as_printed(text: str) -> float:

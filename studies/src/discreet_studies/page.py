@@ -13,6 +13,7 @@ from discreet.tables.show import align_columns
 from discreet_studies.model import (
     MARKING,
     Figure,
+    Finding,
     Ground,
     Outcome,
     PrintedTable,
@@ -26,6 +27,7 @@ _COLOURS = {
     Verdict.construction: ("∴", "#ececec"),
     Verdict.other_data: ("·", "#ffffff"),
     Verdict.explained: ("≠", "#fdeebf"),
+    Verdict.anchored: ("≅", "#e8e4f6"),
     Verdict.outside: ("✗", "#f6c3b8"),
 }
 """Sign and colour of every verdict; a sign as well, since not everybody sees colours."""
@@ -38,6 +40,7 @@ _OF_OUTCOME = {
 }
 _HEADER = ("row", "column", "printed", "ours", "difference", "tolerance", "verdict")
 _NUMBERS = (2, 3, 4, 5)
+_LARGE = 99.5
 
 
 def write_page(study: Study, path: str | Path) -> Path:
@@ -65,6 +68,9 @@ def page(study: Study) -> str:
             marking=MARKING if study.is_confidential else "",
             subtitle=study.source,
             study=study,
+            facts=facts(study),
+            sentences=sentences(study),
+            log=log_lines(study),
             looks=_COLOURS,
             outcomes=_OF_OUTCOME,
             tables=tables,
@@ -77,7 +83,7 @@ def _difference(found: Figure) -> str:
     """How far our figure is from the printed one, and what is tolerated; empty where equal."""
     if found.verdict is Verdict.exact or not found.difference:
         return ""
-    return f"{found.difference:+.2g} {tolerance(found)}"
+    return f"{_number(found.difference, sign='+')} {tolerance(found)}"
 
 
 def study_text(study: Study) -> str:
@@ -85,13 +91,51 @@ def study_text(study: Study) -> str:
     parts = [MARKING] if study.is_confidential else []
     parts.append(f"{study.title}\n{study.source}")
     parts += [table_text(table) for table in study.tables]
-    if study.findings:
-        parts.append("Findings\n" + "\n".join(_finding_lines(study)))
+    parts += [
+        f"{heading}\n" + "\n".join(_finding_lines(found))
+        for heading, found in sentences(study).items()
+        if found
+    ]
     if study.notes:
         parts.append("Notes\n" + "\n".join(f"  - {note}" for note in study.notes))
+    if study.log:
+        parts.append("Log\n" + "\n".join(f"  {line}" for line in log_lines(study)))
+    parts.append("\n".join(f"{name}: {value}" for name, value in facts(study)))
     wrong = "".join(f"\n  {line}" for line in study.failures)
-    parts.append(f"{study.summary} {study.seconds:.1f} s.{wrong}")
+    parts.append(f"{study.summary}{wrong}")
     return "\n\n".join(parts) + "\n"
+
+
+def sentences(study: Study) -> dict[str, list[Finding]]:
+    """The paper's sentences and ours, apart."""
+    return {
+        "What the paper says": [f for f in study.findings if not f.is_ours],
+        "Checks of our own": [f for f in study.findings if f.is_ours],
+    }
+
+
+def facts(study: Study) -> list[tuple[str, str]]:
+    """What a reader needs to run the study again."""
+    found = study.origin
+    if found is None:
+        return []
+    return [
+        ("paper", found.reference),
+        ("command", found.command),
+        ("version", found.version),
+        ("date", found.date),
+        ("seed", str(found.seed)),
+        ("processor time", f"{study.seconds:.0f} s"),
+    ]
+
+
+def log_lines(study: Study) -> list[str]:
+    """What was frozen when, and why, oldest first."""
+    return [
+        f"{entry.date}: {entry.change} Reason: {entry.reason}"
+        + (f" Digest {entry.digest}." if entry.digest else "")
+        for entry in study.log
+    ]
 
 
 def table_text(table: PrintedTable) -> str:
@@ -118,7 +162,7 @@ def _text_cells(figure: Figure) -> tuple[str, ...]:
         figure.column,
         figure.printed,
         figure.shown,
-        f"{figure.difference:+.2g}",
+        _number(figure.difference, sign="+"),
         tolerance(figure),
         figure.verdict.value,
     )
@@ -129,10 +173,15 @@ def tolerance(figure: Figure) -> str:
     if figure.ground is Ground.other_data or figure.is_exact:
         return ""
     allowed = figure.tolerance if figure.known is None else figure.known.tolerance
-    return f"±{allowed:.2g}"
+    return f"±{_number(allowed)}"
 
 
-def _finding_lines(study: Study) -> Iterator[str]:
-    for finding in study.findings:
+def _number(value: float, sign: str = "") -> str:
+    """Two digits, and whole numbers from a hundred on."""
+    return f"{value:{sign},.0f}" if abs(value) >= _LARGE else f"{value:{sign}.2g}"
+
+
+def _finding_lines(found: list[Finding]) -> Iterator[str]:
+    for finding in found:
         yield f"  [{finding.outcome.value}] {finding.text}"
         yield f"      {finding.remark}"

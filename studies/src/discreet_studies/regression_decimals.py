@@ -30,6 +30,7 @@ from discreet_studies.model import (
     by_row,
     elsewhere,
     grid,
+    own,
 )
 
 TABLE_1 = """
@@ -79,6 +80,8 @@ _RANDOM = (
     "their length and sums are judged by the sentences below."
 )
 
+DIMENSIONS = 2
+"""What published cells leave open: the paper's subspace dimension."""
 _DIGITS = 2e-4  # lengths and sums of nine printed digits of four decimals
 _WHOLE = 1e-9
 
@@ -88,8 +91,9 @@ def run(options: Options) -> Study:
     example = SuppressedTable(options.seed)
     return Study(
         name="regression-decimals",
-        title="Information preserving regression-based tools for statistical disclosure control",
-        source="Langsrud (2019a)",
+        title="Information preserving regression-based tools for statistical disclosure control: "
+        "suppressed tables",
+        source="Langsrud (2019a), section 7",
         tables=all_tables(example),
         findings=findings(example),
         notes=(
@@ -222,7 +226,31 @@ def findings(example: SuppressedTable) -> tuple[Finding, ...]:
         *_characteristics(example),
         *_about_several_values(example),
         _single_dimension(example),
+        *_own_draws(example),
     )
+
+
+def _own_draws(example: SuppressedTable) -> Iterator[Finding]:
+    """Lengths of the residuals that we draw, beside lengths that are computed without drawing."""
+    full = _length(example.table.y - example.fit)
+    modulo = _length(example.table.y - example.fit_modulo_10)
+    lengths = {
+        "with residual (Table 2)": (Decimals("variance", force=True), example.fit, full),
+        "modulo 10, a tenth (Table 3)": (
+            Decimals("scaled", scale=0.1, modulo=10, force=True),
+            example.fit_modulo_10,
+            modulo / 10,
+        ),
+        "a tenth": (Decimals("scaled", scale=0.1, force=True), example.fit, full / 10),
+        "root mean square 1.234": (Decimals(rmse=1.234), example.fit, 1.234 * DIMENSIONS**0.5),
+    }
+    for name, (options, fit, wanted) in lengths.items():
+        found = _length(example.decimals(options, name).y - fit)
+        yield own(
+            f"Our draw has a residual of the stated length: {name}.",
+            abs(found / wanted - 1) < _WHOLE,
+            f"Length {found:.4f}, stated {wanted:.4f}.",
+        )
 
 
 def _about_the_example(example: SuppressedTable) -> Iterator[Finding]:
@@ -230,7 +258,7 @@ def _about_the_example(example: SuppressedTable) -> Iterator[Finding]:
     found = rank(shown.astype(np.int64))
     yield Finding(
         "There are 16 inner and 16 publishable cells, and the subspace dimension is two.",
-        shown.shape == (16, 16) and 16 - found == 2,
+        shown.shape == (16, 16) and 16 - found == DIMENSIONS,
         f"{shown.shape[0]} inner cells, {shown.shape[1]} publishable ones, rank {found}.",
     )
     clean = audit(example.pattern, lone="none")
@@ -247,7 +275,7 @@ def _about_the_example(example: SuppressedTable) -> Iterator[Finding]:
     )
     practice = example.read(TABLE_3) - example.fit_modulo_10
     tenth = _length(example.table.y % 10 - (example.fit_modulo_10 - example.table.y // 10 * 10))
-    yield Finding(
+    yield own(
         "Table 3 has residuals downscaled by ten, of the data modulo 10.",
         _adds_up(example, practice) and abs(_length(practice) - tenth / 10) < _DIGITS,
         f"Printed residual {_length(practice):.4f}; a tenth of that modulo 10 is {tenth / 10:.4f}, "

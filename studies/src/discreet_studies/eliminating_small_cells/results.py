@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.arrays import Real
+from discreet.arrays import Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import margins
 from discreet.facade.release import Trial
@@ -42,19 +42,34 @@ _TEST_TABLE = margins(list(VARIABLES[:3]), order=3, lower=True)
 
 @dataclass(frozen=True)
 class CensusSize:
-    """Size of the stand-in.
+    """Size and shape of the stand-in.
 
     Attributes:
       region: Number of regions.
       age: Number of age groups.
-      country: Number of countries of birth; the k-th has weight k to the power of -1.5.
+      country: Number of countries of birth.
       mean: Expected count of the first country in a mean region and age group.
+      skew: The k-th country has weight k to the power of minus this.
+      evenness: Shape of the gamma law by which cells differ from the product of their margins.
     """
 
     region: int = 44
     age: int = 18
     country: int = 40
     mean: float = 120.0
+    skew: float = 1.5
+    evenness: float = 1.5
+
+
+OTHERS = {
+    "twice as many people": CensusSize(mean=240.0),
+    "half as many people": CensusSize(mean=60.0),
+    "countries of less unequal size": CensusSize(skew=1.0),
+    "countries of more unequal size": CensusSize(skew=2.0),
+    "cells nearer to the product of their margins": CensusSize(evenness=6.0),
+    "cells further from the product of their margins": CensusSize(evenness=0.5),
+}
+"""Stand-ins that would have done as well, one change each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,24 +92,45 @@ def stand_in(shape: CensusSize | None = None, seed: int = 1) -> StandIn:
       shape: Its size; about 22,500 non-empty cells in the three-way table when absent.
       seed: Root of the streams of random numbers.
     """
-    shape = shape or CensusSize()
-    rng = stream(seed, "eliminating small cells, records")
-    counts = _three_way_counts(shape, rng)
+    rng = _records(seed)
+    counts = _three_way_counts(shape or CensusSize(), rng)
     sizes = dict(zip(VARIABLES, (*counts.shape, SEX, MARITAL), strict=True))
-    first = Design.product({v: sizes[v] for v in VARIABLES[:3]}, "*".join(VARIABLES[:3]))
     second = Design.product(sizes, margins(list(VARIABLES), order=CONTROLLED, lower=True))
     return StandIn(
-        Table.from_inner(first, counts.ravel()).rekeyed(rng),
+        Table.from_inner(_three_way(counts), counts.ravel()).rekeyed(rng),
         Table.from_inner(second, _cross_with_sex_and_status(counts, rng).ravel()),
     )
+
+
+def published_table(shape: CensusSize | None = None, seed: int = 1) -> Table:
+    """The three-way table of a stand-in, and nothing else of it."""
+    rng = _records(seed)
+    counts = _three_way_counts(shape or CensusSize(), rng)
+    return Table.from_inner(_three_way(counts), counts.ravel()).rekeyed(rng)
+
+
+def published_counts(shape: CensusSize | None = None, seed: int = 1) -> Whole:
+    """The counts of the three-way table with its margins, without keys."""
+    counts = _three_way_counts(shape or CensusSize(), _records(seed))
+    return np.asarray(_three_way(counts).aggregate(counts.ravel()))
+
+
+def _records(seed: int) -> np.random.Generator:
+    return stream(seed, "eliminating small cells, records")
+
+
+def _three_way(counts: np.ndarray) -> Design:
+    sizes = dict(zip(VARIABLES[:3], counts.shape, strict=True))
+    return Design.product(sizes, "*".join(VARIABLES[:3]))
 
 
 def _three_way_counts(shape: CensusSize, rng: np.random.Generator) -> np.ndarray:
     """A few large countries and many small ones, in regions and age groups of unequal size."""
     region, age = rng.gamma(3.0, 1.0, shape.region), rng.gamma(6.0, 1.0, shape.age)
-    country = 1.0 / np.arange(1, shape.country + 1) ** 1.5
+    country = 1.0 / np.arange(1, shape.country + 1) ** shape.skew
     mean = np.einsum("i,j,k->ijk", region / region.mean(), age / age.mean(), country)
-    return np.asarray(rng.poisson(shape.mean * mean * rng.gamma(1.5, 1 / 1.5, mean.shape)))
+    uneven = rng.gamma(shape.evenness, 1 / shape.evenness, mean.shape)
+    return np.asarray(rng.poisson(shape.mean * mean * uneven))
 
 
 def _cross_with_sex_and_status(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -185,6 +221,11 @@ class CensusResults:
 def matrix(D: int) -> TransitionMatrix:
     """The designed transition probabilities."""
     return linear_table(D, VARIANCE)
+
+
+def law_at(law: TransitionMatrix, count: int) -> dict[int, float]:
+    """Probabilities of each deviation at a count."""
+    return dict(zip(law.deviations.tolist(), law.probabilities(count).tolist(), strict=True))
 
 
 def all_results(

@@ -30,6 +30,7 @@ from discreet_studies.model import by_row
 SENSITIVE = "party"
 AXES = {"party": ["A", "B", "C"], "age": ["young", "middle", "old"], "sex": ["male", "female"]}
 MARGINS = "party*age + party*sex + age + sex"
+VARIANCE = 3
 CELL_KEY_DRAWS = 1_500
 ROUNDING_DRAWS = 300
 
@@ -41,7 +42,7 @@ def design() -> Design:
 
 def cell_key() -> CellKey:
     """The paper's cell key method: D = 5, V = 3, no ones and twos."""
-    return CellKey(perturbation_table(D=5, V=3, js=2))
+    return CellKey(perturbation_table(D=5, V=VARIANCE, js=2))
 
 
 def rounding() -> SmallCountRounding:
@@ -128,12 +129,13 @@ def inner(y: Array) -> Callable[[str, str], float]:
 
 @dataclass(frozen=True)
 class Draw:
-    """Utility and risk of one release."""
+    """Utility and risk of one release, and the mean square of its noise."""
 
     published: float
     restored: float
     risk: float
     risk_own: float
+    square: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +146,7 @@ class RedrawnFigures:
     restored: Real
     risk: Real
     risk_own: Real
+    square: Real
 
     @classmethod
     def of(cls, drawn: Iterator[Draw]) -> RedrawnFigures:
@@ -171,6 +174,7 @@ def _cell_key_draws(example: PartyTable, replicates: int, seed: int) -> Iterator
             utility(example.table, example.release(z)),
             utility(example.table, restored),
             *_risks(example, restored),
+            square=float(np.mean((z - example.table.z)[example.table.z > 0] ** 2)),
         )
         report("redrawing keys", (done + 1) / replicates)
 

@@ -114,3 +114,6 @@ SHARES = {
 
 ROUNDED_RISKS = {"Table 9": ("0.0000", "0.5556"), "Table 10": ("0.7143", "0.9091")}
 """Section 6: the two equally probable risks of small count rounding."""
+
+NOISE = {"largest perturbation": "5", "variance": "3", "smallest positive count": "3"}
+"""Section 2: the perturbation table."""

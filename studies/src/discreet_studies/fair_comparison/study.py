@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from discreet.assessment.plots.cells import before_after
 from discreet.assessment.plots.style import PALETTE, altair_module, apply_style
-from discreet_studies.chance import orders
+from discreet_studies.chance import orders, quantile
 from discreet_studies.fair_comparison import printed
 from discreet_studies.fair_comparison.example import (
     CELL_KEY_DRAWS,
@@ -31,9 +32,10 @@ from discreet_studies.fair_comparison.tables import (
     share_table,
     utility_table,
 )
-from discreet_studies.model import Finding, Options, Picture, Study
+from discreet_studies.model import Finding, Options, Picture, Study, own
 
 _BARS = 40
+_SAME_VARIANCE = 1e-6
 
 
 def run(options: Options) -> Study:
@@ -81,11 +83,6 @@ def _findings(
     outcomes = len(np.unique(np.round(roundings.published, 6)))
     return (
         Finding(
-            "Table 3 is a draw that the perturbation table can give.",
-            _is_possible(example),
-            "Every deviation of Table 3 from Table 2 has a positive probability.",
-        ),
-        Finding(
             "The utility of additivity-restored frequencies tends to be higher.",
             higher,
             f"Mean {keys.restored.mean():.4f} against {keys.published.mean():.4f}; higher in "
@@ -96,6 +93,42 @@ def _findings(
             outcomes == len(printed.ROUNDED_UTILITIES),
             f"{outcomes} different utilities in {len(roundings.published)} draws.",
         ),
+        own(
+            "Table 3 is a draw that the perturbation table can give.",
+            _is_possible(example),
+            "Every deviation of Table 3 from Table 2 has a positive probability.",
+        ),
+        _noise_as_stated(),
+        _realised_noise(example, keys),
+    )
+
+
+def _noise_as_stated() -> Finding:
+    """The perturbation table has the parameters that section 2 states."""
+    matrix = cell_key().matrix
+    variances = matrix.audit().variance[1:]
+    stated = {name: int(text) for name, text in printed.NOISE.items()}
+    return own(
+        "The perturbation table has the largest perturbation, the variance and the smallest "
+        "positive count that the paper states.",
+        matrix.max_move == stated["largest perturbation"]
+        and bool(np.abs(variances - stated["variance"]).max() < _SAME_VARIANCE)
+        and matrix.blocked + 1 == stated["smallest positive count"],
+        f"Perturbations up to {matrix.max_move:g}, variances from {variances.min():.6g} to "
+        f"{variances.max():.6g}, no counts from 1 to {matrix.blocked}.",
+    )
+
+
+def _realised_noise(example: PartyTable, keys: RedrawnFigures) -> Finding:
+    """The noise that was drawn has the stated variance, whatever the number of draws."""
+    stated = float(printed.NOISE["variance"])
+    mean, draws = float(keys.square.mean()), len(keys.square)
+    error = float(keys.square.std(ddof=1)) / math.sqrt(draws)
+    return own(
+        "The noise that was drawn has the variance that the paper states.",
+        abs(mean - stated) <= quantile(draws) * error,
+        f"Mean square {mean:.3f} over {draws:,} draws of {int((example.table.z > 0).sum())} cells, "
+        f"{(mean - stated) / error:+.1f} standard errors from {stated:g}.",
     )
 
 

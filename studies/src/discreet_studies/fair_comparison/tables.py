@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -18,10 +17,9 @@ from discreet.assessment.risk.disclosure import (
 )
 from discreet.facade.release import Trial
 from discreet.randomness import stream
-from discreet_studies.chance import quantile
+from discreet_studies.chance import share_limits
 from discreet_studies.fair_comparison import printed
 from discreet_studies.fair_comparison.example import (
-    CELL_KEY_DRAWS,
     SENSITIVE,
     PartyTable,
     RedrawnFigures,
@@ -44,8 +42,9 @@ INTRUDERS: dict[str, Intruder] = {"Table 9": "outsider", "Table 10": "own"}
 _TRIES = 40
 _ROUNDED_TWICE = "the value is 0.945652; the paper prints 0.9456 here and 0.9457 a few lines below."
 ENDS = (0.025, 0.975)
-INTERVAL_TOLERANCE = 0.004
 _PAPER_DRAWS = 1_000
+_CERTAIN = 10**9  # "equally probable" is no share of draws but a law
+_ROUNDING = 1e-9
 _SAME = 1e-3
 _SAME_DRAW = 1e-6
 
@@ -202,19 +201,33 @@ def risk_table(worked: Worked) -> PrintedTable:
 
 def interval_table(keys: RedrawnFigures) -> PrintedTable:
     """Section 5: 95 % intervals of the utility."""
-    tolerance = INTERVAL_TOLERANCE * max(1.0, math.sqrt(CELL_KEY_DRAWS / len(keys.published)))
     drawn = {"as published": keys.published, "additivity restored": keys.restored}
     figures = tuple(
-        Figure(row, column, text, float(np.quantile(drawn[row], end)), tolerance)
+        _end(row, column, text, drawn[row], end)
         for row, texts in printed.INTERVALS.items()
         for column, end, text in zip(("lower end", "upper end"), ENDS, texts, strict=True)
     )
+    fewest, most = share_limits(ENDS[0], len(keys.published), _PAPER_DRAWS)
     return PrintedTable(
         "Section 5, redrawn keys",
         "95 % intervals of the cell key method's utility",
         figures,
-        f"Ends agree within {tolerance:.3g}; the paper does not say how many keys it drew.",
+        f"An end agrees when {fewest} to {most} of {len(keys.published):,} draws lie beyond it, "
+        f"where 2.5 % are expected and {_PAPER_DRAWS:,} draws of the paper are assumed: it does "
+        "not say how many keys it drew. The tolerance is the distance from our end to the draw at "
+        "that limit, or to 0 or 1 where no draw sets a limit.",
     )
+
+
+def _end(row: str, column: str, text: str, drawn: Real, end: float) -> Figure:
+    """An end of an interval, with as many draws below it as chance allows."""
+    values, ours = np.sort(drawn), float(np.quantile(drawn, end))
+    fewest, most = share_limits(end, len(values), _PAPER_DRAWS)
+    if float(text) < ours:
+        limit = float(values[fewest - 1]) if fewest else 0.0
+    else:
+        limit = float(values[most]) if most < len(values) else 1.0
+    return Figure(row, column, text, ours, abs(ours - limit) + as_printed(text))
 
 
 def share_table(keys: RedrawnFigures) -> PrintedTable:
@@ -234,10 +247,18 @@ def share_table(keys: RedrawnFigures) -> PrintedTable:
 
 
 def _share(row: str, text: str, risks: Real, risk: float) -> Figure:
-    p = float(text) / 100
-    error = math.sqrt(p * (1 - p) * (1 / len(risks) + 1 / _PAPER_DRAWS))
-    found = 100 * float(np.mean(np.abs(risks - risk) < _SAME))
-    return Figure(row, "percent", text, found, 100 * quantile(len(risks)) * error + 0.5)
+    found = float(np.mean(np.abs(risks - risk) < _SAME))
+    return _percent(row, text, found, len(risks), _PAPER_DRAWS, 0.005)
+
+
+def _percent(
+    row: str, text: str, found: float, draws: int, paper: int, rounding: float = 0.0
+) -> Figure:
+    """A share of draws; the tolerance is that on its own side of the printed one."""
+    fewest, most = share_limits(float(text) / 100, draws, paper, rounding)
+    limit = fewest if 100 * found < float(text) else most
+    tolerance = abs(100 * limit / draws - float(text)) + _ROUNDING
+    return Figure(row, "percent", text, 100 * found, tolerance)
 
 
 def rounding_table(roundings: RedrawnFigures) -> PrintedTable:
@@ -255,9 +276,8 @@ def _outcomes(roundings: RedrawnFigures) -> Iterator[Figure]:
     for title, texts in printed.ROUNDED_RISKS.items():
         rows[f"risk, {title}"] = (roundings.risks(title), texts)
     for name, (drawn, texts) in rows.items():
-        error = quantile(len(drawn)) * 50 / math.sqrt(len(drawn))
         for text in texts:
             nearest = float(drawn[np.argmin(np.abs(drawn - float(text)))])
-            share = 100 * float(np.mean(np.abs(drawn - nearest) < _SAME_DRAW))
+            share = float(np.mean(np.abs(drawn - nearest) < _SAME_DRAW))
             yield Figure(f"{name} {text}", "value", text, nearest, as_printed(text))
-            yield Figure(f"{name} {text}", "percent", "50", share, error)
+            yield _percent(f"{name} {text}", "50", share, len(drawn), _CERTAIN)

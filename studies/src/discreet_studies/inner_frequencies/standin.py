@@ -58,7 +58,7 @@ class Sparsity:
 
 LABOUR_FORCE = Sparsity(
     sizes={"AGE": 7, "HOURREAS": 19, "ISCO1D": 12, "REFWEEK": 52, "SIZEFIRM": 6},
-    skews=(0.2, 3.8, 0.2, 0.0, 0.15),
+    skews=(0.9, 3.3, 0.9, 0.0, 0.675),
     interaction=0.3,
     flat="REFWEEK",
     records=478_173,

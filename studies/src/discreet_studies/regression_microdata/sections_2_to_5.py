@@ -258,6 +258,7 @@ def section_4(data: Businesses, rng: np.random.Generator) -> Iterator[Finding]:
     )
     yield _correction(data, rng)
     yield _instability(data, rng)
+    yield _mixture_as_written(data, rng)
     yield _mixture(data, rng)
 
 
@@ -294,6 +295,23 @@ def _instability(data: Businesses, rng: np.random.Generator) -> Finding:
         near < 1e-4 and far > 0.1,
         f"Other data that differ by 1e-6: corrected data differ by {near:.0e} with QR and by "
         f"{far:.2f} with principal components.",
+    )
+
+
+def _mixture_as_written(data: Businesses, rng: np.random.Generator) -> Finding:
+    """Equation 13 with a share for each variable, written out and corrected by (12)."""
+    Y, X = data.Y, data.X
+    drawn, D = rng.standard_normal(Y.shape), np.diag(WISH)
+    mixture = Y @ D + drawn * Y.std(axis=0) @ (np.eye(len(WISH)) - D)
+    scores = unit_scores(residuals(mixture, X))[0]
+    explicit = fitted_values(Y, X) + scores @ unit_scores(residuals(Y, X))[1]
+    made = from_residuals(Y, X, rng=replay(drawn), share=WISH).Y
+    return exactly(
+        "Other data can be a mixture of the original and of simulated data (13).",
+        {
+            "the mixture written out": gap(made, explicit),
+            "information": information_loss(Y, X, made),
+        },
     )
 
 

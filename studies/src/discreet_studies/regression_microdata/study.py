@@ -31,8 +31,9 @@ def run(options: Options) -> Study:
     similar = similarity(rng, draws)
     return Study(
         name="regression-microdata",
-        title="Information preserving regression-based tools for statistical disclosure control",
-        source="Langsrud (2019a)",
+        title="Information preserving regression-based tools for statistical disclosure control: "
+        "microdata",
+        source="Langsrud (2019a), sections 2 to 6",
         tables=(),
         findings=(
             *section_2(data, rng, draws),

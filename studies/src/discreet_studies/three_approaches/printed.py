@@ -65,6 +65,9 @@ SECTIONS = {
 }
 """Sections 3.2 to 3.4; sizes of tables are said to be approximate."""
 
+ASSOCIATION = {"dependent": 0.2, "independent": 0.02}
+"""Section 3.4: strength of the interaction."""
+
 PARAMETERS = {"ε": ("2", "2", "0.01"), "δ": ("0.00000063", "0.1192", "0.333")}
 """Table 4, for a true count of one: DP, PRAM, Q."""
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
+from discreet.arrays import Real
 from discreet.assessment.plots.style import (
     PALETTE,
     QUIET,
@@ -13,15 +17,20 @@ from discreet.assessment.plots.style import (
     colours,
     shapes,
 )
-from discreet_studies.chance import orders
-from discreet_studies.model import Finding, Options, Picture, Study
+from discreet_studies.chance import orders, quantile
+from discreet_studies.model import Finding, Options, Picture, Study, own
+from discreet_studies.three_approaches import printed
 from discreet_studies.three_approaches.simulation import (
     ASSOCIATION,
     REPLICATES,
     Simulation,
+    expected_chi_square,
+    expected_total,
+    many_totals,
     simulate,
 )
 from discreet_studies.three_approaches.tables import (
+    Totals,
     law_tables,
     risk_table,
     section_table,
@@ -29,6 +38,9 @@ from discreet_studies.three_approaches.tables import (
 )
 
 LEVEL = 0.05
+_WHISKER = 1.5
+_WEAK = 0.1
+"""Share by which a mean statistic may differ from the law, which is that of weak interactions."""
 _TRUE = "Original weighted"
 _RELEASED = ("DP Avg", "PRAM Avg", "Q Avg")
 RELEASES = ("Original weighted", "DP Avg", "PRAM Avg", "PRAM Avg cell", "Q Avg", "Q Avg cell")
@@ -39,13 +51,23 @@ def run(options: Options) -> Study:
     """Both simulations and everything the paper makes of them."""
     replicates = options.replicates or REPLICATES
     found = {kind: simulate(kind, replicates, options.seed) for kind in ASSOCIATION}
+    totals = {kind: many_totals(kind, options.seed) for kind in ASSOCIATION}
     return Study(
         name="three-approaches",
         title="Comparison of three post-tabular confidentiality approaches for survey weighted "
         "frequency tables",
         source="Shlomo, Krenzke & Li (2019)",
-        tables=(*law_tables(), section_table(), risk_table(found), utility_table(found)),
-        findings=tuple(findings(found["dependent"], found["independent"])),
+        tables=(
+            *law_tables(),
+            section_table(totals),
+            risk_table(found),
+            utility_table(found, totals),
+        ),
+        findings=(
+            *findings(found["dependent"], found["independent"]),
+            _totals_follow_the_law(totals),
+            _association_as_stated(found),
+        ),
         pictures=pictures(found),
         notes=(
             f"{replicates} replications of each kind of table; the paper has {REPLICATES}.",
@@ -95,6 +117,7 @@ def findings(dependent: Simulation, independent: Simulation) -> Iterator[Finding
         "chi_square",
         [(_TRUE, *_RELEASED)],
     )
+    yield _fewer_outliers(independent)
     yield _wrong_decisions(independent)
 
 
@@ -114,6 +137,65 @@ def _dependence_is_seen(found: Simulation) -> Finding:
         "With dependent attributes all p-values stay close to zero.",
         max(p.values()) < LEVEL,
         "Largest p-value " + ", ".join(f"{name} {value:.2g}" for name, value in p.items()) + ".",
+    )
+
+
+def _fewer_outliers(found: Simulation) -> Finding:
+    """Outliers by the rule of the box plots that the paper shows."""
+    beyond = {name: _outliers(found(name, "chi_square")) for name in _RELEASED}
+    last = _RELEASED[-1]
+    holds, shown = orders([beyond[last], beyond[name]] for name in _RELEASED[:-1])
+    counted = ", ".join(
+        f"{name} {int(out.sum())} (standard deviation {found(name, 'chi_square').std():.3g})"
+        for name, out in beyond.items()
+    )
+    return Finding(
+        "With independent attributes Q has less outliers among the chi-square statistics.",
+        holds,
+        f"Statistics beyond 1.5 interquartile ranges, of {len(beyond[last])}: {counted}; {shown}.",
+    )
+
+
+def _outliers(values: Real) -> Real:
+    low, high = np.quantile(values, (0.25, 0.75))
+    reach = _WHISKER * (high - low)
+    return np.where((values < low - reach) | (values > high + reach), 1.0, 0.0)
+
+
+def _totals_follow_the_law(totals: Totals) -> Finding:
+    """A population of another size than the paper's constants give is noticed."""
+    steps = {}
+    for kind, association in printed.ASSOCIATION.items():
+        drawn = totals[kind][_TRUE]
+        error = float(drawn.std(ddof=1)) / math.sqrt(len(drawn))
+        steps[kind] = (float(drawn.mean()) - expected_total(association)) / error
+    draws = len(totals["dependent"][_TRUE])
+    return own(
+        "Totals of simulated tables have the mean that the paper's constants give.",
+        max(map(abs, steps.values())) <= quantile(draws),
+        f"Means of {draws:,} tables: "
+        + ", ".join(
+            f"{kind} {totals[kind][_TRUE].mean():,.0f} ({step:+.1f} standard errors from "
+            f"{expected_total(printed.ASSOCIATION[kind]):,.0f})"
+            for kind, step in steps.items()
+        )
+        + ".",
+    )
+
+
+def _association_as_stated(found: dict[str, Simulation]) -> Finding:
+    """An interaction of another strength than the paper states is noticed."""
+    seen, is_near = [], []
+    for kind, association in printed.ASSOCIATION.items():
+        drawn, expected = found[kind](_TRUE, "chi_square"), expected_chi_square(association)
+        error = float(drawn.std(ddof=1)) / math.sqrt(len(drawn))
+        allowed = quantile(len(drawn)) * error + _WEAK * expected
+        is_near.append(abs(float(drawn.mean()) - expected) <= allowed)
+        seen.append(f"{kind} {drawn.mean():.1f} (expected {expected:.1f} ± {allowed:.1f})")
+    return own(
+        "Attributes of simulated tables are as dependent as the paper's constants make them.",
+        all(is_near),
+        f"Mean chi-square statistics of true weighted tables: {', '.join(seen)}.",
     )
 
 
