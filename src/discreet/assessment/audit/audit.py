@@ -20,6 +20,7 @@ from discreet.assessment.audit.equations import (
     told_to_coalitions,
     told_with_signs,
 )
+from discreet.assessment.audit.inversion import invert_pattern
 from discreet.assessment.audit.subject import Audit, Subject, subject_of
 from discreet.assessment.cells import check_choice
 from discreet.errors import ParameterError, whole
@@ -50,6 +51,7 @@ def audit(
     exact: bool = True,
     explain: int = 20,
     workers: int | None = None,
+    program: bool = False,
 ) -> Audit:
     """What the public, and each contributor, can find out about suppressed cells.
 
@@ -75,6 +77,8 @@ def audit(
       explain: Of how many disclosed cells it is found out which published cells disclose them;
         where signs do, in tables of a few thousand cells without public bounds.
       workers: Processes for the intervals; by default those that are worth starting.
+      program: Whether the pattern's own method is run on other tables with the same shown cells, to
+        see what the pattern tells (`Audit.inversion`). It takes a minute, and needs counts.
     """
     check_choice("intervals", intervals, get_args(Which))
     check_choice("lone", lone, get_args(View))
@@ -105,6 +109,10 @@ def audit(
         found = replace(found, unproven=source.proofs.unproven(source))
     if isinstance(source, Pattern) and source.closeness and lone != "none" and non_negative:
         found = replace(found, unions=find_unions(source))
+    if program:
+        if not isinstance(source, Pattern):
+            raise ParameterError("program=True needs a pattern: Suppress(...).pattern(table).")
+        found = replace(found, inversion=invert_pattern(source))
     if not non_negative or bounds is not None:
         return found
     return replace(found, brackets=_brackets(found, explain - len(sources)))
