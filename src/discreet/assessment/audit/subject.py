@@ -262,6 +262,7 @@ class Audit:
         carries no proofs.
       unions: Sums of hidden cells that tell too much of a contributor, and of whom this is open.
       inversion: What the pattern itself tells whoever runs the program, where it was asked for.
+      perfect: Inner cells that no table shows and that published cells determine (`PerfectFits`).
     """
 
     subject: Subject
@@ -277,6 +278,7 @@ class Audit:
     unproven: Index | None = None
     unions: Unions | None = None
     inversion: Inversion | None = None
+    perfect: Any = None
 
     @cached_property
     def positions(self) -> Index:
@@ -478,6 +480,8 @@ class Audit:
         if self.unproven is not None:
             found["interval not proven"] = self.unproven
         said = [(name, self._list_cells(cells)) for name, cells in found.items()]
+        if self.perfect is not None and len(self.perfect):
+            said.append(("inner cells that no table shows", repr(self.perfect)))
         if self.inversion is not None:
             said.append(("told by the pattern to whoever runs the program", str(self.inversion)))
         return said
