@@ -82,6 +82,7 @@ FAST = {
     ],
     "assess": [
         "tests/assess/audit/test_audit.py",
+        "tests/assess/audit/test_perturbed.py",
         "tests/assess/risk/test_cells.py",
         "tests/assess/risk/test_disclosure.py",
         "tests/assess/utility",

@@ -110,7 +110,7 @@ def test_more_weight_on_a_margin_keeps_it():
     total = table.design.slice_of(block)
     heavy = table.protect(dc.Adjust(NOISE, weights={0: 64.0}))
     assert heavy.z[total] == perturbed.z[total]
-    assert list(heavy.statement.steps[-1].parameters) == ["min_count", "weights"]
+    assert list(heavy.statement.steps[-1].parameters) == ["min_count", "max_move", "weights"]
 
 
 def test_what_the_records_do_not_show_makes_no_difference():

@@ -18,7 +18,7 @@ from discreet.noise.matrix import read_matrix
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from discreet.assessment.audit import Audit
+    from discreet.assessment.audit import Audit, PerturbedAudit
     from discreet.assessment.compare.comparison import Comparison
     from discreet.suppress.pattern import Pattern
 
@@ -109,9 +109,12 @@ _FINDINGS = (
 
 
 def audit(
-    release: Annotated[Path | None, typer.Argument(help="A release with suppressed cells.")] = None,
+    release: Annotated[
+        Path | None, typer.Argument(help="A release with suppressed or perturbed cells.")
+    ] = None,
     table: TableFile = None,
     labels: Labels = None,
+    ptable: Ptable = None,
     intervals: Annotated[
         str, typer.Option(help="Cells whose intervals are computed: primary, all or none.")
     ] = "primary",
@@ -121,9 +124,11 @@ def audit(
     workers: Annotated[int | None, typer.Option(min=1, help="Processes for the intervals.")] = None,
     json: Json = False,
 ) -> None:
-    """Find out what suppressed cells give away. The result is confidential.
+    """Find out what suppressed or perturbed cells give away. The result is confidential.
 
     Example: discreet audit release.parquet --table table.parquet
+
+    Example: discreet audit perturbed.parquet --intervals all
 
     Example: discreet audit --table table.parquet --labels pattern.csv --json
     """
@@ -140,6 +145,7 @@ def audit(
             intervals=choice(Which, intervals, "--intervals"),
             lone=choice(View, lone, "--lone"),
             workers=workers,
+            law=None if ptable is None else read_matrix(ptable),
         )
     answer(_summary(found), json, found.text)
 
@@ -182,13 +188,36 @@ def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
     return found
 
 
-def _summary(found: Audit) -> dict[str, Any]:
+def _summary(found: Audit | PerturbedAudit) -> dict[str, Any]:
+    from discreet.assessment.audit import PerturbedAudit  # start-up time
+
+    if isinstance(found, PerturbedAudit):
+        return _perturbed_summary(found)
     cells = {name: [found.name_of(int(k)) for k in getattr(found, name)] for name in _FINDINGS}
     return {
         "side": "confidential",
         "is_clean": found.is_clean,
         "suppressed": len(found.by_equations),
         "sensitive": int(found.subject.is_sensitive.sum()),
+        **cells,
+    }
+
+
+def _perturbed_summary(found: PerturbedAudit) -> dict[str, Any]:
+    """Counts that follow by cell, and how many are possible on average."""
+    known = {name: getattr(found, name) for name in ("known_alone", "disclosed", "disclosed_small")}
+    cells = {
+        name: {found.name_of(int(k)): int(found.low[k]) for k in positions}
+        for name, positions in known.items()
+    }
+    alone, together = found.possible
+    return {
+        "side": "confidential",
+        "is_clean": found.is_clean,
+        "known_from": found.alone.known_from,
+        "possible_alone": alone,
+        "possible": together,
+        "programs": found.programs,
         **cells,
     }
 

@@ -33,6 +33,11 @@ _MAX_STATES = 1_000  # the matrix is dense: a million probabilities
 _SINGULAR = 1e12
 # expected flows are products of floats; what is this near to whole counts as whole
 _WHOLE = 1e-7
+# Counts that are states of their own without small cells, and residues of those that are larger: a
+# census table has few cells at each large count, and alone at its count a cell would never move.
+SINGLE, RESIDUES = 100, 15
+# how far two stages of one step each lead
+_REACH = 2
 # of the probability of leaving the joint state, down to a millionth of it
 _HALVINGS = 20
 
@@ -172,6 +177,47 @@ def no_small_cells(
     parameters = {"q": q, "alpha": alpha}
     return TransitionMatrix.from_targets(
         "invariant matrix without small cells", P, blocked=2, parameters=parameters
+    )
+
+
+def without_small_cells(
+    counts: npt.ArrayLike, q: float = 0.15, alpha: float = 0.40
+) -> TransitionMatrix:
+    """`no_small_cells` for the counts of a table, however large they are.
+
+    Counts below 100 change as by `no_small_cells`; from there on they change with their residue of
+    15, by the two-stage construction on residues, and never leave their block of 15 counts.
+
+    Promise: zeros stay; values 1 and 2 do not occur; the expected number of cells at every count
+    from 4 to 99, and among larger counts at every residue, is unchanged, and so are the expected
+    number and sum of the cells that were 1, 2 or 3. No count moves by more than 3.
+    Cost: two products of small matrices, whatever the counts.
+
+    Raises:
+      InfeasibleError: The flows out of counts below four cannot be charged to the threes.
+    """
+    n = whole_counts(counts).ravel()
+    if n.size and n.min() < 0:
+        raise DataError("an invariant matrix needs counts, all of them at least 0.")
+    small = np.bincount(n[n < SINGLE], minlength=SINGLE)[1:]
+    first = no_small_cells(small, q, alpha) if small.any() else None
+    residues = np.bincount((n[n >= SINGLE] - SINGLE) % RESIDUES, minlength=RESIDUES)
+    large = two_stage(tridiagonal(RESIDUES, q), residues, alpha)
+    reach = _REACH if first is None else max(_REACH, first.max_move)
+    law = np.zeros((SINGLE + RESIDUES, 2 * reach + 1))
+    law[:SINGLE, reach] = 1.0
+    if first is not None:
+        inside = slice(reach - first.max_move, reach + first.max_move + 1)
+        law[:SINGLE] = 0.0
+        law[:SINGLE, inside] = first.law[first.row_of(np.arange(SINGLE))]
+    for r in range(RESIDUES):
+        for v in range(-_REACH, _REACH + 1):
+            if 0 <= r + v < RESIDUES:
+                law[SINGLE + r, reach + v] = large[r, r + v]
+    parameters = {"q": q, "alpha": alpha, "small_cells": False}
+    name = "invariant matrix without small cells"
+    return TransitionMatrix.from_law(
+        name, law, period=RESIDUES, blocked=2 if first is not None else 0, parameters=parameters
     )
 
 

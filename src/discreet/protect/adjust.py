@@ -1,9 +1,10 @@
-"""Additivity of perturbed tables by controlled tabular adjustment."""
+"""Controlled tabular adjustment: additivity of perturbed tables, and sensitive cells moved away."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,13 +13,28 @@ from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.support import spread
 from discreet.errors import DesignError, ParameterError, positive, whole
-from discreet.protect.options import AS_IT_IS, DEVIATIONS, WEIGHTS, Effort, at_least, by_order
+from discreet.protect.options import (
+    AS_IT_IS,
+    DEVIATIONS,
+    REACHES,
+    WEIGHTS,
+    Effort,
+    at_least,
+    by_order,
+)
 from discreet.protect.publication import WrappingMethod
-from discreet.protect.sentences import claim_sentences, groups_not_hidden, limit, process
+from discreet.protect.sentences import (
+    claim_sentences,
+    groups_not_hidden,
+    limit,
+    process,
+    statement_of,
+)
 from discreet.solve.integer.problem import (
     LARGEST,
     Domain,
     FoundTable,
+    Gaps,
     LatticeProblem,
     LimitError,
     cell_name,
@@ -26,24 +42,32 @@ from discreet.solve.integer.problem import (
 )
 from discreet.solve.integer.rounding import is_two_way
 from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
-from discreet.tables.statement import Statement, step_of
+from discreet.tables.statement import Sentence, Statement, step_of
 from discreet.tables.truth import TrueTable
 
 # more sweeps over the cells of a small table would search for nothing new
 EFFORT = Effort(sweeps=4000, most=8e7)
 # how much more a cell weighs for each variable it has fewer
 MARGIN_FACTOR = 4.0
+# without a method counts of one and two are removed, as Giessing & Höhne do
+_SMALLEST = 3
+PROTECTIONS = (1, 2, 3, 5)
+"""How far protection intervals reach, where nobody counts releases."""
 
 
 @dataclass(frozen=True)
 class Adjust(WrappingMethod):
-    r"""A perturbing method whose tables are then made to add up.
+    r"""A perturbing method whose tables are then made to add up; or adjustment alone.
 
     With perturbed counts :math:`\tilde z` and weights `w`,
 
     .. math:: \min_y \sum_k w_k\,|x_k^\top y - \tilde z_k|,\qquad
               y_j \in \{0\} \cup \{m, m + 1, \dots\},\qquad
               |x_k^\top y - z_k| \le D.
+
+    With `sensitive` every count `z` from 1 to that number must also leave its protection interval:
+    :math:`x_k^\top y \le z - a` or :math:`\ge z + b`. Without a method (`Adjust(None)`) the table
+    itself is adjusted: :math:`\tilde z = z`.
 
     Cells that are truly empty stay empty. Sums of allowed numbers are allowed numbers, so no
     published cell is small either.
@@ -56,11 +80,18 @@ class Adjust(WrappingMethod):
     Cost: about 15 s for 22,000 non-empty cells of a three-way table on two busy cores.
 
     Args:
-      method: The method that perturbs, with margins of their own, such as `CellKey`.
-      min_count: Smallest positive count allowed; by default what the method allows.
+      method: The method that perturbs, with margins of their own, such as `CellKey`; `None` for a
+        table that is adjusted as it is.
+      min_count: Smallest positive count allowed; by default what the method allows, and 3 without
+        a method.
       max_move: Largest deviation from the truth; by default that of the method.
       weights: Weight of a published cell by the number of its variables (0: the total); 1 where
         not given. Heavy cells stay as they were perturbed.
+      value_weights: Weight by perturbed value besides, such as ``{0: 64, 3: 4}``, which keeps zeros
+        and threes where they are; the product of both counts.
+      bounds: Largest deviation by number of variables, where it is below `max_move`.
+      sensitive: Counts from 1 to this number must leave their protection interval.
+      protection: How far below and above its count the interval of a sensitive cell reaches.
       proposals: Effort of the search, in experiments only.
       seconds: Search for this long, in experiments only: the result depends on the machine.
 
@@ -80,15 +111,20 @@ class Adjust(WrappingMethod):
     counts_only: ClassVar[str] = "adjustment is for whole counts"
     remedy: ClassVar[str] = " Leave out grid=, or use a fitter (`release.fit(...)`)."
 
-    method: Method
+    method: Method | None = None  # type: ignore[assignment]  # a wrapping method has one
     min_count: int | None = None
     max_move: float | None = None
     weights: Mapping[int, float] | None = None
+    value_weights: Mapping[int, float] | None = None
+    bounds: Mapping[int, float] | None = None
+    sensitive: int | None = None
+    protection: tuple[int, int] = (1, 1)
     proposals: float | None = None
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if self.method is not None:
+            super().__post_init__()
         if self.min_count is not None:
             whole("min_count", self.min_count, 1)
         if self.max_move is not None:
@@ -97,7 +133,15 @@ class Adjust(WrappingMethod):
             at_least("proposals", self.proposals, 1)
         if self.seconds is not None:
             positive("seconds", self.seconds)
-        object.__setattr__(self, "weights", by_order("weights", self.weights, positive=True))
+        for name in ("weights", "value_weights"):
+            object.__setattr__(self, name, by_order(name, getattr(self, name), positive=True))
+        object.__setattr__(self, "bounds", by_order("bounds", self.bounds))
+        if self.sensitive is not None:
+            whole("sensitive", self.sensitive, 1)
+        if not isinstance(self.protection, Sequence) or len(self.protection) != 2:
+            raise ParameterError(f"protection is a pair, below and above, got {self.protection!r}.")
+        both = tuple(whole("protection", reach, 1) for reach in self.protection)
+        object.__setattr__(self, "protection", both)
 
     @property
     def claims(self) -> Claims:
@@ -110,18 +154,31 @@ class Adjust(WrappingMethod):
     @property
     def listed(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
-        return {"proposals": AS_IT_IS, "max_move": DEVIATIONS, "weights": (None, *WEIGHTS)}
+        weights = (None, *WEIGHTS)
+        return {
+            "proposals": AS_IT_IS,
+            "max_move": DEVIATIONS,
+            "weights": weights,
+            "value_weights": weights,
+            "bounds": DEVIATIONS,
+            "sensitive": (None, *REACHES),
+            "protection": PROTECTIONS,
+        }
 
     @property
     def _min_count(self) -> int:
         if self.min_count is not None:
             return self.min_count
+        if self.method is None:
+            return _SMALLEST
         blocked = self.method.claims.blocked
         return next(m for m in range(1, len(blocked) + 2) if m not in blocked)
 
     @property
     def _max_move(self) -> float:
-        return self.method.claims.max_move if self.max_move is None else self.max_move
+        if self.max_move is not None:
+            return self.max_move
+        return np.inf if self.method is None else self.method.claims.max_move
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Perturb the table by the method and adjust it."""
@@ -150,6 +207,9 @@ class Adjust(WrappingMethod):
         return self._search(table, Frame.of(table), perturbed, rng=rng, bounded=True)
 
     def _perturb(self, table: TrueTable, draws: Draws) -> Protected:
+        if self.method is None:
+            table.require_inner()
+            return Protected.of(table.design, table.z.astype(np.int64), Statement())
         perturbed = self.protect_first(table, draws)
         if perturbed.hidden.any():
             raise DesignError(
@@ -179,28 +239,52 @@ class Adjust(WrappingMethod):
                 f"{least}: it moves by {needed[k]} or more, but max_move is {self._max_move:g}. "
                 "Raise it."
             )
+        truth = table.z[frame.cells]
         problem, start = adjustment(
             frame,
             # released on public support, which the table's own cells are part of
             np.asarray(perturbed.z[table.design.public().published])[frame.cells],
-            table.z[frame.cells],
+            truth,
             min_count=self._min_count,
-            max_move=self._max_move,
+            max_move=np.minimum(self._max_move, _by_variables(frame, self.bounds, np.inf)),
             weights=self.weights,
+            value_weights=self.value_weights,
         )
         effort = min(EFFORT.of(len(start), self.proposals), EFFORT.of(len(start), None))
         search = LatticeSearch(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05)
-        nearest = Nearest(search, bounded)
-        return nearest(problem, start, is_network=is_two_way(table.design), rng=rng)
+        nearest, is_network = Nearest(search, bounded), is_two_way(table.design)
+        if self.sensitive is None or not (gaps := self._gaps(truth)).cells.size:
+            return nearest(problem, start, is_network=is_network, rng=rng)
+        from discreet.solve.integer.apart import nearest_apart  # start-up time: Numba
+
+        return nearest_apart(nearest, problem, gaps, start, is_network=is_network, rng=rng)
+
+    def _gaps(self, truth: Whole) -> Gaps:
+        """Sensitive cells, and the values next to their protection intervals."""
+        (below, above), most = self.protection, self.sensitive or 0
+        cells = np.flatnonzero((truth >= 1) & (truth <= most))
+        return Gaps(cells, np.maximum(truth[cells] - below, -1), truth[cells] + above)
 
     def _statement(self, before: Statement) -> Statement:
         weights = None if self.weights is None else {str(k): v for k, v in self.weights.items()}
-        given = {"min_count": self._min_count, "max_move": self.max_move, "weights": weights}
+        reach = self._max_move if np.isfinite(self._max_move) else None
+        given: dict[str, Any] = {
+            "min_count": self._min_count,
+            "max_move": reach,
+            "weights": weights,
+            "sensitive": self.sensitive,
+            "protection": None if self.sensitive is None else list(self.protection),
+        }
+        for name in ("value_weights", "bounds"):
+            by_number = getattr(self, name)
+            given[name] = None if by_number is None else {str(k): v for k, v in by_number.items()}
+        what = "Counts were" if self.method is None else "Changed counts were then"
         said = [
             process(
                 "adjusted",
-                "Changed counts were then moved as little as possible so that the table adds up.",
+                f"{what} moved as little as possible so that the table adds up.",
             ),
+            *self._moved_away(),
             *claim_sentences(self.claims, COUNT),
             groups_not_hidden(),
             limit(
@@ -209,7 +293,30 @@ class Adjust(WrappingMethod):
                 "averaged.",
             ),
         ]
+        if self.method is None:
+            told = (
+                "No noise was drawn before: many published values are true counts, and the moves "
+                "of the others follow from the true table and the rule."
+            )
+            return statement_of(self.name, given, [*said, limit("no-noise", told)])
         return before.then(step_of(f"protect:{self.name}", given, said))
+
+    def _moved_away(self) -> list[Sentence]:
+        """What is said of sensitive cells."""
+        if self.sensitive is None:
+            return []
+        below, above = self.protection
+        counts = "1" if self.sensitive == 1 else f"1 to {self.sensitive}"
+        text = f"Counts of {counts} were moved down by at least {below} or up by at least {above}."
+        holds = partial(_moved_away, self.sensitive, below, above)
+        return [Sentence("sensitive-moved", text, holds=holds)]
+
+
+def _moved_away(sensitive: int, below: int, above: int, evidence: Any) -> bool:
+    """Whether sensitive counts left their intervals in each of the releases."""
+    is_sensitive = (evidence.truth >= 1) & (evidence.truth <= sensitive)
+    moves = [(final.z - evidence.truth)[is_sensitive] for final in evidence.finals]
+    return all(bool(((move <= -below) | (move >= above)).all()) for move in moves)
 
 
 def with_adjusted_margins(method: Any, table: TrueTable, draws: Draws) -> Protected:
@@ -251,23 +358,25 @@ def adjustment(
     truth: Whole,
     *,
     min_count: int,
-    max_move: float,
+    max_move: float | Real,
     weights: Mapping[int, float] | None,
+    value_weights: Mapping[int, float] | None = None,
 ) -> tuple[LatticeProblem, Whole]:
     """The problem of the additive table nearest to perturbed published counts, and a start."""
-    limited = np.isfinite(max_move)
+    reach = np.broadcast_to(np.floor(max_move), truth.shape)
+    is_limited = bool(np.isfinite(reach).any())
     # noise and bound both hold at a cell; sums are what may have to leave the bound
-    if limited:
-        perturbed = np.clip(perturbed, truth - int(max_move), truth + int(max_move))
+    if is_limited:
+        perturbed = np.clip(perturbed, truth - reach, truth + reach).astype(np.int64)
     domain = Domain.gapped(min_count, np.full(frame.design.n_inner, LARGEST))
     problem = LatticeProblem(
         frame.design,
         perturbed,
         domain,
         power=1,
-        weights=_weights(frame, weights),
-        low=np.subtract(truth - perturbed, max_move, dtype=np.float64) if limited else None,
-        high=np.add(truth - perturbed, max_move, dtype=np.float64) if limited else None,
+        weights=_weights(frame, perturbed, weights, value_weights),
+        low=truth - perturbed - reach if is_limited else None,
+        high=truth - perturbed + reach if is_limited else None,
     )
     own = frame.design.inner_in_published()
     # inner cells are not published themselves: they start from a fit that is nowhere negative, as
@@ -282,13 +391,29 @@ def adjustment(
     return problem, domain.nearest(start)
 
 
-def _weights(frame: Frame, weights: Mapping[int, float] | None) -> Real | None:
-    if weights is None:
+def _weights(
+    frame: Frame,
+    perturbed: Whole,
+    weights: Mapping[int, float] | None,
+    value_weights: Mapping[int, float] | None,
+) -> Real | None:
+    """Weights by number of variables times those by value."""
+    if weights is None and value_weights is None:
         return None
+    found = _by_variables(frame, weights, 1.0)
+    for value, weight in (value_weights or {}).items():
+        found = np.where(perturbed == value, found * weight, found)
+    return found
+
+
+def _by_variables(frame: Frame, given: Mapping[int, float] | None, other: float) -> Real:
+    """A number for each published cell by the number of its variables."""
+    if given is None:
+        return np.full(frame.design.n_published, other)
     if frame.design.over_variables is None:
         raise ParameterError(
-            "weights go by the number of variables, but this table's design was made from a "
-            "matrix and has none."
+            "weights and bounds go by the number of variables, but this table's design was made "
+            "from a matrix and has none."
         )
     orders = frame.design.orders
-    return np.array([weights.get(k, 1.0) for k in range(int(orders.max(initial=0)) + 1)])[orders]
+    return np.array([given.get(k, other) for k in range(int(orders.max(initial=0)) + 1)])[orders]

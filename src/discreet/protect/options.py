@@ -113,7 +113,9 @@ def check_listed(method: Any) -> None:
     for each in inside:
         for name, values in getattr(each, "listed", {}).items():
             given = getattr(each, name)
-            several = given.values() if isinstance(given, Mapping) else (given,)
+            several = given.values() if isinstance(given, Mapping) else given
+            # a pair of numbers is looked up number by number
+            several = several if isinstance(given, Mapping) or type(given) is tuple else (given,)
             for each_value in several:
                 # a mean weight that is declared anew draws anew, as a grid does
                 is_declared = isinstance(each_value, RecordSteps)

@@ -10,7 +10,15 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.errors import ParameterError, positive, whole, within
-from discreet.noise.invariant import allocate, controlled_flows, invariant_matrix, two_stage
+from discreet.noise.invariant import (
+    RESIDUES,
+    SINGLE,
+    allocate,
+    controlled_flows,
+    invariant_matrix,
+    two_stage,
+    without_small_cells,
+)
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
 from discreet.protect.cells import NoiseCells
@@ -46,6 +54,8 @@ class Pram(KeyedNoise):
       matrix: A designed matrix to use instead of the folded law.
       realised: Whether frequencies are kept in the table itself, not only in expectation; needs
         `invariant`.
+      small_cells: Whether ones and twos may be published. If not, the matrix is that of Giessing &
+        Höhne without small cells, which needs `invariant` and no `matrix`; `alpha=0.4` is theirs.
       margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
       grid: Publish weighted counts, in whole steps of this public weight.
 
@@ -61,8 +71,15 @@ class Pram(KeyedNoise):
     cap: int = 7
     matrix: TransitionMatrix | None = None
     realised: bool = False
+    small_cells: bool = True
 
     def __post_init__(self) -> None:
+        if not self.small_cells and (not self.invariant or self.matrix is not None):
+            raise ParameterError(
+                "small_cells=False has a matrix of its own: it needs invariant=True and no matrix=."
+            )
+        if not self.small_cells and self.margins != "own":
+            raise ParameterError("small_cells=False is for margins='own'; sums have noise apart.")
         within("alpha", self.alpha, 1)
         if self.realised and not self.invariant:
             raise ParameterError("realised=True keeps frequencies, so it needs invariant=True.")
@@ -83,7 +100,8 @@ class Pram(KeyedNoise):
     @property
     def listed(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
-        return {**super().listed, "alpha": SHARES, "epsilon": SCALES, "cap": REACHES}
+        shares = tuple(sorted({*SHARES, 0.4}))
+        return {**super().listed, "alpha": shares, "epsilon": SCALES, "cap": REACHES}
 
     @property
     def claims(self) -> Claims:
@@ -91,6 +109,10 @@ class Pram(KeyedNoise):
         claims = super().claims
         if not self.invariant:
             return claims
+        if not self.small_cells:
+            return Claims(
+                additive=False, unbiased=False, keeps_zeros=True, max_move=3.0, blocked=(1, 2)
+            )
         return replace(
             claims,
             unbiased=False,
@@ -109,6 +131,8 @@ class Pram(KeyedNoise):
         counts = cells.count[cells.distinct]
         if not self.realised:
             return noise_by_draw(cells, self.matrix_for(counts), rng)
+        if not self.small_cells:
+            return cells.spread(self._exchange_without_small(counts, rng) - counts)
         if self.matrix is None:
             return cells.spread(self._exchange_in_parts(counts, rng) - counts)
         R = self.matrix_for(counts).dense(int(counts.max(initial=0)) + 1)
@@ -118,6 +142,8 @@ class Pram(KeyedNoise):
         """The matrix used for a table with these counts. Confidential when invariant."""
         if not self.invariant:
             return self.law
+        if not self.small_cells:
+            return without_small_cells(counts, alpha=self.alpha)
         if self.matrix is not None:
             return invariant_matrix(self.matrix, counts, self.alpha)
         return invariant_pram(counts, self.epsilon, self.cap, self.alpha)
@@ -142,8 +168,26 @@ class Pram(KeyedNoise):
         new[large] += _exchange(residue, _invariant(P, residue, self.alpha), rng) - residue
         return new
 
+    def _exchange_without_small(self, counts: Whole, rng: np.random.Generator) -> Whole:
+        """Counts below a hundred by their own rows, larger ones by their residue."""
+        matrix, new = self.matrix_for(counts), counts.copy()
+        small = counts < SINGLE
+        new[small] = _exchange(counts[small], matrix.dense(SINGLE), rng)
+        block = (counts[~small] - SINGLE) % RESIDUES
+        R = matrix.dense(SINGLE + RESIDUES)[SINGLE:, SINGLE:]
+        new[~small] += _exchange(block, R, rng) - block
+        return new
+
     def parameters(self) -> dict[str, Any]:
         """The method's own parameters as plain public data."""
+        if not self.small_cells:
+            return {
+                "matrix": "invariant matrix without small cells",
+                "invariant": True,
+                "alpha": self.alpha,
+                "realised": self.realised,
+                "small_cells": False,
+            }
         chosen = {"invariant": True, "alpha": self.alpha, "realised": self.realised}
         return {**matrix_parameters(self.law), **(chosen if self.invariant else {})}
 
@@ -152,12 +196,12 @@ class Pram(KeyedNoise):
         if not self.invariant:
             return super().what_was_done()
         kept = "is kept" if self.realised else "is kept on average"
+        which = "each value occurs" if self.small_cells else "each value from 4 to 99 occurs"
         return [
             *super().what_was_done(),
             process(
                 "frequencies",
-                f"The matrix was made from the table itself, so that how often each value occurs "
-                f"{kept}.",
+                f"The matrix was made from the table itself, so that how often {which} {kept}.",
             ),
             limit(
                 "differs-between-tables",

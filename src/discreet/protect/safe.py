@@ -13,8 +13,17 @@ from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import Margins, parse
 from discreet.design.support import LARGEST_DENSE
-from discreet.errors import DesignError, ParameterError, is_number, positive, whole
-from discreet.protect.options import AS_IT_IS, DEVIATIONS, WEIGHTS, Effort, at_least, by_order
+from discreet.errors import DesignError, ParameterError, is_number, positive, whole, within
+from discreet.protect.cells import on_public_support
+from discreet.protect.options import (
+    AS_IT_IS,
+    DEVIATIONS,
+    SHARES,
+    WEIGHTS,
+    Effort,
+    at_least,
+    by_order,
+)
 from discreet.protect.sentences import (
     claim_sentences,
     groups_not_hidden,
@@ -47,19 +56,19 @@ _AMONG = {1: "in cells of at most one variable", 2: "in cells of more variables"
 class Safe:
     r"""Inner cells without small counts, as near as possible to the truth in controlled tables.
 
-    .. math:: \min_y \max_k |x_k^\top y - z_k|, \quad\text{then}\quad
+    .. math:: \min_y \max_k (|x_k^\top y - z_k| - a_k), \quad\text{then}\quad
               \min_y \sum_k w_k (x_k^\top y - z_k)^2,
               \qquad y_j \in \{0\} \cup \{m, m + 1, \dots\}
 
-    over the controlled cells `k`; empty inner cells stay empty, and none moves by more than
-    `max_move`. Sums of such numbers are such
-    numbers, so no table that is computed from the result, controlled or not, has a count in
-    :math:`1..m-1`.
+    over the controlled cells `k`, which may deviate by an allowance :math:`a_k` besides; empty
+    inner cells stay empty unless `opens_zeros`, and none moves by more than `max_move`. Sums of
+    such numbers are such numbers, so no table that is computed from the result, controlled or not,
+    has a count in :math:`1..m-1`.
 
     Promise: additive and consistent over all tables for ever, no count in 1..m-1, true zeros
-    stay zero; inner cells move by at most `max_move`. The deviation of controlled cells is small;
-    how small is known inside alone (`search`, `effect`), since it would give counts of small tables
-    away. That of other tables is not bounded.
+    stay zero unless they are opened; inner cells move by at most `max_move`. The deviation of
+    controlled cells is small; how small is known inside alone (`search`, `effect`), since it would
+    give counts of small tables away. That of other tables is not bounded.
     Its inner table is part of the release, and it tells more than the margins it is kept near to:
     whoever reconstructs records from it finds more of them than from the true three-way margins.
     Cost: proposals × controlled tables look-ups for each of two chains, 2,000 proposals for
@@ -74,6 +83,11 @@ class Safe:
       max_move: Largest move of an inner cell; `min_count` when absent, infinity for no limit. A
         small one hardly changes controlled tables and keeps others much nearer to the truth.
       weights: Weight of a controlled cell in the spread, by the number of its variables.
+      allowances: What a controlled cell may deviate beside the maximum or its bound, by the number
+        of its variables; important cells get none.
+      allowance_share: A share of its count that a controlled cell may deviate besides, rounded
+        down: larger moves for larger cells.
+      opens_zeros: Whether empty inner cells may become `min_count` or more; structural zeros stay.
       seconds: Search for this long, in experiments only: the result depends on the machine.
       proposals: Effort of the search, in experiments only.
 
@@ -87,6 +101,9 @@ class Safe:
     weights: Mapping[int, float] | None = None
     seconds: float | None = None
     proposals: float | None = None
+    allowances: Mapping[int, float] | None = None
+    allowance_share: float | None = None
+    opens_zeros: bool = False
 
     name: ClassVar[str] = "safe"
     source: ClassVar[str] = "table"
@@ -107,7 +124,9 @@ class Safe:
             object.__setattr__(self, "controlled", terms)
         if self.seconds is not None:
             positive("seconds", self.seconds)
-        for name in ("bounds", "weights"):
+        if self.allowance_share is not None:
+            within("allowance_share", self.allowance_share, 1)
+        for name in ("bounds", "weights", "allowances"):
             object.__setattr__(self, name, by_order(name, getattr(self, name)))
         if self.bounds is not None and not self.bounds.keys() <= {1, 2}:
             raise ParameterError(
@@ -119,7 +138,8 @@ class Safe:
     def claims(self) -> Claims:
         """What every release of this method keeps."""
         blocked = tuple(range(1, self.min_count))
-        return Claims(additive=True, unbiased=False, keeps_zeros=True, blocked=blocked)
+        keeps = not self.opens_zeros
+        return Claims(additive=True, unbiased=False, keeps_zeros=keeps, blocked=blocked)
 
     @property
     def listed(self) -> dict[str, tuple[Any, ...]]:
@@ -129,6 +149,8 @@ class Safe:
             "max_move": DEVIATIONS,
             "bounds": DEVIATIONS,
             "weights": (None, *WEIGHTS),
+            "allowances": DEVIATIONS,
+            "allowance_share": (None, *SHARES),
         }
 
     @property
@@ -139,8 +161,11 @@ class Safe:
 
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Protect the table; its inner cells become part of the release."""
+        rng = draws.generator(self, table)
+        if self.opens_zeros:  # every cell that may hold records takes part
+            table = on_public_support(table, with_inner=True)
         y = np.zeros(table.design.n_inner, dtype=np.int64)
-        y[np.flatnonzero(table.y)] = self.search(table, rng=draws.generator(self, table)).y
+        y[self._support(table)] = self.search(table, rng=rng).y
         design, statement = table.design, self._statement(table.data_set.units or "people")
         crossing = math.prod(len(axis) for axis in design.axes)
         if design.is_confidential and crossing > LARGEST_DENSE:
@@ -150,14 +175,18 @@ class Safe:
             return Protected(public, public.aggregate(y[kept]), statement, y=y[kept])
         return Protected.of(design, design.aggregate(y), statement, y=y)
 
+    def _support(self, table: TrueTable) -> Index:
+        """The inner cells that take part."""
+        return np.arange(len(table.y)) if self.opens_zeros else np.flatnonzero(table.y)
+
     def search(self, table: TrueTable, *, rng: np.random.Generator) -> FoundTable:
-        """The search behind the release, on the non-empty inner cells.
+        """The search behind the release, on the inner cells that take part: the non-empty ones.
 
         **Confidential**: it holds deviations from the truth.
         """
         from discreet.solve.integer.search import LatticeSearch  # start-up time: Numba
 
-        support = np.flatnonzero(table.y)
+        support = self._support(table)
         problem = self._problem(table, support)
         start = table.y[support].copy()
         small = np.flatnonzero(start < self.min_count)
@@ -171,7 +200,9 @@ class Safe:
         design, order = over_support(table.design, support, self.controlled)
         y = table.y[support]
         target = design.aggregate(y)
-        bound = _look_up(self.bounds or {}, np.where(order <= 1, 1, 2), np.inf)
+        allowance = _look_up(self.allowances or {}, order, 0.0)
+        allowance += np.floor((self.allowance_share or 0.0) * target)
+        bound = _look_up(self.bounds or {}, np.where(order <= 1, 1, 2), np.inf) + allowance
         self._check_bounds(design, target, bound)
         # among cells without a bound of their own the largest deviation is lowered
         limited = np.isfinite(bound)
@@ -188,6 +219,7 @@ class Safe:
             high=bound,
             groups=groups if (groups >= 0).any() else None,
             goals=(0.0, 1.0),
+            allowance=allowance if allowance.any() else None,
         )
 
     def _check_bounds(self, design: Design, target: Whole, bound: Real) -> None:
@@ -204,12 +236,16 @@ class Safe:
             )
 
     def _statement(self, units: str) -> Statement:
-        parameters = {
+        parameters: dict[str, Any] = {
             "min_count": self.min_count,
             "max_move": self.reach,
             "bounds": None if self.bounds is None else {str(k): v for k, v in self.bounds.items()},
             "controlled": _plain(self.controlled),
+            "allowance_share": self.allowance_share,
+            "opens_zeros": self.opens_zeros or None,
         }
+        if self.allowances is not None:
+            parameters["allowances"] = {str(k): v for k, v in self.allowances.items()}
         small = "1" if self.min_count == 2 else f"less than {self.min_count}"
         said = [
             process(
@@ -224,6 +260,8 @@ class Safe:
         ]
         if self.bounds:
             wanted = " and ".join(f"{bound:g} {_AMONG[k]}" for k, bound in self.bounds.items())
+            if self.allowances or self.allowance_share:
+                wanted += ", and allowances for some cells besides,"
             said.append(
                 limit(
                     "bounds-wanted",

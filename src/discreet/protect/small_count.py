@@ -391,6 +391,7 @@ class SmallCountRounding:
             "max_round": self.max_round,
             "zero_candidates": self.zero_candidates,
             "force_inner": self.force_inner or None,
+            "pre_rounded": None if self.pre_rounded is None else True,
         }
         aim = ", so that no published count is small" if self.identify_new else ""
         said = [

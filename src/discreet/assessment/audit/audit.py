@@ -1,4 +1,4 @@
-"""Audit a suppression pattern: what can be found out about the cells that are not shown."""
+"""Audit a pattern or a release: what can be found out of cells that are hidden or perturbed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,13 @@ from discreet.assessment.audit.equations import (
 )
 from discreet.assessment.audit.inversion import invert_pattern
 from discreet.assessment.audit.perfect_fits import perfect_fits_of
+from discreet.assessment.audit.perturbed import PerturbedAudit, audit_perturbed
+from discreet.assessment.audit.ranges import is_perturbed
 from discreet.assessment.audit.subject import Audit, Subject, subject_of
 from discreet.assessment.cells import check_choice
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
+from discreet.noise.matrix import TransitionMatrix
 from discreet.randomness import stream
 from discreet.solve.linear.intervals import Intervals, feasible_intervals
 from discreet.solve.linear.unknowns import Unknowns, unknowns
@@ -53,16 +56,20 @@ def audit(
     explain: int = 20,
     workers: int | None = None,
     program: bool = False,
-) -> Audit:
-    """What the public, and each contributor, can find out about suppressed cells.
+    law: TransitionMatrix | int | None = None,
+) -> Audit | PerturbedAudit:
+    """What the public, and each contributor, can find out about suppressed or perturbed cells.
 
     What the equations alone disclose is found in three independent ways, and it is an error if they
     disagree. Intervals with signs and public bounds find at least these cells and often more. The
     proofs that a pattern carries are checked.
 
+    Of perturbed counts every range follows from the published law of the noise, from signs, and
+    from the sums that the true table keeps; the answer is then a `PerturbedAudit`.
+
     Args:
       source: A `Pattern` (of other programs: `Pattern.from_labels`), or a release. All cells that a
-        release hides count as sensitive.
+        release hides count as sensitive; of perturbed cells those that may hold one or two.
       table: The true table of a release. Without it the audit is the attack of an outsider.
       intervals: Whose intervals are computed: those of `"primary"` cells, of `"all"` suppressed
         cells, or of `"none"`.
@@ -80,10 +87,22 @@ def audit(
       workers: Processes for the intervals; by default those that are worth starting.
       program: Whether the pattern's own method is run on other tables with the same shown cells, to
         see what the pattern tells (`Audit.inversion`). It takes a minute, and needs counts.
+      law: The law of a perturbed release's noise, or its largest move, where the statement does
+        not give it.
     """
     check_choice("intervals", intervals, get_args(Which))
     check_choice("lone", lone, get_args(View))
     whole("coalition", coalition, 1)
+    if isinstance(source, Protected) and (law is not None or is_perturbed(source)):
+        if lone == "signs" or coalition > 1:
+            raise ParameterError(
+                "the audit of perturbed counts takes the view of an outsider: leave out lone= and "
+                "coalition=."
+            )
+        ends = None if bounds is None else _ends(bounds, source.z.shape)
+        return audit_perturbed(
+            source, table, law=law, intervals=intervals, bounds=ends, workers=workers
+        )
     subject = _with_bounds(subject_of(source, table), bounds)
     non_negative = non_negative and not subject.is_signed
     values = subject.z[subject.shown]
@@ -161,16 +180,22 @@ def _with_bounds(subject: Subject, bounds: tuple[Any, Any] | None) -> Subject:
     """The subject with further public bounds."""
     if bounds is None:
         return subject
+    low, high = _ends(bounds, subject.z.shape)
+    if subject.bounds is not None:
+        low, high = np.maximum(low, subject.bounds[0]), np.minimum(high, subject.bounds[1])
+    return replace(subject, bounds=(low, high))
+
+
+def _ends(bounds: tuple[Any, Any], shape: tuple[int, ...]) -> tuple[Real, Real]:
+    """Public bounds of every published cell."""
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
         raise ParameterError(
             f"bounds are a pair, smallest and largest values of published cells, got {bounds!r}."
         )
-    low, high = (np.broadcast_to(np.asarray(b, np.float64), subject.z.shape) for b in bounds)
+    low, high = (np.broadcast_to(np.asarray(b, np.float64), shape) for b in bounds)
     if (low > high).any():
         raise ParameterError("a public lower bound is above the upper one of the same cell.")
-    if subject.bounds is not None:
-        low, high = np.maximum(low, subject.bounds[0]), np.minimum(high, subject.bounds[1])
-    return replace(subject, bounds=(low, high))
+    return low, high
 
 
 def _check(subject: Subject, found: Intervals, chosen: Array, by_equations: Mask) -> None:

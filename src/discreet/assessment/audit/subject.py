@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -428,7 +428,8 @@ class Audit:
 
         parts = {"marking": MARKING, "counts": self._counts(), "findings": self._findings()}
         page = templates().get_template("audit.html")
-        return page.render(**parts, explained=self._explanations())
+        title = "Audit of a suppression pattern"
+        return page.render(**parts, title=title, explained=self._explanations())
 
     def __repr__(self) -> str:
         return self.text
@@ -487,11 +488,15 @@ class Audit:
         return said
 
     def _list_cells(self, positions: Iterable[int]) -> str:
-        names = [self.name_of(int(k)) for k in positions]
-        if not names:
-            return "none"
-        shown = "; ".join(names[:_MOST_SHOWN])
-        return f"{len(names):,} ({shown}{'; …' if len(names) > _MOST_SHOWN else ''})"
+        return list_names([self.name_of(int(k)) for k in positions])
+
+
+def list_names(names: Sequence[str]) -> str:
+    """How many there are, and the first of them."""
+    if not names:
+        return "none"
+    shown = "; ".join(names[:_MOST_SHOWN])
+    return f"{len(names):,} ({shown}{'; …' if len(names) > _MOST_SHOWN else ''})"
 
 
 def _coefficient(value: float) -> str:

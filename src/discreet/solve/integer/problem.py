@@ -156,6 +156,7 @@ class LatticeProblem:
       groups: For each published cell the group whose largest deviation is lowered together
         (-1: none).
       goals: For each group the largest deviation that is low enough; 0 when absent.
+      allowance: What each published cell may deviate besides the largest deviation of its group.
       blocked: Published values in 1..blocked-1 are forbidden (needs whole targets).
       base: What inner cells outside the design add to each published cell; only forbidden
         values depend on it.
@@ -170,6 +171,7 @@ class LatticeProblem:
     high: Real | None = None
     groups: NDArray[np.int8] | None = None
     goals: tuple[float, ...] = ()
+    allowance: Real | None = None
     blocked: int = 0
     base: Whole | None = None
 
@@ -181,7 +183,7 @@ class LatticeProblem:
                 f"the design has {self.design.n_inner:,} inner cells, "
                 f"but domains were given for {len(self.domain):,}."
             )
-        for name in ("target", "weights", "low", "high", "groups", "base"):
+        for name in ("target", "weights", "low", "high", "groups", "allowance", "base"):
             given = getattr(self, name)
             if given is not None and len(given) != self.design.n_published:
                 raise ParameterError(
@@ -240,10 +242,12 @@ class LatticeProblem:
         return full
 
     def largest(self, deviation: Array) -> tuple[float, ...]:
-        """The largest deviation of each group."""
+        """The largest deviation of each group, beyond what cells are allowed besides."""
         if self.groups is None:
             return ()
         size = np.abs(deviation)
+        if self.allowance is not None:
+            size = np.maximum(size - self.allowance, 0)
         count = int(self.groups.max(initial=-1)) + 1
         return tuple(float(size[self.groups == g].max(initial=0)) for g in range(count))
 
@@ -268,6 +272,26 @@ class LatticeProblem:
             value = deviation + self.full_target
             broken |= (value > 0) & (value < self.blocked)
         return broken
+
+
+@dataclass(frozen=True, eq=False)
+class Gaps:
+    """Published cells that must leave an interval.
+
+    Attributes:
+      cells: Their positions.
+      below: The largest value allowed below; less than zero where there is none.
+      above: The smallest value allowed above.
+    """
+
+    cells: Index
+    below: Whole
+    above: Whole
+
+    def inside(self, z: Whole) -> Mask:
+        """Which of them have not left."""
+        mine = z[self.cells]
+        return np.asarray((mine > self.below) & (mine < self.above))
 
 
 @dataclass(frozen=True, eq=False)

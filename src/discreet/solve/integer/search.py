@@ -219,4 +219,5 @@ def _limits_of_groups(problem: LatticeProblem, largest: Real) -> Limits:
     """One limit for the cells of each group, and the limits that were given."""
     low, high = problem.limits
     own = np.append(largest, np.inf)[problem.groups]
+    own = own if problem.allowance is None else own + problem.allowance
     return np.maximum(low, -own), np.minimum(high, own)
