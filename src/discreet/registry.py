@@ -177,6 +177,8 @@ FORMATS: dict[str, str] = {
 ATTACKS: dict[str, str] = {
     "leavers": "discreet.attack.editions:Leavers",
     "unchanged-cells": "discreet.attack.editions:UnchangedCells",
+    "pattern-difference": "discreet.attack.patterns:PatternDifference",
+    "pattern-intersection": "discreet.attack.patterns:PatternIntersection",
 }
 KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,

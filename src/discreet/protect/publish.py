@@ -226,7 +226,12 @@ def _register(book: Ledger | None, method: Method, table: TrueTable, again: bool
     if not follows_truth(method):  # a missing secret is an error before anything else
         SecretDraws().generator(method, ordered)
     # the same table on another support can come out otherwise: a release of its own
-    shown = digest(release_digest(arranged, ordered), ordered.design.n_inner).hex()
+    identity: list[Any] = [release_digest(arranged, ordered), ordered.design.n_inner]
+    # Where values follow from the truth the secret decides which cells are shown: another secret,
+    # or none, makes another release, and the two can be compared.
+    if follows_truth(method) and ordered.secret is not None:
+        identity.append(ordered.secret.mark)
+    shown = digest(*identity).hex()
     claims = getattr(method, "claims", None)
     risk = _SUBTRACTED if getattr(claims, "follows_truth", ()) else AVERAGED
     return book.register_release(table.data_set, shown, entry, again=again, risk=risk)

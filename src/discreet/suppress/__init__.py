@@ -2,7 +2,7 @@
 
 `Suppress` is the method; its `Pattern` says which cells are hidden and why. `Decimals` take the
 place of hidden cells. `Listed`, `Exempt` and `with_apriori` follow lists of cells, `consistent`
-follows an earlier release, and `write_transmission` sends a pattern to a partner.
+and `following` follow earlier releases, and `write_transmission` sends a pattern to a partner.
 
 >>> from discreet.suppress import Suppress
 >>> Suppress("threshold(3)").secondary
@@ -15,7 +15,7 @@ from discreet.lazy import lazy_names
 
 # Loaded on first use: releases need the sentences of suppression alone, and elimination loads
 # Numba, which takes longer than all the rest.
-_APRIORI = ("consistent", "with_apriori", "write_transmission")
+_APRIORI = ("consistent", "following", "with_apriori", "write_transmission")
 __getattr__ = lazy_names(
     __name__,
     {

@@ -1,7 +1,8 @@
 """What is known or said of single cells: a-priori lists, earlier releases, codes for partners.
 
 `with_apriori` makes arguments of `Suppress` of an a-priori file. `consistent` follows an earlier
-release. `write_transmission` sends a pattern with its true values to a partner who may see them.
+release of the same records, `following` one of an earlier edition. `write_transmission` sends a
+pattern with its true values to a partner who may see them.
 """
 
 from __future__ import annotations
@@ -104,6 +105,30 @@ def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppre
         frozen=(*method.frozen, *(cell for cell, is_sensitive in again if not is_sensitive)),
         forbidden=(*method.forbidden, *(cell for name, cell in here if name in hidden)),
     )
+
+
+_KEPT = 1e-3
+"""What it costs to hide a cell again that an earlier edition hid, as a share of what it would."""
+
+
+def following(method: Suppress, table: TrueTable, earlier: Protected) -> Suppress:
+    """The method for a new edition, which starts from the pattern of an earlier one.
+
+    Cells that were hidden are hidden again rather than others: a cell that is shown once stands in
+    for what other editions hide. Sensitive cells follow from the new values alone.
+
+    Args:
+      method: How the table is to be suppressed.
+      table: The table of the new edition.
+      earlier: What was published of an earlier edition, by suppression.
+    """
+    if not isinstance(earlier, Protected) or earlier.status is None:
+        raise ParameterError("an earlier release with hidden cells was expected.")
+    is_hidden = earlier.status != CellStatus.published
+    before = _named_cells(earlier.design)
+    hidden = {name for (name, _), is_one in zip(before, is_hidden, strict=True) if is_one}
+    again = [(cell, _KEPT) for name, cell in _named_cells(table.design) if name in hidden]
+    return replace(method, priorities=(*method.priorities, *again))
 
 
 def _named_cells(design: Design) -> list[tuple[frozenset[tuple[str, str]], Cell]]:

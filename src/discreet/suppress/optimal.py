@@ -19,7 +19,7 @@ import numpy as np
 from discreet.arrays import Index, Mask, Real
 from discreet.errors import NotConvergedError, ParameterError
 from discreet.progress import report
-from discreet.solve.linear.changes import Change, Changes, Floors, MoveGoal, Tied
+from discreet.solve.linear.changes import Change, Changes, Floors, MoveGoal, Tied, work_of
 from discreet.solve.linear.program import Program
 from discreet.suppress.bank import EVERYBODY, ProofBank
 from discreet.suppress.interval import IntervalSearch, suppress_by_interval
@@ -31,8 +31,11 @@ Pair = tuple[int, int]
 
 
 # Tables with more published cells are refused: each round has a program for every need and view.
-LARGEST = 500
+LARGEST = 2_000
 _ROUNDS = 300
+# Steps of all programs that look for covers (`work_of`), about a minute. When they are spent, the
+# best pattern found so far is the result, and the bound is the one reached by then.
+_MOST_WORK = 4_000_000
 
 
 # How far from the bound choices may be while covers are still found: an exact optimum of a problem
@@ -96,6 +99,7 @@ class _LeastCost:
         items = range(len(self.search.bank.required))
         self.watched: dict[Pair, None] = dict.fromkeys((item, EVERYBODY) for item in items)
         self.proofs: list[Change] = []
+        self.spent = 0  # on proofs; covers are counted where they are found
 
     def relax(self) -> None:
         """Find covers until parts of cells meet them all, or the bound no longer rises."""
@@ -105,7 +109,7 @@ class _LeastCost:
             before = self.bound
             self._raise_bound(chosen.bound)
             stalled = 0 if self.bound > before else stalled + 1
-            if chosen.share is None or stalled > _STALLED:
+            if chosen.share is None or stalled > _STALLED or self.is_spent:
                 return
             share = np.where(chosen.share < _CLOSE, 0.0, chosen.share)
             share = np.where(share > 1 - _CLOSE, 1.0, share)
@@ -121,11 +125,13 @@ class _LeastCost:
             chosen = self.covering.whole(gap)
             self._raise_bound(chosen.bound)
             report("least cost", min(1.0, self.bound / max(known.cost, _CLOSE)))
-            if chosen.share is None or self.bound >= known.cost * (1 - _CLOSE):
+            is_best = self.bound >= known.cost * (1 - _CLOSE)
+            if chosen.share is None or is_best or self.is_spent:
                 return known
             is_missing = self._cover_choice(chosen.share > 0)
             # A choice that lacks something is completed all the same: it may be the best pattern
             # when the rounds end.
+            self.search.effort = None  # each pattern is thinned anew
             self.search.repair()
             self.search.thin()
             known = min(self.search.pattern(), known, key=lambda pattern: pattern.cost)
@@ -133,6 +139,11 @@ class _LeastCost:
                 return known
             gap = gap if is_missing else 0.0
         return known
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether programs have taken all they may."""
+        return self.cuts.spent + self.spent > _MOST_WORK
 
     def _raise_bound(self, added: float) -> None:
         bound = self.least + added
@@ -143,7 +154,8 @@ class _LeastCost:
 
     def _cover_watched(self, share: Real) -> bool:
         """Add covers that parts of cells miss, of what was missed before; whether there are any."""
-        found = [(pair, self._missed_cover(pair, share)) for pair in self.watched]
+        pairs = (pair for pair in self.watched if not self.is_spent)
+        found = [(pair, self._missed_cover(pair, share)) for pair in pairs]
         missed = [(pair, cover) for pair, cover in found if cover is not None]
         for pair, cover in missed:
             self._add(pair, cover)
@@ -188,6 +200,7 @@ class _LeastCost:
         within = Changes(replace(search.sums, boxes=None), search.is_open)
         items = bank.open_items().tolist()
         found = [(item, self._first_unproven_view(bank, within, item)) for item in items]
+        self.spent += within.spent
         return [(item, view) for item, view in found if view is not None]
 
     def _first_unproven_view(self, bank: ProofBank, within: Changes, item: int) -> int | None:
@@ -219,6 +232,7 @@ class Cuts:
         self._always, self._choice = always, choice
         none, up = np.zeros(sums.equations.shape[1]), np.full(len(sums), np.inf)
         self._program = Program(sums.equations, none, none, -sums.down, up, changing="bounds")
+        self.spent = 0
 
     def cut(
         self, goal: MoveGoal, held: Index, share: Real, floors: Floors | None = None
@@ -248,7 +262,9 @@ class Cuts:
         ahead[goal.total] = min(ahead[goal.total], goal.reach)
         cost = np.zeros(len(up))
         cost[goal.total] = -goal.sign
+        before = self._program.steps
         self._program.afresh(cost, -down, up)
+        self.spent += work_of(self._program.steps - before, len(up))
         weights = np.asarray(self._equations @ self._program.prices()) - cost
         weights[np.abs(weights) < _NOTHING] = 0.0
         weights[held] = 0.0

@@ -75,6 +75,8 @@ class Pattern:
       bound: What every pattern with these intervals costs at least, where it is known.
       bounds: What the public knows each published cell to be at least and at most, infinite where
         nothing is known; `None` where there are no bounds.
+      method: The method that made it, which the public knows; `None` for other programs' patterns.
+      is_drawn: Whether its costs were drawn from a secret.
     """
 
     design: Design
@@ -95,6 +97,8 @@ class Pattern:
     contributions: CellContributions | None = None
     closeness: tuple[Closeness, ...] = ()
     unproved: tuple[int, ...] = ()
+    method: Any = None
+    is_drawn: bool = False
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)

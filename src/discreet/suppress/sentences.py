@@ -38,7 +38,9 @@ def suppressed_cells(
             "every sensitive cell keeps an interval of possible values that is as wide as its rule "
             "asks"
         )
-        plain = "the first ones cannot be computed from the figures that are shown."
+        plain = (
+            "the figures that are shown leave each of the first ones a range of possible values."
+        )
     done = f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}."
     return [
         process("suppress", done, f"{_HIDDEN.format(units=units)} {plain}"),
@@ -99,12 +101,20 @@ def limits(
     has_forced: bool,
     has_intervals: bool,
     has_sums: bool,
+    is_drawn: bool,
 ) -> list[Sentence]:
-    """What is not protected."""
+    """What is not protected; `is_drawn` says whether costs of hiding were drawn from a secret."""
     pattern_tells = limit(
         "pattern-tells",
-        "Which cells are suppressed follows from the true values. A suppressed cell is "
-        "sensitive or protects one that is, and one more record may change the pattern.",
+        "Which cells are suppressed follows from the true values and from costs that are drawn "
+        "from a secret. A suppressed cell is sensitive or protects one that is, and one more "
+        "record may change the pattern. Whoever knows the program can ask how often each table "
+        "with the same shown cells has this pattern, and guess better than from these cells alone."
+        if is_drawn
+        else "Which cells are suppressed follows from the true values. A suppressed cell is "
+        "sensitive or protects one that is, and one more record may change the pattern. No secret "
+        "was used: whoever runs the program on all tables with the same shown cells can rule out "
+        "those with another pattern, and some cells may follow from that.",
     )
     intervals = limit(
         "intervals",

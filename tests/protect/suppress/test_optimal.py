@@ -121,9 +121,19 @@ def test_a_level_that_no_suppression_gives_is_refused_by_name():
 
 
 def test_large_tables_are_refused():
-    table = Table.from_inner(Design.product({"r": 30, "c": 30}, "r*c"), np.full(900, 2))
-    with pytest.raises(ParameterError, match="at most 500 published cells, but this one has 961"):
+    table = Table.from_inner(Design.product({"r": 45, "c": 45}, "r*c"), np.full(2025, 2))
+    with pytest.raises(ParameterError, match="at most 2000 published cells, but this one has 2,1"):
         optimal(table, dc.rules.Threshold(3))
+
+
+def test_programs_that_took_all_they_may_leave_the_best_pattern_found(monkeypatch):
+    table = square(SQUARE)
+    monkeypatch.setattr(module, "_MOST_WORK", 0)
+    found = optimal(table, dc.rules.Threshold(3))
+    assert len(found.proofs.unproven(found)) == 0
+    assert found.bound <= found.cost
+    monkeypatch.undo()
+    assert optimal(table, dc.rules.Threshold(3)).bound >= found.bound
 
 
 def test_a_search_that_ends_at_its_effort_keeps_all_intervals_and_reports_the_bound(monkeypatch):

@@ -20,6 +20,7 @@ from discreet.assessment.audit.equations import (
     told_to_coalitions,
     told_with_signs,
 )
+from discreet.assessment.audit.inversion import invert_pattern
 from discreet.assessment.audit.perfect_fits import perfect_fits_of
 from discreet.assessment.audit.perturbed import PerturbedAudit, audit_perturbed
 from discreet.assessment.audit.ranges import is_perturbed
@@ -54,6 +55,7 @@ def audit(
     exact: bool = True,
     explain: int = 20,
     workers: int | None = None,
+    program: bool = False,
     law: TransitionMatrix | int | None = None,
 ) -> Audit | PerturbedAudit:
     """What the public, and each contributor, can find out about suppressed or perturbed cells.
@@ -83,6 +85,8 @@ def audit(
       explain: Of how many disclosed cells it is found out which published cells disclose them;
         where signs do, in tables of a few thousand cells without public bounds.
       workers: Processes for the intervals; by default those that are worth starting.
+      program: Whether the pattern's own method is run on other tables with the same shown cells, to
+        see what the pattern tells (`Audit.inversion`). It takes a minute, and needs counts.
       law: The law of a perturbed release's noise, or its largest move, where the statement does
         not give it.
     """
@@ -127,6 +131,10 @@ def audit(
         found = replace(found, unproven=source.proofs.unproven(source))
     if isinstance(source, Pattern) and source.closeness and lone != "none" and non_negative:
         found = replace(found, unions=find_unions(source))
+    if program:
+        if not isinstance(source, Pattern):
+            raise ParameterError("program=True needs a pattern: Suppress(...).pattern(table).")
+        found = replace(found, inversion=invert_pattern(source))
     if not non_negative or bounds is not None:
         return found
     return replace(found, brackets=_brackets(found, explain - len(sources)))

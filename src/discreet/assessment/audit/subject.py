@@ -13,6 +13,7 @@ from scipy import sparse
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import Bracket, Term, Told
+from discreet.assessment.audit.inversion import Inversion
 from discreet.assessment.cells import true_values
 from discreet.design.base import Design
 from discreet.errors import ParameterError
@@ -234,6 +235,7 @@ _FAULTS = {
     "told_to_coalitions": "told to lone contributors together",
     "told_of_contributors": "part of a sum that tells too much of a contributor",
     "unproven": "not proven",
+    "told_by_pattern": "told by the pattern to whoever runs the program",
 }
 """What can be wrong with a cell, by the property of an audit that lists such cells."""
 
@@ -259,6 +261,7 @@ class Audit:
       unproven: Sensitive cells for which the pattern's own proofs do not hold; `None` where it
         carries no proofs.
       unions: Sums of hidden cells that tell too much of a contributor, and of whom this is open.
+      inversion: What the pattern itself tells whoever runs the program, where it was asked for.
       perfect: Inner cells that no table shows and that published cells determine (`PerfectFits`).
     """
 
@@ -274,6 +277,7 @@ class Audit:
     coalition: int = 1
     unproven: Index | None = None
     unions: Unions | None = None
+    inversion: Inversion | None = None
     perfect: Any = None
 
     @cached_property
@@ -351,6 +355,11 @@ class Audit:
     def _cells_by_fault(self) -> dict[str, Index]:
         found = {why: getattr(self, name) for name, why in _FAULTS.items()}
         return {why: cells for why, cells in found.items() if cells is not None}
+
+    @property
+    def told_by_pattern(self) -> Index | None:
+        """Cells that only one value is left for in tables with the pattern, if that was asked."""
+        return None if self.inversion is None else self.inversion.exact
 
     @property
     def is_clean(self) -> bool:
@@ -471,10 +480,12 @@ class Audit:
             found["sums that tell too much of a contributor"] = self.told_of_contributors
         if self.unproven is not None:
             found["interval not proven"] = self.unproven
-        listed = [(name, self._list_cells(cells)) for name, cells in found.items()]
+        said = [(name, self._list_cells(cells)) for name, cells in found.items()]
         if self.perfect is not None and len(self.perfect):
-            listed.append(("inner cells that no table shows", repr(self.perfect)))
-        return listed
+            said.append(("inner cells that no table shows", repr(self.perfect)))
+        if self.inversion is not None:
+            said.append(("told by the pattern to whoever runs the program", str(self.inversion)))
+        return said
 
     def _list_cells(self, positions: Iterable[int]) -> str:
         return list_names([self.name_of(int(k)) for k in positions])

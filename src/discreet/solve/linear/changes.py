@@ -96,6 +96,11 @@ class Tied:
         return len(self.down)
 
 
+def work_of(steps: int, sums: int) -> int:
+    """The effort that a program with some sums makes, by its steps of the simplex method."""
+    return math.ceil(steps * (1 + sums / _DOUBLE) + sums / _SET)
+
+
 class Changes:
     """The changes of some open sums.
 
@@ -184,8 +189,7 @@ class Changes:
     def _solve(self, program: _PartProgram, goal: MoveGoal) -> Change | None:
         before = program.steps
         found = program.cheapest(goal, self._slack)
-        n = len(program)
-        self._spend((program.steps - before) * (1 + n / _DOUBLE) + n / _SET)
+        self._spend(work_of(program.steps - before, len(program)))
         return found
 
     def _along_box(self, goal: MoveGoal) -> Change | None:

@@ -1,0 +1,92 @@
+"""What the patterns of several editions tell: cells hidden in all of them, or shown in one.
+
+A cell that protects others is often shown in another edition. Its figure there stands in for the
+hidden one, and equations give the rest; a cell that is hidden in every edition is likely sensitive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csc_array, eye_array, hstack, vstack
+
+from discreet.arrays import Index, Mask, Real
+from discreet.assessment.audit.subject import WITHHELD
+from discreet.attack.frame import Claims, Knowledge
+from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
+from discreet.solve.linear.program import Program
+
+
+@dataclass(frozen=True)
+class PatternDifference:
+    """Claims hidden counts of a release from figures that other editions show of the same cells.
+
+    The table nearest to these figures is taken, by absolute differences over the figures' square
+    roots; without other editions any table that agrees with the shown cells. Cells with a figure of
+    their own, and the smallest ones, are claimed first.
+    """
+
+    name: ClassVar[str] = "pattern-difference"
+
+    def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
+        """Claims about hidden cells, by their positions; nothing is drawn."""
+        hidden = _hidden(release)
+        figure, is_known = _borrowed(release, hidden, knowledge.earlier)
+        y = _nearest_table(release, hidden, np.flatnonzero(is_known), figure)
+        values = np.rint(np.asarray(release.design.matrix().T @ y))
+        targets = np.flatnonzero(hidden)
+        sure = is_known[targets] + 1.0 / (2.0 + values[targets])
+        return Claims.ranked(targets.tolist(), values[targets].astype(int).tolist(), sure)
+
+
+@dataclass(frozen=True)
+class PatternIntersection:
+    """Claims that hidden cells are sensitive; surer the more editions hide them."""
+
+    name: ClassVar[str] = "pattern-intersection"
+
+    def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
+        """Claims about hidden cells, by their positions; nothing is drawn."""
+        hidden = _hidden(release)
+        times = np.mean([_hidden(each) for each in (release, *knowledge.earlier)], axis=0)
+        targets = np.flatnonzero(hidden)
+        return Claims.ranked(targets.tolist(), [True] * len(targets), times[targets])
+
+
+def _hidden(release: Any) -> Mask:
+    if release.status is None:
+        raise ParameterError("this release hides no cells, so there is nothing to compare.")
+    return np.isin(release.status, WITHHELD)
+
+
+def _borrowed(release: Any, hidden: Mask, others: tuple[Any, ...]) -> tuple[Real, Mask]:
+    """The figure of each hidden cell in the newest edition that shows it, and where one does."""
+    figure, is_known = np.zeros(len(hidden)), np.zeros(len(hidden), dtype=bool)
+    for other in others:
+        if len(other.z) != len(release.z):
+            raise ParameterError("editions are compared cell by cell, but these differ in cells.")
+        shown = hidden & ~_hidden(other)
+        figure[shown], is_known[shown] = np.asarray(other.z)[shown], True
+    return figure, is_known
+
+
+def _nearest_table(release: Any, hidden: Mask, known: Index, figure: Real) -> Real:
+    """Inner cells with the shown sums, as near to borrowed figures as these allow."""
+    X = release.design.matrix().tocsc().astype(np.float64)
+    n, m = X.shape[0], len(known)
+    shown, z = X[:, ~hidden], np.asarray(release.z, dtype=np.float64)[~hidden]
+    # Differences are variables of their own, above and below; the shown sums have none.
+    both = csc_array(hstack([shown, X[:, known]], format="csc"))
+    apart = csc_array(hstack([csc_array((m, shown.shape[1])), eye_array(m)], format="csc"))
+    matrix: Any = vstack([both, -apart, apart], format="csr")
+    sums = np.concatenate([z, figure[known]])
+    floor, ceiling = np.zeros(n + 2 * m), np.full(n + 2 * m, np.inf)
+    cost = np.concatenate([np.zeros(n), np.tile(1.0 / np.sqrt(1.0 + figure[known]), 2)])
+    program = Program(matrix, sums, sums, floor, ceiling, changing="nothing")
+    try:
+        found = program.minimise(cost)
+    except (InfeasibleError, NotConvergedError):
+        found = None
+    return np.zeros(n) if found is None else found[:n]
