@@ -22,6 +22,9 @@ _ATTACKS, _PROTECT = "tests/attacks/", "tests/protect/"
 REASONS: dict[str, tuple[str, str]] = {
     "(name of the method)": (_DONE, f"{_PROTECT}test_sentences.py"),
     "adjusted": (_DONE, f"{_PROTECT}test_adjust.py"),
+    "means": (_DONE, f"{_PROTECT}test_magnitude_key.py"),
+    "own-noise": ("It says what somebody with knowledge of their own learns.",
+                  f"{_PROTECT}test_magnitude_key.py"),
     "controlled-rounding": (_DONE, f"{_PROTECT}test_controlled_rounding.py"),
     "frequencies": (_DONE, f"{_PROTECT}test_pram.py"),
     "private-groups": ("As above, for several units.", f"{_ATTACKS}test_privacy.py"),
