@@ -98,13 +98,14 @@ class Recipe:
     def __reduce__(self) -> tuple[Any, ...]:
         return Recipe.from_dict, (self.to_dict(),)
 
-    def tabulate(self, data: Microdata) -> Table:
+    def tabulate(self, data: Microdata, *, inner: bool = True) -> Table:
         """The confidential table that the recipe asks for."""
         return data.tabulate(
             self.margins,
             hierarchies=self.hierarchies or None,
             support=self.support,
             **self.magnitude,
+            inner=inner,
         )
 
     def run(
@@ -141,7 +142,7 @@ class Recipe:
         if self.fitter is None:
             return release
         fitter = registry.build("fitter", self.fitter.name, self.fitter.parameters)
-        fitted = release.fit(fitter, zeros=self.zeros)
+        fitted = release.fit(fitter, zeros=self.zeros, decimals=True)
         if self.rounding is None or self.seed is None:
             return fitted
         return fitted.round(self.rounding, seed=self.seed)

@@ -75,7 +75,7 @@ def test_two_way_margins_are_always_within_one(seed):
 
 def test_a_protected_table_fitted_and_rounded():
     protected = keyed_party("party*age + party*sex").protect(dc.CellKey(PTABLE))
-    whole = protected.fit(dc.NonNegative()).round(seed=1)
+    whole = protected.fit(dc.NonNegative(), decimals=True).round(seed=1)
     assert (whole.y >= 0).all()
     names = [step.name for step in whole.statement.steps]
     assert names == ["data", "protect:cell-key", "fit:non-negative", "round:margins"]

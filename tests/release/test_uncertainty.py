@@ -177,8 +177,11 @@ def test_weighted_counts_allow_for_their_rounding():
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        (lambda r: r.fit(dc.NonNegative()), "after the step 'fit:non-negative'"),
-        (lambda r: r.fit(dc.NonNegative()).round(seed=1), "after the step 'round:margins'"),
+        (lambda r: r.fit(dc.NonNegative(), decimals=True), "after the step 'fit:non-negative'"),
+        (
+            lambda r: r.fit(dc.NonNegative(), decimals=True).round(seed=1),
+            "after the step 'round:margins'",
+        ),
         (lambda r: r.fit(dc.LeastSquares()).tabulate("a"), "after the step 'tabulate'"),
         (lambda r: r.fit(dc.LeastSquares(start=np.ones(24))), "after the step 'fit:least-squares'"),
     ],

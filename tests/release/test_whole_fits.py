@@ -18,7 +18,7 @@ def test_the_statement_says_that_values_are_whole(zeros):
     assert whole.statement.says("whole-numbers")
     assert whole.statement.says("not-negative")
     assert whole.statement.steps[-1].parameters["max_nonzero"] == 12
-    assert not release.fit().statement.says("whole-numbers")
+    assert not release.fit(decimals=True).statement.says("whole-numbers")
     if zeros == "margins":
         assert not whole.y[under_a_zero(release)].any()
 
@@ -26,7 +26,7 @@ def test_the_statement_says_that_values_are_whole(zeros):
 def test_the_loss_is_not_larger_than_that_of_the_rounded_release_with_the_same_seed():
     release = noisy_release(formula="a*b*c")
     whole = release.fit(dc.solve.WholeNumber(seed=5))
-    rounded = release.fit("non-negative").round(seed=5)
+    rounded = release.fit("non-negative", decimals=True).round(seed=5)
     loss = [((r.z - release.z) ** 2).sum() for r in (whole, rounded)]
     assert loss[0] <= loss[1] == whole.fit_result.notes["rounded"]
 

@@ -57,7 +57,7 @@ def test_least_squares_is_the_pseudo_inverse_with_those_cells_fixed_to_zero(seed
 def test_non_negative_least_squares_with_those_cells_fixed_to_zero(seed):
     release = noisy_release(seed)
     X = fixed_to_zero(release)
-    fitted = release.fit("non-negative", zeros="margins")
+    fitted = release.fit("non-negative", zeros="margins", decimals=True)
     best, _ = optimize.nnls(X.T, release.z.astype(float))
     assert fitted.y.min() >= 0
     assert (fitted.y[under_a_zero(release)] == 0).all()
@@ -100,7 +100,7 @@ def test_every_fitter_leaves_those_cells_empty(fitter):
     y = np.random.default_rng(3).poisson(4.0, design.n_inner)
     y[design.inner_codes()[0] == 2] = 0
     release = release_of(design, design.aggregate(y))
-    fitted = release.fit(fitter, zeros="margins")
+    fitted = release.fit(fitter, zeros="margins", decimals=True)
     assert not fitted.y[under_a_zero(release)].any()
     np.testing.assert_allclose(fitted.z, release.z, atol=1e-2)
 
@@ -108,16 +108,16 @@ def test_every_fitter_leaves_those_cells_empty(fitter):
 def test_without_zeros_in_the_margins_both_treatments_agree():
     release = noisy_release()
     full = replace(release, z=release.z + 1)
-    both = [full.fit("non-negative", zeros=zeros).y for zeros in ("all", "margins")]
+    both = [full.fit("non-negative", zeros=zeros, decimals=True).y for zeros in ("all", "margins")]
     np.testing.assert_allclose(*both, atol=1e-5)
 
 
 def test_the_treatments_differ_where_margins_contradict_each_other():
     release = noisy_release(2)
-    everywhere = release.fit("non-negative")
+    everywhere = release.fit("non-negative", decimals=True)
     assert everywhere.y[under_a_zero(release)].any()
     assert "zeros-kept" not in [s.kind for s in everywhere.statement.sentences]
-    kept = release.fit("non-negative", zeros="margins")
+    kept = release.fit("non-negative", zeros="margins", decimals=True)
     assert kept.statement.says("zeros-kept")
     assert kept.statement.steps[-1].parameters == {"zeros": "margins"}
     assert kept.fit_result.notes["zeros"] == under_a_zero(release).sum()

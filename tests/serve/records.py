@@ -41,7 +41,7 @@ class Records:
         self.frame["key"] = np.where(self.frame["n"] > 0, keys, 0)
         self.hierarchies, self.zeros, self.asked = hierarchies, zeros, []
 
-    def tabulate(self, margins, *, hierarchies=None, support="all"):
+    def tabulate(self, margins, *, hierarchies=None, support="all", inner=True):
         self.asked.append(margins)
         return Table.from_counts(
             self.frame,

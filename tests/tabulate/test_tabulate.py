@@ -233,18 +233,36 @@ def test_structural_zeros(place):
         place.tabulate(wrong, "age*marital", structural_zeros=rules)
 
 
-def test_structural_zeros_of_the_data_need_inner_cells_to_matter(place, monkeypatch):
-    data = place.people(frame(), **ROLES).with_structural_zeros([{"age": ["0"], "job": ["a"]}])
-    margins_only(place, frame(), "region", {}, monkeypatch)
-    table = data.tabulate("region*age + job*age + sex", engine=place.engine)
-    assert table.inner is None
-    monkeypatch.setattr("discreet.design.product.LARGEST_DENSE", 10)
-    with pytest.raises(DesignError):
-        data.tabulate(
-            "region*age + job*age",
-            structural_zeros=[{"age": ["0"], "job": ["a"]}],
-            engine=place.engine,
-        )
+def test_structural_zeros_hold_where_inner_cells_are_not_held(place, monkeypatch):
+    rules, rows = [{"age": ["0"], "job": ["a"]}], frame()
+    pairs = zip(*(map(canonical, rows.column(v).to_pylist()) for v in ("age", "job")), strict=True)
+    possible = rows.filter(pa.array([pair != ("0", "a") for pair in pairs]))
+    formula, data = "region*age + job*age + sex", place.people(possible, **ROLES)
+    full = data.with_structural_zeros(rules).tabulate(formula, engine=place.engine)
+    margins = data.with_structural_zeros(rules).tabulate(formula, engine=place.engine, inner=False)
+    assert full.inner is not None
+    assert margins.inner is None
+    assert margins.design.n_published == full.design.n_published
+    np.testing.assert_array_equal(margins.z, full.z)
+    np.testing.assert_array_equal(margins.cell_keys, full.cell_keys)
+    assert data.tabulate(formula, engine=place.engine, inner=False).design.n_published > len(full.z)
+    wrong = place.people(rows, **ROLES).with_structural_zeros(rules)
+    with pytest.raises(CodeError, match="structural zero"):
+        wrong.tabulate(formula, engine=place.engine, inner=False)
+
+
+def test_without_inner_cells_the_crossing_of_the_leaves_does_not_matter(place):
+    names, codes = ("a", "b", "c", "d"), [f"x{i:03}" for i in range(300)]
+    tree = dc.Hierarchy.from_dict({"all": {f"g{k}": codes[k::3] for k in range(3)}})
+    rng = np.random.default_rng(3)
+    records = pa.table({name: [codes[i] for i in rng.integers(2, 300, size=50)] for name in names})
+    data = place.people(records, hierarchies=dict.fromkeys(names, tree))
+    zeros = [{"a": codes[:200], "b": codes[:2]}]
+    table = data.with_structural_zeros(zeros).tabulate(
+        [[f"{name}[1]" for name in names]], engine=place.engine, inner=False
+    )  # 8·10⁹ combinations of leaves
+    assert table.design.n_published == 81
+    assert table.z.sum() == 50
 
 
 def test_no_records(place):

@@ -254,6 +254,9 @@ def fit(
         typer.Option(help="Make whole numbers: margins, unbiased, total or cube. Needs --seed."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the rounding.")] = None,
+    decimals: Annotated[
+        bool, typer.Option("--decimals", help="Counts keep the decimals of the fit.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Fit inner cells to a release; the result is additive and public.
@@ -266,7 +269,7 @@ def fit(
     public = read_release(release)
     chosen = registry.build("fitter", fitter, plain_values(set))
     with progress_bar():
-        fitted = public.fit(chosen, zeros=zeros)
+        fitted = public.fit(chosen, zeros=zeros, decimals=decimals or whole is not None)
     result = fitted.fit_result
     if whole is not None:
         fitted = fitted.round(whole[0], seed=whole[1])
@@ -348,6 +351,10 @@ def export(
     table: Annotated[
         str | None, typer.Option(help="One table of the release by its name; all if absent.")
     ] = None,
+    format: Annotated[
+        list[str] | None,
+        typer.Option(help="A format (may be repeated); --out is then a folder, a file per table."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Write a release for other programs; statement and notes are part of every format.
@@ -355,10 +362,13 @@ def export(
     Example: discreet export release.parquet --out table.xlsx --columns sex --title "People"
 
     Example: discreet export release.parquet --table "Age by region" --out table.px
+
+    Example: discreet export release.parquet --format px --format xlsx --out folder
     """
     whole = read_release(release)
     written = (whole if table is None else whole[table]).write(
         out,
+        format=tuple(format or ()),
         layout=layout,
         labels=labels,
         columns=tuple(columns or ()),
@@ -367,7 +377,9 @@ def export(
         footnotes=tuple(footnote or ()),
         dataflow=dataflow,
     )
-    summary = {"file": str(written), "side": "public", "bytes": written.stat().st_size}
+    files = [p for p in written.iterdir() if p.is_file()] if written.is_dir() else [written]
+    size = sum(p.stat().st_size for p in files)
+    summary = {"file": str(written), "side": "public", "files": len(files), "bytes": size}
     answer(summary, json, f"{written}: {summary['bytes']:,} bytes.")
 
 

@@ -195,17 +195,28 @@ def _mask_around(
 
 def n_possible(shape: tuple[int, ...], masks: Sequence[CombinationMask]) -> int:
     """How many combinations a product of masks leaves possible, without going through them."""
-    return int(possible_cells(shape, masks, ())[()])
+    return int(possible_cells(single_leaves(shape), masks, ())[()])
+
+
+def single_leaves(shape: tuple[int, ...]) -> list[Whole]:
+    """Sizes of categories that stand for one leaf each."""
+    return [np.ones(n, dtype=np.int64) for n in shape]
 
 
 def possible_cells(
-    shape: tuple[int, ...], masks: Sequence[CombinationMask], kept: tuple[int, ...]
+    sizes: Sequence[Whole], masks: Sequence[CombinationMask], kept: tuple[int, ...]
 ) -> Whole:
-    """How many possible combinations there are for each combination of some variables."""
-    if not shape:
+    """How many possible combinations there are for each combination of some variables.
+
+    Args:
+      sizes: For each variable how many leaves each of its categories stands for.
+      masks: Which combinations of categories are possible.
+      kept: The variables whose categories are told apart.
+    """
+    if not sizes:
         return np.ones((), dtype=np.int64)
-    ones = [CombinationMask((a,), np.ones(n, dtype=bool)) for a, n in enumerate(shape)]
-    factors = [part for m in [*ones, *masks] for part in (m.possible.astype(float), m.axes)]
+    factors: list[Any] = [part for a, n in enumerate(sizes) for part in (n.astype(float), (a,))]
+    factors += [part for m in masks for part in (m.possible.astype(float), m.axes)]
     counts: Real = np.einsum(*factors, kept, optimize="greedy")
     return np.rint(counts).astype(np.int64)
 

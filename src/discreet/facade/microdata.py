@@ -246,6 +246,7 @@ class Microdata(UnitRecords):
         holding: str | None = None,
         negative: Negative = "refuse",
         largest: int = LARGEST,
+        inner: bool = True,
     ) -> Table:
         """Count the records of every published cell, with weights and keys if there are any.
 
@@ -263,7 +264,7 @@ class Microdata(UnitRecords):
           hierarchies: More hierarchies, or other ones than the data's.
           support: Which combinations are inner cells: `"all"`, or `"occurring"` in the records.
           structural_zeros: Combinations that cannot occur, instead of the data's. They are left
-            out of the inner cells; the data's own say nothing where inner cells are not held.
+            out of the inner cells, and published cells that hold nothing else do not exist.
           engine: An engine or its name in the registry; Ibis by default.
           value: Column that is summed, a number for every record.
           contributor: Column that says whose a record is; the records' id by default.
@@ -272,6 +273,8 @@ class Microdata(UnitRecords):
           negative: `"refuse"` negative values, or judge contributions by their `"absolute"` value.
           largest: How many of the largest contributions to each cell are kept; a rule on the n
             largest needs n.
+          inner: Whether inner cells are held where there are not too many. Methods that look noise
+            up by cell keys do without; memory then grows with the published cells alone.
         """
         self.check_keys()
         table = tabulate(
@@ -282,6 +285,7 @@ class Microdata(UnitRecords):
             structural_zeros=structural_zeros,
             engine=engine,
             of=self._magnitude(value, contributor, holding, negative, largest),
+            inner=inner,
         )
         return Table.wrap(table)
 

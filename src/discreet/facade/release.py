@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from discreet.arrays import Real
 from discreet.design.formula import Margins, Term
@@ -26,8 +26,15 @@ if TYPE_CHECKING:
 class Result(Protected):
     """What a release and a trial can do alike: be fitted, be rounded, and tell their noise."""
 
+    makes_whole: ClassVar[bool] = False  # whether fitted counts become whole numbers unasked
+
     def fit(
-        self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = False
+        self,
+        fitter: Fitter | str = "auto",
+        *,
+        zeros: str = "all",
+        require: bool = False,
+        decimals: bool | None = None,
     ) -> Self:
         """Recover inner cells from the released ones; the result adds up.
 
@@ -35,15 +42,24 @@ class Result(Protected):
         Where a fit does not reach its tolerance, its best table is returned: `fit_result` has the
         certificate, and the statement says that it does not hold.
 
+        Counts of a release become whole numbers, and published cells their sums, within one of the
+        fit wherever that is possible; the choice follows from public values. What may be negative
+        (least squares), weighted counts and crossings too large to round keep their decimals, and
+        so do the counts of a trial.
+
         Args:
           fitter: A fitter, or the name of a registered one with its defaults.
           zeros: Which inner cells may be filled: ``"all"``, or ``"margins"`` for those that do not
             lie in a published cell with released value zero; the others are zero.
           require: Whether a fit that did not reach its tolerance is an error.
+          decimals: Whether counts keep the decimals of the fit, for experts.
         """
-        from discreet.release.fitting import fit_cells  # start-up time: solvers need Numba
+        from discreet.release.fitting import fit_cells, to_whole_numbers  # start-up time: Numba
 
-        return fit_cells(self, fitter, zeros=zeros, require=require)
+        self._require_whole_release("fitted")
+        fitted = fit_cells(self, fitter, zeros=zeros, require=require)
+        keeps_decimals = not self.makes_whole if decimals is None else decimals
+        return fitted if keeps_decimals else to_whole_numbers(fitted)
 
     def round(self, method: str = "margins", *, seed: int) -> Self:
         """Round the inner cells down or up to whole numbers; published cells are their sums.
@@ -58,7 +74,16 @@ class Result(Protected):
         """
         from discreet.release.fitting import round_cells  # start-up time, as for `fit`
 
+        self._require_whole_release("rounded")
         return round_cells(self, method, seed)
+
+    def _require_whole_release(self, done: str) -> None:
+        """Refuse one table of a release where all of them must be treated together."""
+        if name := getattr(self, "table_name", ""):
+            raise DesignError(
+                f"{name!r} is one table of a release. Tables agree because they are {done} "
+                f"together: take the table from the release that was {done}."
+            )
 
     def standard_errors(self) -> Real:
         """The standard deviation of each published cell's noise; zero where there is none.
@@ -95,6 +120,8 @@ class Release(Result, PublicTable):
     them, and `release["Age by region"]` is a release of that table alone, with the same values.
     """
 
+    makes_whole: ClassVar[bool] = True
+
     @property
     def tables(self) -> dict[str, Sequence[Term]]:
         """The margins of each table by its name, as they were given or made from its variables."""
@@ -112,25 +139,6 @@ class Release(Result, PublicTable):
         from discreet.release.tabulate import take_part  # start-up time, as for `fit`
 
         return take_part(self, self.tables[name], name)
-
-    def fit(
-        self, fitter: Fitter | str = "auto", *, zeros: str = "all", require: bool = False
-    ) -> Self:
-        """As for `Result.fit`; all tables of a release are fitted together."""
-        self._require_whole("fitted")
-        return super().fit(fitter, zeros=zeros, require=require)
-
-    def round(self, method: str = "margins", *, seed: int) -> Self:
-        """As for `Result.round`; whole numbers are made once, for all tables of a release."""
-        self._require_whole("rounded")
-        return super().round(method, seed=seed)
-
-    def _require_whole(self, done: str) -> None:
-        if self.table_name:
-            raise DesignError(
-                f"{self.table_name!r} is one table of a release. Tables agree because they are "
-                f"{done} together: take the table from the release that was {done}."
-            )
 
     def tabulate(self, margins: Margins) -> Release:
         """A public table of other margins, summed from the released inner cells.
@@ -188,8 +196,11 @@ class Release(Result, PublicTable):
         """
         return save(self, path)
 
-    def write(self, path: str | Path, **options: Any) -> Path:
+    def write(self, path: str | Path, *, format: str | Sequence[str] = (), **options: Any) -> Path:
         """Write the published cells for other programs, in the format that the name asks for.
+
+        With `format`, the path is a folder: it gets a file for each table and format, a workbook
+        with a sheet for each table, and `index.csv`, which lists them.
 
         Statement and notes are part of every format; those of a CSV file lie beside it, in
         `table.csv-metadata.json`. What `discreet.read_release` reads back, with all that a
@@ -197,12 +208,13 @@ class Release(Result, PublicTable):
 
         Args:
           path: A name that ends in `.csv`, `.parquet`, `.xlsx`, `.json`, `.jsonstat.json`,
-            `.sdmx.csv`, `.px` or `.html`.
+            `.sdmx.csv`, `.px` or `.html`; a folder where formats are named.
+          format: One or several of `"csv"`, `"json-stat"`, `"px"`, `"sdmx-csv"`, `"xlsx"`, ….
           **options: Fields of `discreet.release.formats.write.Options`, such as
             `layout="wide"`, `labels="labels"` or `columns=("sex",)`, and of `About` beside it,
             such as `title=` and `source=`.
         """
-        return write(self, path, **options)
+        return write(self, path, format, **options)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -14,13 +14,20 @@ from discreet import registry
 from discreet.arrays import Array, Whole
 from discreet.design.formula import Margins, Term, parse
 from discreet.design.product import ProductDesign
-from discreet.design.support import LARGEST_DENSE, Support, check_support
+from discreet.design.sparse import complete_design
+from discreet.design.support import LARGEST_DENSE, Support, check_support, declared_masks
 from discreet.errors import DesignError, ParameterError, UnknownNameError
 from discreet.progress import notice, report
 from discreet.records.cells import Reader, contributions_of
 from discreet.records.engine import Engine
 from discreet.records.expressions import record_sketches
-from discreet.tables.assembly import CodedCells, Hierarchies, build_table, variables_of
+from discreet.tables.assembly import (
+    CodedCells,
+    Hierarchies,
+    build_table,
+    check_possible,
+    variables_of,
+)
 from discreet.tables.keys import KeyConvention
 from discreet.tables.magnitude import Magnitude
 from discreet.tables.sketches import RecordSketches, tables_of
@@ -48,6 +55,7 @@ def tabulate(
     structural_zeros: Sequence[Mapping[str, Any]] | None = None,
     engine: str | Engine | None = None,
     of: Magnitude | None = None,
+    inner: bool = True,
 ) -> TrueTable:
     """A table of the records; see `Microdata.tabulate`."""
     check_support(support, ("all", "occurring"))
@@ -58,22 +66,23 @@ def tabulate(
     variables = variables_of(terms, data.dimensions, data.hierarchies)
     given = data.structural_zeros if structural_zeros is None else structural_zeros
     rules = [rule for rule in given if set(rule) <= set(variables)]
-    needs_inner = support == "occurring" or bool(structural_zeros)
+    needs_inner = support == "occurring" or (inner and bool(structural_zeros))
     if isinstance(engine, str) or engine is None:
         engine = cast("Engine", registry.build("engine", engine or "ibis"))
     if not hasattr(engine, "group"):
         raise ParameterError(f"engine= takes an engine or its name, got {engine!r:.60}.")
     reader = Reader(engine, data)
-    is_announced = _announce_size(reader, terms, tuple(variables), support)
+    is_announced = not inner or _announce_size(reader, terms, tuple(variables), support)
     groupings = _read(reader, terms, tuple(variables), needs_inner)
     if not is_announced:
         _announce_size(reader, terms, tuple(variables), support)
     if len(groupings) == 1 and (
-        needs_inner or holds_inner(tuple(variables), _sets(reader, terms), _sizes(reader))
+        needs_inner
+        or (inner and holds_inner(tuple(variables), _sets(reader, terms), _sizes(reader)))
     ):
         table = build_table(groupings[0], terms, data.convention, support, rules)
     else:
-        table = margins_table(groupings, terms, data.convention)
+        table = margins_table(groupings, terms, data.convention, rules)
     if of is not None:
         table = replace(table, contributions=contributions_of(reader, table, of))
     found = replace(table, data_set=data.data_set, secret=data.secret, passage=data.passage)
@@ -208,24 +217,32 @@ def _memory() -> float:
 
 
 def margins_table(
-    groupings: Sequence[CodedCells], terms: list[Term], rule: KeyConvention
+    groupings: Sequence[CodedCells],
+    terms: list[Term],
+    rule: KeyConvention,
+    structural_zeros: Sequence[Mapping[str, Any]] = (),
 ) -> TrueTable:
     """A table without inner cells, from groupings that between them have all margins.
 
     Blocks that no other refines are filled from the smallest grouping that has their variables;
-    the others are summed from them.
+    the others are summed from them. Work and memory grow with the groupings and the published
+    cells, never with the crossing of the leaves.
     """
     axes = {axis.name: axis for coded in groupings for axis in coded.axes}
-    design = ProductDesign(tuple(axes.values()), terms)
-    if design.n_published > LARGEST_DENSE:
+    full = ProductDesign(tuple(axes.values()), terms)
+    if full.n_published > LARGEST_DENSE:
         raise DesignError(
-            f"{design.n_published:,} published cells are more than the {LARGEST_DENSE:,} that are "
+            f"{full.n_published:,} published cells are more than the {LARGEST_DENSE:,} that are "
             "held in memory. Publish fewer margins, or use support='occurring'."
         )
-    blocks = [_place_block(design, k, groupings) for k in design.root_blocks]
+    for coded in groupings:
+        check_possible(coded, declared_masks(coded.axes, structural_zeros))
+    design = complete_design(full.axes, terms, structural_zeros)
+    blocks = [_place_block(full, k, groupings) for k in full.root_blocks]
+    kept = design.crossing.published
     first = groupings[0].values
     parts: dict[str, Any] = {
-        part: _fill(design, blocks, part)
+        part: _fill(full, blocks, part)[kept]
         for part in ("count", "weight", "weight_squared", "key")
         if getattr(first, part) is not None
     }

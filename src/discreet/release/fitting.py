@@ -13,18 +13,20 @@ from discreet.arrays import Array, Mask, Whole
 from discreet.design.base import Design
 from discreet.design.inner import KEPT, ListedTable
 from discreet.errors import DesignError, ParameterError
+from discreet.progress import notice
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
 from discreet.release.uncertainty import fitted_precision
 from discreet.solve.fit import Certificate, Fit, Fitter, Status
 from discreet.solve.integer.rounding import (
+    WHOLE,
     choose_independently,
     choose_systematically,
     round_balanced,
     round_controlled,
     whole_and_fraction,
 )
-from discreet.tables.protected import Protected
+from discreet.tables.protected import COUNT, Protected
 from discreet.tables.statement import Sentence, step_of
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
@@ -186,6 +188,31 @@ def round_cells(protected: AnyProtected, method: str, seed: int) -> AnyProtected
         fit_result=None,
         statement=protected.statement.then(step_of(f"round:{method}", {}, said)),
     )
+
+
+_LARGEST_ROUNDED = 2_000_000
+"""Inner cells up to which counts are rounded unasked: some ten seconds for each million."""
+_NEGATIVE = ("least-squares", "additive")  # fitters whose values may be below zero
+
+
+def to_whole_numbers(fitted: AnyProtected) -> AnyProtected:
+    """Fitted counts as whole numbers, with the fit's certificate; others as they are.
+
+    Promise: a function of public values alone, since the seed of the rounding is fixed.
+    """
+    name = fitted.statement.steps[-1].name.partition(":")[2]
+    if fitted.unit != COUNT or name in _NEGATIVE or fitted.y is None or fitted.y.dtype.kind == "i":
+        return fitted
+    if not isinstance(fitted.y, np.ndarray) or len(fitted.y) > _LARGEST_ROUNDED:
+        notice(
+            f"{fitted.design.n_inner:,} inner cells are not rounded unasked, so figures keep their "
+            "decimals. Fit with 'from-margins' or 'whole-number', or call `release.round`."
+        )
+        return fitted
+    if (fitted.y < -WHOLE).any():
+        notice("some fitted values are negative, so that figures keep their decimals.")
+        return fitted
+    return replace(round_cells(fitted, "margins", 0), fit_result=fitted.fit_result)
 
 
 def _round_by(draw: Callable[..., Mask], y: Array, rng: np.random.Generator) -> Whole:

@@ -75,9 +75,14 @@ class TableLayout:
         )
 
     @classmethod
-    def of_file(cls, cube: Cube, options: Options) -> TableLayout:
-        """The whole cube with the variables of the options, or its last one, in columns."""
+    def of_file(cls, cube: Cube, options: Options, most: int | None = None) -> TableLayout:
+        """The whole cube with the variables of the options, or its last one, in columns.
+
+        Where the last one has more than `most` entries, that with the fewest is in columns.
+        """
         columns = options.columns or cube.names[1:][-1:]
+        if most is not None and not options.columns and columns and len(cube.axes[-1]) > most:
+            columns = (min(cube.axes, key=len).name,)
         for name in columns:
             if name not in cube.names:
                 raise UnknownNameError("variable", name, cube.names)

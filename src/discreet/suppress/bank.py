@@ -189,7 +189,7 @@ class ProofBank:
         for item, total in enumerate(required.total.tolist()):
             self._items_at.setdefault(total, []).append(item)
         self._open: dict[int, ViewSet] = {}  # what was found open, until a proof changes it
-        self._disabled: set[int] = set()
+        self._disabled: dict[int, set[int]] = {}
 
     def open_items(self) -> Index:
         """What is not proven yet in some view."""
@@ -205,14 +205,19 @@ class ProofBank:
     def _find_open_views(self, item: int) -> ViewSet:
         if self.required.need[item] == 0:
             return _NO_VIEWS
-        alive = [self._proofs[k] for k in self._of_item[item] if not self._closed[k]]
-        if not alive:
-            return _PUBLIC_VIEW
-        common = self._touched(alive[0], item) - self.required.exempt.get(item, _NO_VIEWS)
-        for proof in alive[1:]:
+        common: ViewSet | None = None
+        for k in self._of_item[item]:
+            if self._closed[k]:
+                continue
+            touched = self._touched(self._proofs[k], item)
+            if common is None:
+                common = touched - self.required.exempt.get(item, _NO_VIEWS)
+            else:
+                common &= touched
             if not common:
-                break
-            common &= self._touched(proof, item)
+                return _NO_VIEWS
+        if common is None:
+            return _PUBLIC_VIEW
         return frozenset(view for view in common if not self._first_special(item, view))
 
     def _touched(self, proof: _Proof, item: int) -> ViewSet:
@@ -323,28 +328,45 @@ class ProofBank:
         rooms = self.required.attackers.rooms(inner, change.values[row != NONE])
         return {who + 1: room for who, room in rooms.items()}
 
-    def disable_proofs(self, total: int) -> list[int]:
-        """Leave all proofs aside that move a sum; what is open then."""
-        self._disabled.add(total)
-        return [item for item in self._count_closed(total, 1) if self.open_views(item)]
+    def disable_proofs(self, total: int, most: int | None = None) -> list[int]:
+        """Leave all proofs aside that move a sum; what is open then, at most `most` and one."""
+        items = self._proven_with(total)
+        self._disabled[total] = {k for k in items if self._open.get(k, _PUBLIC_VIEW) == _NO_VIEWS}
+        self._count_closed(total, 1, items)
+        found: list[int] = []
+        for item in sorted(items):
+            if self.open_views(item):
+                found.append(item)
+            if most is not None and len(found) > most:
+                break
+        return found
 
-    def enable_proofs(self, total: int) -> None:
-        """Undo `disable_proofs`, if it was called for a sum."""
-        if total in self._disabled:
-            self._disabled.remove(total)
-            self._count_closed(total, -1)
+    def enable_proofs(self, total: int, *, as_before: bool = False) -> None:
+        """Undo `disable_proofs`, if it was called for a sum.
 
-    def _count_closed(self, total: int, change: int) -> list[int]:
-        """Count a sum as closed, or no more, in the proofs that move it; what they prove."""
+        With `as_before`, no other sum was closed since: what was proven then is proven again.
+        """
+        if total not in self._disabled:
+            return
+        items, proven = self._proven_with(total), self._disabled.pop(total)
+        self._count_closed(total, -1, items)
+        if as_before:
+            self._open.update(dict.fromkeys(proven, _NO_VIEWS))
+
+    def _proven_with(self, total: int) -> set[int]:
+        """What the proofs prove that move a sum."""
         items: set[int] = set()
         for number in self._movers.get(total, []):
+            items.update(self._proofs[number].items)
+            items.update(item for item, _ in self._proofs[number].special)
+        return items
+
+    def _count_closed(self, total: int, change: int, items: set[int]) -> None:
+        """Count a sum as closed, or no more, in the proofs that move it, and so of some things."""
+        for number in self._movers.get(total, []):
             self._closed[number] += change
-            proof = self._proofs[number]
-            items.update(proof.items)
-            items.update(item for item, _ in proof.special)
         for item in items:
             self._open.pop(item, None)
-        return sorted(items)
 
     def changes(self, n_inner: int) -> csc_array:
         """Changes that prove everything, inner cells × proofs."""

@@ -32,17 +32,21 @@ _LARGE = 25_000
 _NEAR_COST = 6_000  # sums near a sensitive cell among which further suppressions are chosen
 # Thinning asks whether there is any proof, not for the cheapest: fewer sums are enough.
 _NEAR = 2_000
-# Effort is counted in sums of programs and not by a clock, so that the same table has the same
-# pattern on every machine. This much takes a minute or two.
-_EFFORT = 20_000_000
-_EFFORT_OF_SWAPS = 10_000_000
-_SMALL_EFFORT = 2_000_000  # of elimination, for which ten seconds are long
+# Effort is counted in steps of programs and not by a clock (`Changes`), so that the same table has
+# the same pattern on every machine. Publishing cells again, and exchanging them, take this many
+# times what the proofs took, and at least what a third of a second does.
+_THINNING, _SWAPS, _LEAST = 1.5, 0.5, 20_000
+_EFFORT = 2_000_000  # of proofs among sensitive cells
+_SMALL_EFFORT = 500_000  # of elimination, for which ten seconds are long
 # A sum on which more needs rest stays suppressed: all of them would have to be proven anew, and one
 # that fails is enough for all programs to have been in vain.
 _MOST_ITEMS = 60
 # What a move of a suppressed cell costs beside the cheapest cell that is shown. Not nothing: a
 # program would move any number of them, and each lone cell that moves leaves one more view open.
 _FREE = 1e-3
+# What a move of a cell costs that may be published again, beside others, where any proof will do:
+# without it a fifth more programs were solved in recorded tables, and a percent more was hidden.
+_AVOIDED = 100.0
 _CHEAP = 1e-6  # what a magnitude of zero costs, as a share of the largest
 _CHEAPER = 1 - 1e-9  # a swap must gain more than rounding errors
 
@@ -88,7 +92,6 @@ def suppress_by_elimination(
         return found
     search = IntervalSearch(pattern, plan, singletons=singletons)
     search.is_open = before = search.cells.open_in(found.suppressed)
-    search.effort = _SMALL_EFFORT
     search.prove(_SMALL_EFFORT)
     search.is_open = before.copy()
     search.repair(_SMALL_EFFORT)
@@ -105,7 +108,9 @@ class IntervalSearch:
     ) -> None:
         start = pattern.showing(plan.publishable)
         self.start, self.plan, self.singletons = start, plan, singletons
-        self.effort: int | None = _EFFORT
+        # What proofs took, and what is left for thinning once it has begun.
+        self.spent = 0
+        self.effort: int | None = None
         self.sums = table_sums(start, zeros_are_public=plan.zeros_are_public, every_row=every_row)
         self.cells = _SumCosts(start, plan, self.sums)
         self.is_open = self.cells.open_in(start.suppressed)
@@ -122,6 +127,7 @@ class IntervalSearch:
         for done, item in enumerate(items.tolist(), 1):
             prove_one(self.bank, within, item)
             report("proofs", done / len(items))
+        self.spent += within.spent
 
     def _hardest_first(self, items: Index) -> Index:
         # A change that meets a large need often meets smaller ones on its way.
@@ -148,6 +154,7 @@ class IntervalSearch:
                     else:
                         break
             report("intervals", done / len(items))
+        self.spent += whole.spent
 
     def _whole_table(self, effort: int | None = None) -> tuple[Changes, Real]:
         """Changes of all sums that may be open, and what moves of those cost that are not yet."""
@@ -181,19 +188,27 @@ class IntervalSearch:
 
     def thin(self, among: Mask | None = None) -> None:
         """Publish secondary cells again, some or any, whose proofs can be replaced."""
+        if self.effort is None:
+            self.effort = self._share(_THINNING)
         within = Changes(self.sums, self.is_open, near=_NEAR, effort=self.effort)
+        # Proofs that leave the candidates alone need not be found again when one is published.
+        candidates = self.cells.dearest_first(self.is_open)
+        dearest = self.cells.cost[candidates].max(initial=0.0) or 1.0
+        for total in candidates.tolist():
+            cost = _AVOIDED * (1 + float(self.cells.cost[total]) / dearest)
+            within.price(np.array([total]), cost)
         bank, required = self.bank, self.bank.required
         lines = OpenLines(required, within.moves, self.sums.lines)
         published = []
         # The dearest first, since each cell that is published makes the next harder to publish.
-        chosen = self.is_open if among is None else self.is_open & among
-        candidates = self.cells.dearest_first(chosen).tolist()
-        for done, total in enumerate(candidates, 1):
+        if among is not None:
+            candidates = candidates[among[candidates]]
+        for done, total in enumerate(candidates.tolist(), 1):
             report("thinning", done / len(candidates))
             if lines.would_fix(total):
                 continue
             within.close(total)
-            items = np.array(bank.disable_proofs(total), dtype=np.intp)
+            items = np.array(bank.disable_proofs(total, _MOST_ITEMS), dtype=np.intp)
             # Needs in the same line are the hardest to prove without it: a failure shows soonest.
             near = lines.share_line(total, required.total[items])
             order = np.lexsort((-required.need[items], ~near))
@@ -203,13 +218,17 @@ class IntervalSearch:
                 lines.close(total)
             else:
                 within.close(total, closed=False)
-                bank.enable_proofs(total)
+                bank.enable_proofs(total, as_before=True)
         self.is_open[np.array(published, dtype=np.intp)] = False
         self.effort = within.effort
 
+    def _share(self, times: float) -> int:
+        """Effort in proportion to what proofs took."""
+        return max(_LEAST, int(times * self.spent))
+
     def swap(self) -> None:
         """Suppress cheaper cells in place of dearer ones, as far as a fixed effort goes."""
-        whole, prices = self._whole_table(_EFFORT_OF_SWAPS)
+        whole, prices = self._whole_table(self._share(_SWAPS))
         candidates = self.cells.dearest_first(self.is_open).tolist()
         for done, total in enumerate(candidates, 1):
             self._try_swap(total, whole, prices)
@@ -218,9 +237,11 @@ class IntervalSearch:
     def _try_swap(self, total: int, whole: Changes, prices: Real) -> None:
         """Close a sum if others that cost less together can prove what it did."""
         whole.close(total)
-        items = self._hardest_first(np.array(self.bank.disable_proofs(total), dtype=np.intp))
+        found = self.bank.disable_proofs(total, _MOST_ITEMS)
+        items = self._hardest_first(np.array(found, dtype=np.intp)).tolist()
         opened: list[int] = []
-        if self._prove_for_less(items.tolist(), opened, float(self.cells.cost[total]), whole):
+        cost, is_tried = float(self.cells.cost[total]), len(items) <= _MOST_ITEMS
+        if is_tried and self._prove_for_less(items, opened, cost, whole):
             self.is_open[total] = False
             return
         for other in opened:
@@ -228,7 +249,7 @@ class IntervalSearch:
             whole.price(np.array([other]), prices[other], free=False)
             self.bank.disable_proofs(other)
         whole.close(total, closed=False)
-        self.bank.enable_proofs(total)
+        self.bank.enable_proofs(total, as_before=True)
 
     def _prove_for_less(
         self, items: list[int], opened: list[int], limit: float, whole: Changes

@@ -22,9 +22,11 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array, eye_array, hstack
 
 from discreet.arrays import Array, Index, Mask, Real
+from discreet.errors import NotConvergedError
 from discreet.progress import report
 from discreet.rules.counts import Difference, PrimaryRule
 from discreet.rules.magnitudes import PQ, Dominance
+from discreet.solve.linear.program import Program
 from discreet.solve.linear.unknowns import connected_parts, distinct_columns, unknowns
 from discreet.suppress.attackers import PUBLIC, Attacker, attackers
 from discreet.suppress.pattern import Closeness, Pattern
@@ -249,15 +251,22 @@ def _furthest(
 
 def _minimise(cost: Real, rows: Any, floor: Real, n: int, whole: bool) -> Real | None:
     """The cheapest prices of a set of the first `n` things; `None` where none was found."""
+    ceiling, none = np.full(len(cost), np.inf), np.zeros(rows.shape[0])
+    ceiling[:n] = 1.0
+    if not whole:
+        program = Program(rows.T, none, none, floor, ceiling, changing="nothing")
+        try:
+            return program.minimise(cost)
+        except NotConvergedError:
+            return None
     from scipy.optimize import Bounds, LinearConstraint, milp
 
-    ceiling = np.full(len(cost), np.inf)
-    ceiling[:n] = 1.0
-    kind = np.zeros(len(cost), dtype=np.int64)
-    kind[:n] = int(whole)
     options: Any = {} if n <= EXHAUSTIVE else {"node_limit": _NODES}
-    equal = LinearConstraint(rows, 0.0, 0.0)
     found = milp(
-        cost, integrality=kind, bounds=Bounds(floor, ceiling), constraints=equal, options=options
+        cost,
+        integrality=np.repeat([1, 0], [n, len(cost) - n]),
+        bounds=Bounds(floor, ceiling),
+        constraints=LinearConstraint(rows, none, none),
+        options=options,
     )
     return None if found.status != _FOUND else np.asarray(found.x)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.arrays import Array, Whole
+from discreet.arrays import Array, Mask, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import natural_order
@@ -19,7 +19,7 @@ from discreet.design.formula import Margins, Term, unknown_name
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.sparse import SparseDesign, complete_design
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import Support, check_support
+from discreet.design.support import CombinationMask, Support, check_support
 from discreet.errors import CodeError, DataError, ParameterError
 from discreet.tables.keys import KeyConvention
 from discreet.tables.truth import CellValues, TrueTable
@@ -156,7 +156,18 @@ def inner_positions(coded: CodedCells, design: Design) -> Whole:
     Only rows without records may be outside.
     """
     where = design.require_variables("codes").inner_at(_flat_places(coded))
-    outside = np.flatnonzero((where == design.n_inner) & (coded.values.count > 0))
+    _refuse_rows(coded, where == design.n_inner)
+    return where
+
+
+def check_possible(coded: CodedCells, masks: Sequence[CombinationMask]) -> None:
+    """Refuse records in structural zeros, where cells are not listed."""
+    for mask in masks:
+        _refuse_rows(coded, ~mask.at(coded.leaves))
+
+
+def _refuse_rows(coded: CodedCells, impossible: Mask) -> None:
+    outside = np.flatnonzero(impossible & (coded.values.count > 0))
     if len(outside):
         row = int(outside[0])
         cell = {a.name: a.leaves[p[row]] for a, p in zip(coded.axes, coded.leaves, strict=True)}
@@ -164,7 +175,6 @@ def inner_positions(coded: CodedCells, design: Design) -> Whole:
             f"records fall into cell {cell}, which was declared a structural zero. "
             "Correct the records or the declaration."
         )
-    return where
 
 
 def _flat_places(coded: CodedCells) -> Whole:

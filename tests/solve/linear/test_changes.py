@@ -148,6 +148,11 @@ def test_a_part_holds_the_sums_with_which_a_change_closes():
 def test_nothing_is_found_when_all_effort_is_spent():
     equations = csc_array(np.array([[1.0], [-1.0], [-1.0]]))
     value, none = np.array([5.0, 2.0, 3.0]), np.empty(0, np.intp)
-    changes = Changes(tied(equations, value), np.ones(3, dtype=bool), effort=6)
-    found = [changes.cheapest(MoveGoal(0, 1.0, 2.0), none) is not None for _ in range(3)]
-    assert found == [True, True, False]
+    goal, is_open = MoveGoal(0, 1.0, 2.0), np.ones(3, dtype=bool)
+    free = Changes(tied(equations, value), is_open)
+    assert free.cheapest(goal, none) is not None
+    assert free.spent > 0
+    changes = Changes(tied(equations, value), is_open, effort=free.spent)
+    found = [changes.cheapest(goal, none) is not None for _ in range(3)]
+    assert found == [True, False, False]
+    assert changes.spent == free.spent  # steps, not seconds: the same each time

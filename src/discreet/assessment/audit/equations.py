@@ -354,12 +354,9 @@ def bracketing_cells(
             (np.append(-free, near[0]), np.append(column, np.inf)),
             (np.append(column, -np.inf), np.append(free, near[1])),
         )
-        try:
-            below, above = (_terms(matrix, *side, published) for side in sides)
-            is_found = below is not None and above is not None
-            found.append(Bracket(below or (), above or ()) if is_found else None)
-        except InfeasibleError:
-            found.append(None)
+        below, above = (_terms(matrix, *side, published) for side in sides)
+        is_found = below is not None and above is not None
+        found.append(Bracket(below or (), above or ()) if is_found else None)
         report("sources", k / len(wanted))
     return found
 
@@ -381,11 +378,15 @@ def _terms(matrix: Any, low: Real, high: Real, published: Array) -> tuple[Term, 
     # An explanation that is not found is left out: what is disclosed was found in other ways.
     try:
         solution = program.minimise(np.ones(n))
-    except NotConvergedError:
+    except (InfeasibleError, NotConvergedError):
         return None
     if solution is None:
         return ()
     found = _as_fractions(solution[: n // 2] - solution[n // 2 :])
+    # What is said must be true as it is said: 0.999999 of a cell gives no other.
+    sums = matrix[: n // 2].T @ found
+    if ((sums < low - _NEAR) | (sums > high + _NEAR)).any():
+        return None
     used = np.flatnonzero(found)
     return tuple(Term(int(published[j]), float(found[j])) for j in used)
 

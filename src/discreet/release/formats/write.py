@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import io
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
@@ -10,7 +14,7 @@ from typing import Any, Literal, Protocol, get_args
 from discreet import registry
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.files import written_whole
-from discreet.release.cube import Cube
+from discreet.release.cube import ABSENT, Cube
 from discreet.tables.protected import PublicTable
 
 Layout = Literal["long", "wide"]
@@ -124,6 +128,18 @@ PLAIN = Options()
 """What is written when nothing is asked for."""
 
 
+@dataclass(frozen=True, eq=False)
+class TablePage:
+    """One table of several: its name, its figures, and how it is written.
+
+    The name is empty for a table that stands alone.
+    """
+
+    name: str
+    cube: Cube
+    options: Options = PLAIN
+
+
 class Writer(Protocol):
     """What turns a cube into the content of a file.
 
@@ -166,16 +182,108 @@ def writer_of(path: str | Path) -> Writer:
     raise ParameterError(f"cannot write {name!r}: the name must end in one of {listed}.")
 
 
-def write(release: PublicTable, path: str | Path, **given: Any) -> Path:
+def write(
+    release: PublicTable, path: str | Path, format: str | Sequence[str] = (), **given: Any
+) -> Path:
     """Write the published cells of a release; see `Release.write`."""
     if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release may be exported; protect the table first.")
-    cube, options = Cube.of(release), replace(options_of(given), file=Path(path).name)
-    contents = {target: writer.write(cube, options) for target, writer in files_of(path)}
-    for target, content in contents.items():
-        with written_whole(target) as temporary:
+    formats = (format,) if isinstance(format, str) else tuple(format)
+    options, target = options_of(given), Path(path)
+    if formats:
+        contents = {target / n: c for n, c in folder_files(release, formats, options).items()}
+        target.mkdir(parents=True, exist_ok=True)
+    else:
+        contents = _single_file(release, target, replace(options, file=target.name))
+    for name, content in contents.items():
+        with written_whole(name) as temporary:
             temporary.write_bytes(content)
-    return Path(path)
+    return target
+
+
+def _single_file(release: PublicTable, path: Path, options: Options) -> dict[Path, bytes]:
+    """The content of a file, and of those beside it; several tables only where they have room."""
+    writer, pages = writer_of(path), pages_of(release, options)
+    if len(pages) > 1 and hasattr(writer, "write_tables"):
+        return {path: writer.write_tables(pages, options)}
+    if len(pages) > 1 and (writer.name in _ONE_TABLE or options.layout == "wide"):
+        raise ParameterError(
+            f"the release has {len(pages)} tables, and {path.name} holds one. Write a folder with "
+            f"a file for each, `release.write({path.stem!r}, format={writer.name!r})`, or one "
+            f"table, `release[{pages[0].name!r}].write({path.name!r})`."
+        )
+    cube = pages[0].cube if len(pages) == 1 else Cube.of(release)
+    return {target: each.write(cube, options) for target, each in files_of(path)}
+
+
+_ONE_TABLE = ("px", "json-stat")  # formats whose file is one full crossing
+INDEX = "index.csv"
+"""The file of a folder that lists the others."""
+
+
+def pages_of(
+    release: PublicTable, options: Options, told: Mapping[str, About] | None = None
+) -> list[TablePage]:
+    """Each table of a release as it is written, with what is told of it alone.
+
+    Args:
+      release: The release.
+      options: Options of all tables.
+      told: What is told of single tables, by their names.
+    """
+    design = release.design.over_variables
+    if design is None or len(design.tables) < 2:
+        about = next(iter((told or {}).values()), options.about)
+        return [TablePage("", Cube.of(release), replace(options, about=about))]
+    pages = []
+    for name, terms in design.tables.items():
+        part = design.part(terms)
+        status = None if release.status is None else release.status[part.cells]
+        taken = PublicTable(
+            part.design, release.z[part.cells], release.statement, release.unit, status=status
+        )
+        about = (told or {}).get(name) or replace(
+            options.about, title=name, name=file_stem(name), footnotes=()
+        )
+        columns = tuple(c for c in options.columns if c in [axis.name for axis in part.design.axes])
+        own = replace(options, about=about, columns=columns)
+        pages.append(TablePage(name, Cube.of(taken), own))
+    return pages
+
+
+def folder_files(
+    release: PublicTable,
+    formats: Sequence[str],
+    options: Options = PLAIN,
+    told: Mapping[str, About] | None = None,
+) -> dict[str, bytes]:
+    """The files of a folder by name: one for each table and format, a workbook, and the index."""
+    pages, found = pages_of(release, options, told), dict[str, bytes]()
+    rows = [("table", "format", "file", "cells")]
+    for writer in map(writer_named, formats):
+        if hasattr(writer, "write_tables"):
+            name = f"{options.about.name}{writer.ending}"
+            found[name] = writer.write_tables(pages, options)
+            cells = sum(int((page.cube.status != ABSENT).sum()) for page in pages)
+            rows.append((options.about.title or options.about.name, writer.name, name, str(cells)))
+            continue
+        for page in pages:
+            about = page.options.about
+            name = f"{about.name}{writer.ending}"
+            for target, each in files_of(name):
+                chosen = replace(page.options, file=name)
+                found[target.name] = each.write(page.cube, chosen)
+            cells = int((page.cube.status != ABSENT).sum())
+            rows.append((about.title or page.name, writer.name, name, str(cells)))
+    text = io.StringIO(newline="")
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return {**found, INDEX: text.getvalue().encode("utf-8")}
+
+
+def file_stem(name: str) -> str:
+    """A table's name as that of a file: small letters, digits and hyphens."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
+    return re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "table"
 
 
 def files_of(path: str | Path) -> list[tuple[Path, Writer]]:

@@ -1,23 +1,28 @@
-"""XLSX: figures as numbers on the first sheet, notes and statement on the second."""
+"""XLSX: contents where there are several tables, a sheet for each of them, and one of notes."""
 
 from __future__ import annotations
 
 import datetime
 import io
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from discreet.errors import MissingDependencyError, ParameterError
-from discreet.release.cube import Cube
-from discreet.release.formats.columns import MEANINGS, long_table, used_symbols
-from discreet.release.formats.write import PLAIN, Options
+from discreet.release.cube import Cube, CubeEntry
+from discreet.release.formats.columns import MEANINGS, decimals_of, long_table, used_symbols
+from discreet.release.formats.write import PLAIN, Options, TablePage
 from discreet.release.layout import Cell, TableLayout
 
 if TYPE_CHECKING:
     from xlsxwriter.workbook import Workbook
     from xlsxwriter.worksheet import Worksheet
 
-_TABLE, _NOTES = "Table", "Notes"
-_WIDEST = 40
+_TABLE, _NOTES, _CONTENTS = "Table", "Notes", "Contents"
+_WIDEST, _NARROWEST = 40, 9  # characters of a column
+_WIDE = 8  # columns from which on a page is printed across
+_MOST_HEADS = 30  # columns of figures that a reader still looks through
 # A sheet has 1,048,576 rows, of which title and headings take some.
 _MOST_ROWS, _MOST_COLUMNS = 1_048_000, 16_384
 _FIRST_ROW = 2  # title and an empty line stand above
@@ -25,7 +30,7 @@ _CREATED = datetime.datetime(2000, 1, 1)  # so that equal tables are equal files
 
 
 class XlsxWriter:
-    """An Excel workbook; a wide table unless a long one is asked for."""
+    """An Excel workbook; wide tables unless long ones are asked for."""
 
     name, title = "xlsx", "Excel (XLSX)"
     ending = ".xlsx"
@@ -33,7 +38,10 @@ class XlsxWriter:
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
-        chosen = options.with_defaults("wide", "labels")
+        return self.write_tables([TablePage("", cube, options)], options)
+
+    def write_tables(self, pages: Sequence[TablePage], options: Options = PLAIN) -> bytes:
+        """A workbook of several tables; of one alone without a sheet of contents."""
         try:
             import xlsxwriter
         except ImportError as error:
@@ -41,21 +49,76 @@ class XlsxWriter:
         target = io.BytesIO()
         # Texts stay texts: nothing a visitor or a code list says becomes a formula or a link.
         safe = {"in_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
-        with xlsxwriter.Workbook(target, safe) as book:
-            book.set_properties({"title": chosen.about.title, "created": _CREATED})
-            sheet, bold = book.add_worksheet(_TABLE), book.add_format({"bold": True})
-            sheet.write_string(0, 0, chosen.about.title or chosen.measure_of(cube), bold)
-            fill = _fill_long if chosen.layout == "long" else _fill_wide
-            fill(sheet, book, cube, chosen)
-            _add_notes(book, cube, chosen)
+        with xlsxwriter.Workbook(target, safe) as made:
+            made.set_properties({"title": options.about.title, "created": _CREATED})
+            book = _Book(made)
+            names = (
+                [_TABLE] if len(pages) == 1 else [f"{_TABLE} {k + 1}" for k in range(len(pages))]
+            )
+            if len(pages) > 1:
+                _add_contents(book, names, pages, options)
+            for name, page in zip(names, pages, strict=True):
+                _add_table(book, name, page.cube, page.options.with_defaults("wide", "labels"))
+            _add_notes(book, pages, options)
         return target.getvalue()
 
 
-def _fill_long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
+class _Book:
+    """A workbook and the formats of its cells, each made once."""
+
+    def __init__(self, book: Workbook) -> None:
+        self.book = book
+        self._formats: dict[tuple[tuple[str, Any], ...], Any] = {}
+
+    def style(self, **given: Any) -> Any:
+        """The format with these properties."""
+        key = tuple(sorted(given.items()))
+        if key not in self._formats:
+            self._formats[key] = self.book.add_format(given)
+        return self._formats[key]
+
+    @cached_property
+    def title(self) -> Any:
+        """The format of titles."""
+        return self.style(bold=True, font_size=13)
+
+
+def _add_contents(
+    book: _Book, names: Sequence[str], pages: Sequence[TablePage], options: Options
+) -> None:
+    about, sheet = options.about, book.book.add_worksheet(_CONTENTS)
+    sheet.write_string(0, 0, about.title or _CONTENTS, book.title)
+    told = [text for text in (about.source, about.edition, about.updated) if text]
+    sheet.write_string(1, 0, " · ".join(told))
+    link = book.style(font_color="#0563C1", underline=1)
+    for row, (name, page) in enumerate(zip(names, pages, strict=True), start=3):
+        sheet.write_url(row, 0, f"internal:'{name}'!A1", link, name)
+        sheet.write_string(row, 1, page.options.about.title or page.name)
+    last = 3 + len(pages)
+    sheet.write_url(last, 0, f"internal:'{_NOTES}'!A1", link, _NOTES)
+    sheet.set_column(0, 0, 12)
+    sheet.set_column(1, 1, 90)
+    sheet.print_area(0, 0, last, 1)
+    sheet.fit_to_pages(1, 0)
+
+
+def _add_table(book: _Book, name: str, cube: Cube, options: Options) -> None:
+    sheet = book.book.add_worksheet(name)
+    sheet.write_string(0, 0, options.about.title or options.measure_of(cube), book.title)
+    fill = _fill_long if options.layout == "long" else _fill_wide
+    rows, columns = fill(sheet, book, cube, options)
+    sheet.set_paper(9)  # A4
+    if columns >= _WIDE:
+        sheet.set_landscape()
+    sheet.fit_to_pages(1, 0)
+    sheet.print_area(0, 0, max(rows - 1, 0), max(columns - 1, 0))
+
+
+def _fill_long(sheet: Worksheet, book: _Book, cube: Cube, options: Options) -> tuple[int, int]:
     cells = long_table(cube, options)
     _check_size(len(cells), len(cells.column_names))
-    number = book.add_format({"num_format": _number_format(cube)})
-    head = book.add_format({"bold": True, "bottom": 1})
+    number = book.style(num_format=_number_format(cube))
+    head = book.style(bold=True, bottom=1)
     for j, name in enumerate(cells.column_names):
         values = cells.column(j).to_pylist()
         sheet.write_string(_FIRST_ROW, j, name, head)
@@ -63,46 +126,90 @@ def _fill_long(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -
             _write_cell(sheet, _FIRST_ROW + 1 + k, j, value, number)
         sheet.set_column(j, j, _width([name, *values[:100]]))
     sheet.freeze_panes(_FIRST_ROW + 1, 0)
+    sheet.repeat_rows(_FIRST_ROW)
+    last = _FIRST_ROW + len(cells)
     if len(cells):
-        last = _FIRST_ROW + len(cells)
         sheet.autofilter(_FIRST_ROW, 0, last, len(cells.column_names) - 1)
+    return last + 1, len(cells.column_names)
 
 
-def _fill_wide(sheet: Worksheet, book: Workbook, cube: Cube, options: Options) -> None:
-    table = TableLayout.of_file(cube, options)
-    head = book.add_format({"bold": True, "bottom": 1, "align": "right"})
-    side = book.add_format({"bold": True, "bottom": 1})
-    number = book.add_format({"num_format": _number_format(cube), "align": "right"})
+def _fill_wide(sheet: Worksheet, book: _Book, cube: Cube, options: Options) -> tuple[int, int]:
+    table = TableLayout.of_file(cube, options, _MOST_HEADS)
     stub, columns = len(table.row_axes), table.headings(options, cube.unit)
     _check_size(len(table.rows), stub + len(columns))
     depth = len(columns[0])
+    side = book.style(bold=True, bottom=1)
     for j, name in enumerate(table.stub_names(options.labels)):
         sheet.write_string(_FIRST_ROW + depth - 1, j, name, side)
-    for j, texts in enumerate(columns):
-        for line, text in enumerate(texts):
-            sheet.write_string(_FIRST_ROW + line, stub + j, text, head)
-    for k, (heads, figures) in enumerate(table.lines(options.labels)):
-        row = _FIRST_ROW + depth + k
-        for j, text in enumerate(heads):
-            sheet.write_string(row, j, text)
+    _write_heads(sheet, book, stub, columns)
+    number = book.style(num_format=_number_format(cube), align="right")
+    first, signs = _FIRST_ROW + depth, tuple(MEANINGS)
+    lines = list(table.lines(options.labels))
+    for k, ((heads, figures), entries) in enumerate(zip(lines, table.rows, strict=True)):
+        for j, (text, entry) in enumerate(zip(heads, entries, strict=True)):
+            sheet.write_string(first + k, j, text, _side_style(book, entry))
         for j, figure in enumerate(figures):
-            _write_cell(sheet, row, stub + j, figure, number)
+            _write_cell(sheet, first + k, stub + j, figure, number)
     for j, axis in enumerate(table.row_axes):
-        sheet.set_column(j, j, _width([e.label for e in axis.entries]))
-    sheet.freeze_panes(_FIRST_ROW + depth, stub)
+        sheet.set_column(j, j, _width(["  " * e.depth + e.label for e in axis.entries]))
+    for j, texts in enumerate(columns):
+        # by what is shown: widths must not tell what lies under a hidden cell
+        shown = [figures[j] for _, figures in lines[:200]]
+        sheet.set_column(stub + j, stub + j, _width([texts[-1], *map(_display_text, shown)]))
+    sheet.freeze_panes(first, stub)
+    sheet.repeat_rows(_FIRST_ROW, first - 1)
+    row = first + len(table.rows) + 1
+    below = [f"{sign}  {MEANINGS[sign]}" for sign in signs if sign in used_symbols(cube)]
+    for text in [*below, *options.about.footnotes]:
+        sheet.write_string(row, 0, text, book.style(italic=True))
+        row += 1
+    return row, stub + len(columns)
 
 
-def _add_notes(book: Workbook, cube: Cube, options: Options) -> None:
-    sheet = book.add_worksheet(_NOTES)
-    bold = book.add_format({"bold": True, "valign": "top"})
-    wrapped = book.add_format({"text_wrap": True, "valign": "top"})
-    used = [(symbol, MEANINGS[symbol]) for symbol in used_symbols(cube)]
-    said = [*options.about.said(cube), *used]
+def _side_style(book: _Book, entry: CubeEntry) -> Any:
+    """Rows under others are set in; the total stands out."""
+    return book.style(bold=True) if entry.is_total else book.style(indent=max(entry.depth - 1, 0))
+
+
+def _write_heads(
+    sheet: Worksheet, book: _Book, stub: int, columns: Sequence[tuple[str, ...]]
+) -> None:
+    """Headings of columns; what stands over several columns spans them."""
+    depth = len(columns[0])
+    over = book.style(bold=True, align="center", bottom=1)
+    for line in range(depth - 1):
+        place = stub
+        # columns are spanned within those of the heading above them
+        for texts, group in groupby(heads[: line + 1] for heads in columns):
+            width = len([*group])
+            row, last = _FIRST_ROW + line, place + width - 1
+            if width == 1:
+                sheet.write_string(row, place, texts[-1], over)
+            else:
+                sheet.merge_range(row, place, row, last, texts[-1], over)
+            place += width
+    head = book.style(bold=True, bottom=1, align="right")
+    for j, texts in enumerate(columns):
+        sheet.write_string(_FIRST_ROW + depth - 1, stub + j, texts[-1], head)
+
+
+def _add_notes(book: _Book, pages: Sequence[TablePage], options: Options) -> None:
+    sheet = book.book.add_worksheet(_NOTES)
+    bold = book.style(bold=True, valign="top")
+    wrapped = book.style(text_wrap=True, valign="top")
+    used = {symbol for page in pages for symbol in used_symbols(page.cube)}
+    said = [*options.about.said(pages[0].cube)]
+    said += [
+        (page.name, text) for page in pages if page.name for text in page.options.about.footnotes
+    ]
+    said += [(symbol, MEANINGS[symbol]) for symbol in sorted(used)]
     for row, (heading, text) in enumerate(said):
         sheet.write_string(row, 0, heading, bold)
         sheet.write_string(row, 1, text, wrapped)
     sheet.set_column(0, 0, 14)
     sheet.set_column(1, 1, 100)
+    sheet.print_area(0, 0, len(said), 1)
+    sheet.fit_to_pages(1, 0)
 
 
 def _check_size(rows: int, columns: int) -> None:
@@ -121,9 +228,13 @@ def _write_cell(sheet: Worksheet, row: int, column: int, value: Cell | None, num
         sheet.write_number(row, column, value, number)
 
 
+def _display_text(figure: Cell) -> str:
+    return figure if isinstance(figure, str) else f"{figure:,.1f}"
+
+
 def _number_format(cube: Cube) -> str:
-    return "#,##0.0" if cube.values.dtype.kind == "f" else "#,##0"
+    return "#,##0.0" if decimals_of(cube.values[cube.is_shown]) else "#,##0"
 
 
 def _width(texts: list[Any]) -> int:
-    return min(_WIDEST, max(len(str(text)) for text in texts) + 2)
+    return max(_NARROWEST, min(_WIDEST, max(len(str(text)) for text in texts) + 2))

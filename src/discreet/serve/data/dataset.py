@@ -148,6 +148,10 @@ class Dataset:
         cube = arrange(figures(question.details), question)
         return self.policy.judge(question, cube, figures)
 
+    def is_offered(self, query: Query) -> bool:
+        """Whether public names and sizes allow a query; protected figures may still forbid it."""
+        return self._is_allowed(query, by_figures=False)
+
     def _is_allowed(self, query: Query, *, by_figures: bool = True) -> bool:
         """Whether a query is known to be answered, without asking the engine."""
         try:

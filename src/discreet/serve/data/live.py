@@ -150,6 +150,8 @@ class RecipeTables:
         files: GuardedFiles | None = None,
     ) -> None:
         self.recipe, self._files = recipe, files or GuardedFiles()
+        # Noise by key needs no inner cells: the work grows with records and published cells alone.
+        self._is_keyed = method_of(recipe).source == "keys"
         first: Any = _drawn_afresh(data() if callable(data) else data)
         self._files.settle()
         make: Callable[[], Any] = (
@@ -172,7 +174,7 @@ class RecipeTables:
         # exchanged while the engine read them.
         with self._pool.connection() as data:
             self._files.check()
-            table = recipe.tabulate(_without_ledger(data))
+            table = recipe.tabulate(_without_ledger(data), inner=not self._is_keyed)
             release = recipe.run(table, ledger=self.ledger)
         self._files.check()
         return release

@@ -65,6 +65,7 @@ class ChartKind:
       most_series: Most columns.
       most_marks: Most cells.
       fits: Whether a table can be drawn; every one with rows if absent.
+      has_gaps: Whether rows without figures keep their place between others, as on a scale.
     """
 
     draw: Callable[[ChartData], Markup]
@@ -72,6 +73,7 @@ class ChartKind:
     most_series: int
     most_marks: int
     fits: Callable[[ChartData], bool] = lambda data: bool(data.categories)
+    has_gaps: bool = False
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,13 @@ def draw_chart(name: str, data: ChartData, texts: Texts) -> DrawnChart:
         return DrawnChart(Markup(""), getattr(said.needs, name))
     if not np.isfinite(data.values).any():
         return DrawnChart(Markup(""), said.nothing_shown)
-    series = min(len(data.series), kind.most_series)
+    drawn = data.with_figures(kind.has_gaps)
+    series = min(len(drawn.series), kind.most_series)
     most = min(kind.most_categories, max(kind.most_marks // max(series, 1), 1))
-    limited = data.limit(most, series)
+    # Rows in front may have figures in later columns only: what is left is looked at again.
+    limited = drawn.limit(most, series).with_figures(kind.has_gaps)
+    if not kind.fits(limited):
+        return DrawnChart(Markup(""), said.nothing_shown)
     described = replace(limited, description=_description(name, limited, texts))
     sizes = [
         ("rows", len(limited.categories), len(data.categories)),
@@ -365,7 +371,9 @@ def _draw_pyramid(data: ChartData) -> Markup:
 
 CHARTS = {
     "bars": ChartKind(_draw_bars, 40, MOST_SERIES, 72),
-    "lines": ChartKind(_draw_lines, 120, MOST_SERIES, 720, lambda data: len(data.categories) > 1),
+    "lines": ChartKind(
+        _draw_lines, 120, MOST_SERIES, 720, lambda data: len(data.categories) > 1, has_gaps=True
+    ),
     "heat": ChartKind(_draw_heat, 60, 24, 1440),
     "pyramid": ChartKind(
         _draw_pyramid,

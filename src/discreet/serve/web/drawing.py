@@ -103,6 +103,25 @@ class ChartData:
         """A value on an axis."""
         return replace(self, decimals=0 if step >= 1 else 1 if step >= 0.1 else 2).format(value)
 
+    def with_figures(self, has_gaps: bool) -> ChartData:
+        """Categories and series that show some value: structural zeros take no place.
+
+        Args:
+          has_gaps: Whether categories without values stay between others.
+        """
+        shown = np.isfinite(self.values)
+        if shown.all():
+            return self
+        rows, columns = np.flatnonzero(shown.any(1)), np.flatnonzero(shown.any(0))
+        if has_gaps and len(rows):
+            rows = np.arange(rows[0], rows[-1] + 1)
+        return replace(
+            self,
+            categories=tuple(self.categories[k] for k in rows),
+            series=tuple(self.series[s] for s in columns),
+            values=self.values[np.ix_(rows, columns)],
+        )
+
     def limit(self, most_categories: int, most_series: int) -> ChartData:
         """The data without categories and series beyond so many."""
         return replace(

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse, RedirectResponse, Response
@@ -108,6 +109,12 @@ def start(request: Request, dataset: str) -> Response:
     return _table_page(request, found, found.first.changed(chart="bars"), "")
 
 
+@router.get("/d/{dataset}/")
+def start_folder(dataset: str) -> Response:
+    """The same with a slash behind it, as people type it."""
+    return RedirectResponse(f"../{quote(dataset)}", 308)
+
+
 @router.get("/d/{dataset}/about")
 def about_dataset(request: Request, dataset: str) -> Response:
     """What is known of a data set."""
@@ -180,13 +187,16 @@ def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> 
         parts |= _table_parts(request, answer)
     except Refusal as refusal:
         request.state.outcome = refusal.code
-        return page(request, "builder.html", refusal.status, **parts, refusal=refusal, answer=None)
+        # A builder from which the last variable was taken is where a visitor chooses another one.
+        status = 200 if refusal.code == "no_variables" else refusal.status
+        return page(request, "builder.html", status, **parts, refusal=refusal, answer=None)
     return page(request, "builder.html", **parts, refusal=None, answer=answer)
 
 
 @cache  # every format is checked anew: 1.3 of the 6 ms of a page
 def _formats() -> list[Writer]:
-    return writers()
+    """The formats, that of most visitors first."""
+    return sorted(writers(), key=lambda writer: writer.ending != ".xlsx")
 
 
 def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:

@@ -25,12 +25,17 @@ _UNMOVED = 1e-7
 # How often programs of sums near a goal are tried before it is asked whether they do; and in what
 # share of the trials they must have been enough to be tried further.
 _TRIALS, _SELDOM = 50, 0.05
-# Inner cells that make as much effort in boxes as a sum in a program: where boxes along all
-# variables are looked at, and where only boxes along the variables of the goal are.
-_BOX_EFFORT, _NEAR_BOX_EFFORT = 25, 250
+# Effort is counted in steps of the simplex method on a small program, about 15 microseconds each,
+# and not by a clock: the same table has the same pattern on every machine. A step of a program with
+# this many sums takes twice as long; a sum takes as long to set as a fifteenth of a step.
+_DOUBLE, _SET = 2_000, 15
+# Inner cells that make as much effort in boxes as a step: where boxes along all variables are
+# looked at, and where only boxes along the variables of the goal are.
+_BOX_EFFORT, _NEAR_BOX_EFFORT = 100, 1_000
 # Changes that cost less are made of sums that are free.
 _PAID = 1.0
-# Sums from which on the effort of a program grows with their fourth power.
+# Sums from which on the effort that a program may need grows with their fourth power: it is not
+# begun where so much is not left.
 _EASY = 10_000
 # What share of a part is found first; the rest closes its changes, in so many rounds in which sums
 # are added that lie in two equations of the part.
@@ -96,14 +101,15 @@ class Changes:
 
     Attributes:
       moves: Which sums can take part in a change at all.
-      effort: How many sums programs may still have, all programs together; any number if `None`.
+      effort: What programs and boxes may still take, all together; any amount if `None`.
+      spent: What they took so far.
 
     Args:
       sums: The sums. Boxes are looked at before programs of all sums are solved.
       is_open: Which of them may move.
       cost: What a unit of each sum's move costs; one when absent.
       near: How many sums around the goal are looked at before all are; none when absent.
-      effort: How many sums programs may have, all programs together; any number when absent.
+      effort: What programs and boxes may take, all together; any amount when absent.
     """
 
     def __init__(
@@ -117,7 +123,7 @@ class Changes:
     ) -> None:
         n, equations = len(sums), sums.equations
         self._equations, self._boxes, self._is_uniform = equations.tocsr(), sums.boxes, cost is None
-        self.moves, self.effort = movable(equations, is_open), effort
+        self.moves, self.effort, self.spent = movable(equations, is_open), effort, 0
         self._free = np.full(n, cost is None)
         cost = np.ones(n) if cost is None else cost.copy()
         self._slack = Slack(self.moves.copy(), sums.up, sums.down.copy(), cost)
@@ -159,21 +165,28 @@ class Changes:
             return box
         if self._near is not None:
             is_worthwhile = self._tried < _TRIALS or self._reached > _SELDOM * self._tried
-            if is_worthwhile and self._can_afford(self._near.size):
+            if is_worthwhile and self._is_left():
                 sums, is_all = self._near.around(goal.total, self._slack.usable, self._free)
-                found = _PartProgram(self._equations, sums, self._slack).cheapest(goal, self._slack)
+                found = self._solve(_PartProgram(self._equations, sums, self._slack), goal)
                 self._tried += 1
                 self._reached += found is not None
                 if found is not None or is_all:
                     return found
             if not self._is_uniform and (box := self._along_box(goal)) is not None:
                 return box
-        sums = np.flatnonzero(self.moves)
-        if not self._can_afford(math.ceil(len(sums) * max(1.0, len(sums) / _EASY) ** 3)):
+        n = np.count_nonzero(self.moves)
+        if not self._is_left(n * max(0.0, n / _EASY - 1) ** 3):
             return None
         if self._whole is None:
-            self._whole = _PartProgram(self._equations, sums, self._slack)
-        return self._whole.cheapest(goal, self._slack)
+            self._whole = _PartProgram(self._equations, np.flatnonzero(self.moves), self._slack)
+        return self._solve(self._whole, goal)
+
+    def _solve(self, program: _PartProgram, goal: MoveGoal) -> Change | None:
+        before = program.steps
+        found = program.cheapest(goal, self._slack)
+        n = len(program)
+        self._spend((program.steps - before) * (1 + n / _DOUBLE) + n / _SET)
+        return found
 
     def _along_box(self, goal: MoveGoal) -> Change | None:
         """A change along a box: one that costs nothing, or else the cheapest."""
@@ -181,20 +194,22 @@ class Changes:
             return None
         is_far = not self._is_uniform
         cells = _BOX_EFFORT if is_far else _NEAR_BOX_EFFORT
-        if not self._can_afford(len(self._boxes) // cells):
+        if not self._is_left():
             return None
+        self._spend(len(self._boxes) / cells)
         enough = _PAID if is_far else np.inf
         amount = goal.sign * goal.reach
         found = self._boxes.cheapest(goal.total, amount, self._slack, enough=enough, far=is_far)
         return None if found is None else Change(*found)
 
-    def _can_afford(self, sums: int) -> bool:
-        """Spend effort on a program with some sums, if that much is left."""
+    def _is_left(self, least: float = 0.0) -> bool:
+        """Whether effort is left, and this much."""
+        return self.effort is None or self.effort > least
+
+    def _spend(self, work: float) -> None:
+        self.spent += math.ceil(work)
         if self.effort is not None:
-            if self.effort < sums:
-                return False
-            self.effort -= sums
-        return True
+            self.effort -= math.ceil(work)
 
 
 class _PartProgram:
@@ -213,6 +228,14 @@ class _PartProgram:
         both, none = vstack([part, -part], format="csr"), np.zeros(len(used))
         floor, ceiling = np.zeros(both.shape[0]), self._ceiling(slack)
         self._program = Program(both, none, none, floor, ceiling, changing="bounds")
+
+    def __len__(self) -> int:
+        return len(self._sums)
+
+    @property
+    def steps(self) -> int:
+        """Steps of the simplex method so far."""
+        return self._program.steps
 
     def cheapest(self, goal: MoveGoal, slack: Slack) -> Change | None:
         """The cheapest change of sums that are usable."""

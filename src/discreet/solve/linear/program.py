@@ -38,6 +38,8 @@ class Program:
 
     Attributes:
       solved: How often it was solved.
+      steps: Steps of the simplex method, all solutions together. They are the same on every
+        machine, which seconds are not.
       is_best: Whether the last solution is optimal, not only what a number of steps led to.
 
     Args:
@@ -72,7 +74,7 @@ class Program:
         model.col_cost_ = np.zeros(model.num_col_)
         self._highs.passModel(model)
         self._cost, self._floor, self._ceiling = np.zeros(model.num_col_), floor, ceiling
-        self.solved, self.is_best = 0, False
+        self.solved, self.steps, self.is_best = 0, 0, False
 
     def minimise(self, cost: Real, *, steps: int = _NO_LIMIT) -> Real | None:
         """A solution with the smallest cost; `None` when the cost has no lower limit.
@@ -107,15 +109,20 @@ class Program:
         for name, value in options.items():
             self._highs.setOptionValue(name, value)
 
+    def _count_steps(self) -> None:
+        self.steps += max(int(self._highs.getInfo().simplex_iteration_count), 0)
+
     def _run(self) -> Real | None:
         self._highs.run()
         self.solved += 1
+        self._count_steps()
         known, status = self._status, self._highs.getModelStatus()
         for change in _OTHER_WAYS:
             if status == known.kUnknown:
                 self._highs.clearSolver()
                 self._set(change)
                 self._highs.run()
+                self._count_steps()
                 self._set({name: self._options[name] for name in change})
                 status = self._highs.getModelStatus()
         self.is_best = status == known.kOptimal

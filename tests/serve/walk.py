@@ -1,0 +1,215 @@
+"""A visitor who follows links at random, and checks every page and file on the way.
+
+`python -m tests.serve.walk SEED STEPS` repeats a walk over the small site.
+"""
+
+import asyncio
+import csv
+import io
+import random
+import re
+import sys
+from collections import Counter
+from html import unescape
+from urllib.parse import parse_qsl, urlencode
+
+import httpx
+import lxml.html
+import pyarrow.parquet
+
+from discreet.serve.app import make_app
+from discreet.serve.office.office import Office
+from discreet.serve.query import Query
+from tests.serve.sites import small_site
+
+LINK = re.compile(r'href="(/[^"#]*)"')
+CHARTS = ("none", "bars", "lines", "heat", "pyramid")
+_MARKS = str.maketrans("", "", " \u00a0\u202f,%")
+
+
+class FaultError(AssertionError):
+    """Something a visitor should not meet, with the address where it was met."""
+
+
+class Walk:
+    """A random walk over a site, without a network.
+
+    Args:
+      app: The application.
+      datasets: Its data sets by name.
+      seed: Draws the steps.
+    """
+
+    def __init__(self, app, datasets, seed):
+        self.transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        self.datasets, self.random, self.seen = datasets, random.Random(seed), Counter()
+
+    def run(self, steps):
+        """Go so many steps; what was met is counted in `seen`."""
+        asyncio.run(self._go(steps))
+        return self.seen
+
+    async def _go(self, steps):
+        async with httpx.AsyncClient(
+            transport=self.transport, base_url="http://here", follow_redirects=True
+        ) as self.client:
+            links = []
+            for _ in range(steps):
+                if links and self.random.random() < 0.6:
+                    links = await self.follow(self.random.choice(links)) or links
+                else:
+                    links = await self.ask(self.address()) or links
+
+    def address(self):
+        """A question of the right form, which the policy may refuse."""
+        name = self.random.choice(list(self.datasets))
+        variables = self.datasets[name].variables
+        some = self.random.sample(variables, self.random.randint(1, min(4, len(variables))))
+        asked = []
+        for variable in some:
+            detail = self.random.choice(variable.details)
+            codes = [e.code for e in variable.entries(detail) if not e.is_total]
+            place = self.random.choice(("rows", "rows", "columns", "columns", "layers", "where"))
+            few = self.random.sample(codes, min(len(codes), self.random.randint(1, 3)))
+            if place != "where":
+                asked.append((place, detail.name))
+            if place == "where" or self.random.random() < 0.2:
+                kind = place if place == "where" else "pick"
+                asked += [(f"{kind}.{variable.name}", code) for code in few]
+        asked.append(("chart", self.random.choice(CHARTS)))
+        if self.random.random() < 0.3:
+            asked.append(("show", self.random.choice(("row", "column", "total"))))
+        if self.random.random() < 0.2:
+            asked.append(("totals", "0"))
+        return f"/d/{name}/table?{urlencode(asked)}"
+
+    async def ask(self, address):
+        """A question, which may be refused; a page that is answered gives links."""
+        response = await self.get(address)
+        return await self.look(address, response) if response.status_code == 200 else []
+
+    async def follow(self, address):
+        """A link of a page, which must lead somewhere."""
+        response = await self.get(address)
+        if response.status_code == 400 and self.is_offered(address):
+            return []  # public sizes allow the table, and protected figures do not
+        if response.status_code != 200:
+            raise FaultError(f"a link leads to {response.status_code}: {address}")
+        return await self.look(address, response)
+
+    def is_offered(self, address):
+        """Whether nothing that is known before forbids a table."""
+        path, _, asked = address.partition("?")
+        query = Query.parse([p for p in parse_qsl(asked) if p[0] not in ("edit", "lang")])
+        return self.datasets[path.split("/")[2]].is_offered(query)
+
+    async def get(self, address):
+        response = await self.client.get(address)
+        kind = address.split("?")[0].rsplit("/", 1)[-1]
+        self.seen[kind, response.status_code] += 1
+        if response.status_code >= 500:
+            raise FaultError(f"{response.status_code} at {address}")
+        return response
+
+    async def look(self, address, response):
+        """Check a page of a table and one of its files; its links."""
+        if "/table?" not in str(response.url) or "html" not in response.headers["content-type"]:
+            return []
+        page = lxml.html.fromstring(response.text)
+        figures = []
+        for table in page.xpath("//table[caption]"):
+            columns = len(table.xpath("./colgroup/col"))
+            for row in table.xpath("./tbody/tr[td[not(@colspan)]]"):
+                cells = [td.text_content().strip() for td in row.xpath("./td")]
+                heads = sum(int(th.get("colspan", 1)) for th in row.xpath("./th"))
+                if len(cells) + heads > columns:
+                    raise FaultError(f"a row has more cells than columns: {address}")
+                figures += [cells]
+        if len({len(row) for row in figures}) > 1:
+            raise FaultError(f"rows differ in their number of cells: {address}")
+        links = [unescape(link) for link in LINK.findall(response.text)]
+        files = [link for link in links if re.search(r"/table\.\w", link)]
+        if files and self.random.random() < 0.5:
+            await self.check_file(self.random.choice(files), [c for row in figures for c in row])
+        return [link for link in links if link.startswith("/d/") and "table." not in link]
+
+    async def check_file(self, address, figures):
+        """A download, read by its own reader, has the figures of the page's CSV, and the page's."""
+        ending = re.search(r"/table\.([\w.-]+)\?", address)[1]
+        response, other = (
+            await self.get(address),
+            await self.get(re.sub(r"/table\.[\w.-]+\?", "/table.csv?", address)),
+        )
+        if {response.status_code, other.status_code} != {200}:
+            raise FaultError(f"a file that is offered answers {response.status_code}: {address}")
+        plain = _csv_values(other.text)
+        shown = Counter(v for v in map(_number, figures) if v is not None)
+        written = Counter(v for v in plain if v is not None)
+        # A page shows one of several layers and folds levels away; the file has all of them.
+        is_part = "layers=" in address or "fold." in address
+        is_same = shown <= written if is_part else shown == written
+        if "show=" not in address and not is_same:
+            raise FaultError(f"the page and its CSV differ: {address}")
+        if ending in READERS and sorted(READERS[ending](response), key=_order) != sorted(
+            plain, key=_order
+        ):
+            raise FaultError(f"{ending} and CSV differ: {address}")
+
+
+def _order(value):
+    return (value is None, value or 0)
+
+
+def _number(text):
+    try:
+        return round(float(text.translate(_MARKS).replace("−", "-")), 6)
+    except ValueError:
+        return None
+
+
+def _csv_values(text):
+    """Values of a CSV; nothing where no value is published, zero for what cannot occur."""
+    rows = csv.DictReader(io.StringIO(text))
+    unit = _value_column(rows.fieldnames)
+    return [None if row[unit] == "" else round(float(row[unit]), 6) for row in rows]
+
+
+def _value_column(names):
+    return [name for name in names if name != "status"][-1]
+
+
+def _json_stat(response):
+    values, size = response.json()["value"], response.json()["size"]
+    listed = (
+        values if isinstance(values, list) else [values.get(str(k)) for k in range(_product(size))]
+    )
+    return [None if v is None else round(float(v), 6) for v in listed]
+
+
+def _product(sizes):
+    found = 1
+    for size in sizes:
+        found *= size
+    return found
+
+
+def _parquet(response):
+    table = pyarrow.parquet.read_table(io.BytesIO(response.content))
+    column = table.column(_value_column(table.column_names))
+    return [None if v is None else round(float(v), 6) for v in column.to_pylist()]
+
+
+READERS = {"jsonstat.json": _json_stat, "parquet": _parquet, "csv": lambda r: _csv_values(r.text)}
+
+
+def small_walk(seed, steps):
+    """A walk over the small site, by a visitor whom nobody limits."""
+    site, office = small_site(), Office()
+    app = make_app(site, office)
+    office.rate_limiter.rate = 0
+    return Walk(app, site.datasets, seed).run(steps)
+
+
+if __name__ == "__main__":
+    seen = small_walk(int(sys.argv[1]), int(sys.argv[2]))
+    sys.stdout.write("".join(f"{kind}: {n}\n" for kind, n in sorted(seen.items())))
