@@ -200,6 +200,39 @@ def poisson_loss(X: np.ndarray, z: np.ndarray, w: np.ndarray, sweeps: int = 5_00
     return loss_of(y @ X, z, w)
 
 
+def poisson_gap(
+    X: np.ndarray, z: np.ndarray, w: np.ndarray, y: np.ndarray, dual: np.ndarray
+) -> tuple[float, float]:
+    """The Poisson loss of a table, and how far it may be above the least one, in forty digits.
+
+    A dual vector is first lowered, without an error, until no slope is positive; its value is then
+    a bound on every loss.
+    """
+    weights, u = [Fraction(float(v)) for v in w], [Fraction(float(v)) for v in dual]
+    for row in X:
+        cells = np.flatnonzero(row)
+        if len(cells) and (slope := sum((u[k] for k in cells), Fraction(0))) > 0:
+            u[max(cells, key=lambda k: u[k] + weights[k])] -= slope
+    mu = [sum((Fraction(float(v)) for v in y[X[:, k] > 0]), Fraction(0)) for k in range(len(z))]
+    loss, bound = Decimal(0), Decimal(0)
+    with localcontext() as context:
+        context.prec = 40
+        for k, value in enumerate(z):
+            a, b, v = (_decimal(f) for f in (weights[k], mu[k], Fraction(float(value))))
+            room = a + _decimal(u[k])
+            if room < 0 or (value > 0 and a > 0 and min(b, room) <= 0):
+                return float("inf"), float("inf")
+            loss += a * (b - v)
+            if value > 0 and a > 0:
+                loss += a * v * (v / b).ln()
+                bound += a * v * (room / a).ln()
+        return float(loss), float(loss - bound)
+
+
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
 def loss_of(mu: np.ndarray, z: np.ndarray, w: np.ndarray) -> float:
     """The Poisson loss of margins: half the deviance."""
     ratio = np.where(z > 0, np.maximum(mu, 1e-300) / np.where(z > 0, z, 1.0), 1.0)

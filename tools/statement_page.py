@@ -34,6 +34,8 @@ REASONS: dict[str, tuple[str, str]] = {
     "drawn-for-mean-weight": (_DONE, f"{_PROTECT}test_mean_weight.py"),
     "hidden-by-records": (_DONE, f"{_PROTECT}test_mean_weight.py"),
     "moved-by-own-weights": ("It warns of what is not hidden.", f"{_ATTACKS}test_weights.py"),
+    "changed-by-keys": (_DONE, f"{_ATTACKS}test_kept_parameters.py"),
+    "parameters-kept-back": (_DONE, f"{_ATTACKS}test_kept_parameters.py"),
     "weights-vary": ("It repeats a declared figure.", f"{_PROTECT}test_mean_weight.py"),
     "weights-vary-little": ("It repeats a declared figure.", f"{_PROTECT}test_mean_weight.py"),
     "repeated": ("It speaks of an earlier edition.", f"{_ATTACKS}test_builder_editions.py"),

@@ -48,6 +48,7 @@ FITTERS: dict[str, str] = {
     "additive": "discreet.solve.least_squares.additive:Additive",
     "least-squares": "discreet.solve.least_squares.least_squares:LeastSquares",
     "log-linear": "discreet.solve.likelihood.log_linear:LogLinear",
+    "noise-likelihood": "discreet.solve.likelihood.noise_likelihood:NoiseLikelihood",
     "poisson": "discreet.solve.likelihood.poisson:Poisson",
     "whole-number": "discreet.solve.integer.whole_number:WholeNumber",
 }

@@ -178,7 +178,8 @@ def test_the_log_can_be_taken_home(app, custodian):
     Client(app).get(TABLE)
     found = custodian.get("/admin/log.csv")
     assert found.headers["content-type"].startswith("text/csv")
-    header, line = found.text.splitlines()
+    header, signed_in, line = found.text.splitlines()
+    assert ",signed_in," in signed_in
     assert header.startswith("time,visitor,dataset")
     assert ",once,2026," in line
 

@@ -78,7 +78,9 @@ def test_the_log_is_shown_exported_and_cut(site, store, tmp_path, capsys):
     assert run("log", "forget", "--site", site, "--days", 400) == 0
     capsys.readouterr()
     assert run("log", "export", "--site", site) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    *_, mark = lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert "1 entries before" in mark
 
 
 def test_a_mistake_in_the_office_s_sections_is_found_when_the_file_is_read(site):

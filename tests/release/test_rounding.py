@@ -10,7 +10,7 @@ from discreet.protect.sentences import mean_p
 from discreet.tables.statement import Statement, Step
 from tests.protect.tables import keyed_party
 
-METHODS = ["margins", "unbiased", "total", "cube"]
+METHODS = ["margins", "unbiased", "total", "cube", "multinomial"]
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
 
 
@@ -26,7 +26,8 @@ def test_whole_inner_cells_next_to_the_fitted_ones_and_their_sums(method):
     fitted = release((4, 5, 6), "a*b + b*c")
     whole = fitted.round(method, seed=1)
     assert whole.y.dtype == whole.z.dtype == np.int64
-    assert np.abs(whole.y - fitted.y).max() < 1
+    assert (whole.y > fitted.y - 1).all()
+    assert (np.abs(whole.y - fitted.y).max() < 1) or method == "multinomial"
     np.testing.assert_array_equal(whole.design.aggregate(whole.y), whole.z)
 
 
@@ -48,7 +49,26 @@ def test_the_step_and_its_meaning_are_recorded(method):
     assert whole.status is None
 
 
-@pytest.mark.parametrize("method", ["unbiased", "total", "cube"])
+def test_a_multinomial_draw_spreads_the_decimals_that_were_cut_off():
+    """Langsrud (2019b), section 5: the remainder has the moments of a multinomial draw."""
+    fitted = release((3, 4))
+    whole = np.floor(fitted.y)
+    fraction = fitted.y - whole
+    drawn = np.array([fitted.round("multinomial", seed=s).y for s in range(3000)]) - whole
+    total = fraction.sum()
+    assert set(drawn.sum(axis=1)) <= {np.floor(total), np.ceil(total)}
+    assert drawn.min() == 0
+    assert drawn.max() > 1  # several may fall into one cell
+    p = fraction / total
+    rest = total - np.floor(total)
+    variance = total * p * (1 - p) + rest * (1 - rest) * p**2
+    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.15, atol=0.003)
+    # the planted fault: a draw that goes up by one at most has another variance
+    capped = np.minimum(drawn, 1)
+    assert not np.allclose(capped.mean(axis=0), fraction, atol=0.02)
+
+
+@pytest.mark.parametrize("method", ["unbiased", "total", "cube", "multinomial"])
 def test_unbiased_ways_have_the_fitted_values_as_means(method):
     fitted = release((3, 4))
     drawn = np.array([fitted.round(method, seed=s).z for s in range(1200)])

@@ -8,12 +8,15 @@ import pytest
 
 import discreet as dc
 from benchmarks import certificates as gate
-from benchmarks._exact import LeastSquaresReference, log_linear
+from benchmarks._exact import LeastSquaresReference, log_linear, poisson_gap
 from discreet.errors import DataError, ParameterError
 from discreet.solve.fit import Status
 from discreet.solve.least_squares.dense import DenseFactors
 from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
+from discreet.solve.likelihood.interior import follow_path
+from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson
 from discreet.solve.non_negative.active_set import ActiveSet
+from tests.solve.slow import poisson_minimum
 
 SMALL = dc.Design.product({"a": 2, "b": 2}, "a*b")
 
@@ -32,7 +35,9 @@ def test_the_reference_of_log_linear_fits_is_independence_on_two_margins():
     np.testing.assert_allclose(log_linear(X, np.array([3e9, 6, 2e9, 1e9 + 6])).sum(), 3e9 + 6)
 
 
-@pytest.mark.parametrize("name", ["least-squares", "log-linear, large", "auto, large", "chain"])
+@pytest.mark.parametrize(
+    "name", ["least-squares", "log-linear, large", "auto, large", "chain", "poisson"]
+)
 def test_no_fit_of_random_designs_is_wrong(name):
     count = gate.judge(name, 24)
     assert count.outcomes["converged"] == 24
@@ -76,6 +81,39 @@ def test_a_light_cell_that_is_off_does_not_pass():
     assert not active.certify(active.y + [1.0, -1.0], 0.0).holds
 
 
+def test_a_light_count_does_not_hide_behind_heavy_ones_of_a_likelihood():
+    """Two cells that only light margins tell apart: swapping a tenth costs next to nothing."""
+    design = dc.Design.from_matrix(np.array([[1, 1, 0], [1, 0, 1]]))
+    z, w = np.array([2e9, 1.2e9, 0.8e9]), np.array([1e4, 1e-3, 1e-3])
+    loss = PoissonLoss(z, w)
+    fit = dc.solve.Poisson()(design, z, weights=w).require()
+    np.testing.assert_allclose(fit.y, z[1:], rtol=1e-6)
+    assert certify_poisson(design, loss, fit, fit.notes["dual"], 1e-6).holds
+    y = fit.y + [1e5, -1e5]
+    moved = replace(fit, cells=y, z=design.aggregate(y))
+    judged = certify_poisson(design, loss, moved, fit.notes["dual"], 1e-6)
+    assert judged.gap <= 1e-6
+    assert not judged.holds
+    # A dual vector that lowers no slope of the light cells proves nothing either.
+    judged = certify_poisson(design, loss, fit, np.array([0.0, 1e-4, 0.0]), 1e-6)
+    assert judged.feasibility > 1e-2
+    assert poisson_gap(design.matrix().toarray(), z, w, fit.y, fit.notes["dual"])[1] <= 1e-3
+    assert poisson_gap(design.matrix().toarray(), z, w, y, fit.notes["dual"])[1] > 1e-3
+
+
+def test_the_interior_path_ends_at_the_optimum():
+    rng = np.random.default_rng(1)
+    X = (rng.random((12, 9)) < 0.4).astype(float)
+    X[np.arange(12), rng.integers(9, size=12)] = 1
+    z, w = np.append(rng.poisson(30, 8), 0).astype(float), 10 ** rng.uniform(-1, 1, 9)
+    found = follow_path(X, z, w, 1e-9)
+    least, mu, _ = poisson_minimum(X, z, w)
+    np.testing.assert_allclose((found.y @ X)[z > 0], mu[z > 0], rtol=1e-3)
+    assert PoissonLoss(z, w)(found.y @ X) <= least * (1 + 1e-6)
+    assert found.y[~found.is_open].max(initial=0.0) <= 1e-4
+    assert (X @ found.score).max() <= 1e-9
+
+
 def test_scales_beside_each_other_do_not_disturb_the_automatic_choice():
     X = np.array([[1, 0, 0, 0, 0], [0, 1, 0, 0, 0], [0, 0, 1, 1, 0]])
     fit = dc.solve.Auto()(dc.Design.from_matrix(X), np.array([1e9, 4e8, 10, 20, 3]))
@@ -106,6 +144,8 @@ def test_bad_input_is_refused_in_words():
         dc.LeastSquares()(SMALL, z + 1j)
     with pytest.raises(ParameterError, match=r"published positions, got 1\.5"):
         dc.NonNegative(exact=[1.5])
+    with pytest.raises(ParameterError, match="published positions, got True"):
+        dc.NonNegative(exact=[True])
     with pytest.raises(DataError, match=r"counts up to 2\*\*53"):
         dc.solve.Poisson()(SMALL, 1e30 * z)
     for fitter in (dc.LeastSquares(), dc.NonNegative(), dc.solve.Auto()):

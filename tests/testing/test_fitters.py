@@ -20,9 +20,12 @@ SPARSE = dc.Design.sparse({"a": 3, "b": 3}, "a + b", [[0, 0, 1, 2, 2], [0, 1, 1,
 DESIGNS = {"cube": CUBE, "nested": NESTED, "sparse": SPARSE}
 
 
-# Records from margins are found by a local search, which promises no table that adds up; its own
-# tests hold it to what it does promise.
-@pytest.mark.parametrize("name", [name for name in registry.FITTERS if name != "from-margins"])
+# Records from margins are found by a local search, which promises no table that adds up; the most
+# likely table needs a law that belongs to the values. Their own tests hold them to their promises.
+OTHERS = ("from-margins", "noise-likelihood")
+
+
+@pytest.mark.parametrize("name", [name for name in registry.FITTERS if name not in OTHERS])
 @pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
 def test_every_registered_fitter_keeps_its_promises(name, design):
     fitter = registry.build("fitter", name)

@@ -156,6 +156,13 @@ def protect(
             ".csv or .parquet.",
         ),
     ] = None,
+    keep_parameters: Annotated[
+        bool,
+        typer.Option(
+            "--keep-parameters",
+            help="Noise by key: leave its parameters out of the statement. They protect nothing.",
+        ),
+    ] = False,
     book: LedgerOptions,
     previous: Previous = None,
     json: Json = False,
@@ -204,6 +211,7 @@ def protect(
             ledger=ledger,
             again=book.again,
             previous=previous_releases(previous),
+            publish_parameters=not keep_parameters,
         )
     if not patterns:
         write_release(release, out, json, method=method)

@@ -68,8 +68,8 @@ class Result(Protected):
 
         Args:
           method: ``"margins"`` (published cells within one wherever possible), ``"unbiased"``,
-            ``"total"`` (unbiased, the total kept) or ``"cube"`` (unbiased, sums kept as far as
-            possible).
+            ``"total"`` (unbiased, the total kept), ``"cube"`` (unbiased, sums kept as far as
+            possible) or ``"multinomial"`` (decimals cut off and spread, unbiased, the total kept).
           seed: Seed of the random choices.
         """
         from discreet.release.fitting import round_cells  # start-up time, as for `fit`

@@ -211,6 +211,7 @@ class Table(TrueTable):
         ledger: Any = None,
         again: bool = False,
         previous: PublicTable | Sequence[PublicTable] | None = None,
+        publish_parameters: bool = True,
         **parameters: Any,
     ) -> Release:
         """Protect the table for publication.
@@ -226,10 +227,19 @@ class Table(TrueTable):
             for this edition. Several of them can be averaged.
           previous: The release of the edition before, or several; phased editions repeat its
             values until they are due. A ledger remembers them itself.
+          publish_parameters: Whether the statement tells the parameters of noise by key, such as D,
+            V and js. Protection must not rest on keeping them: measures and attacks know them.
           **parameters: Parameters of a method that is given by name.
         """
         made = publish(
-            self, method, parameters, unit=unit, ledger=ledger, again=again, previous=previous
+            self,
+            method,
+            parameters,
+            unit=unit,
+            ledger=ledger,
+            again=again,
+            previous=previous,
+            publish_parameters=publish_parameters,
         )
         return Release.wrap(made)
 

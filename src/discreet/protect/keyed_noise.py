@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,12 +22,14 @@ from discreet.protect.sentences import (
     LARGE_COUNT,
     claim_sentences,
     groups_not_hidden,
+    limit,
     nested_crossings,
+    process,
     statement_of,
 )
 from discreet.tables.keys import Edge
 from discreet.tables.protected import COUNT, WEIGHT, Claims, Draws, Protected
-from discreet.tables.statement import Statement
+from discreet.tables.statement import Sentence, Statement
 from discreet.tables.truth import Bounds, TrueTable
 
 _SAME = 1e-9
@@ -142,6 +144,52 @@ class KeyedNoise(Noise):
             said.append(nested_crossings())
         parameters = {**self.parameters(), **self.publication.parameters()}
         return statement_of(self.name, parameters, said)
+
+
+_TELL_THE_LAW = ("moves-at-most", "variance", "never-published")
+"""Kinds of sentences from which parameters of a law can be read."""
+
+
+def without_parameters(statement: Statement) -> Statement:
+    """The statement without the parameters of its noise, nor sentences that tell them.
+
+    Raises:
+      ParameterError: The release is private, so that its parameters are its guarantee, or it has no
+        noise that is looked up by keys.
+    """
+    at = [k for k, step in enumerate(statement.steps) if step.name in _KEYED]
+    if statement.privacy is not None or not at:
+        raise ParameterError(
+            "parameters can be kept back of noise that is looked up by keys (cell-key, drop-add, "
+            "pram). A private release states its guarantee, and other methods have no law to keep."
+        )
+    steps = list(statement.steps)
+    for k in at:
+        step = steps[k]
+        name = step.name.removeprefix("protect:")
+        shown = {key: step.parameters[key] for key in _CHOICES if key in step.parameters}
+        kept = [s for s in step.sentences if s.kind not in (*_TELL_THE_LAW, name)]
+        steps[k] = replace(step, parameters=shown, sentences=(_changed_by(name), *kept, _KEPT_BACK))
+    return replace(statement, steps=tuple(steps))
+
+
+_KEYED = ("protect:cell-key", "protect:drop-add", "protect:pram")
+_CHOICES = ("margins", "grid", "steps", "threshold", "invariant", "realised")
+_KEPT_BACK = limit(
+    "parameters-kept-back",
+    "The parameters of the noise are not published here. The protection does not rest on that: it "
+    "was judged as if everybody knew them.",
+)
+
+
+def _changed_by(name: str) -> Sentence:
+    """What was done, without a figure."""
+    return process(
+        "changed-by-keys",
+        f"Values were changed at random ({name}); how far is looked up by the keys of the records "
+        "in a cell.",
+        Noise.plain,
+    )
 
 
 def least_grid(bounds: Bounds, max_move: int) -> tuple[float, str]:

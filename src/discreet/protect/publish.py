@@ -13,6 +13,7 @@ from discreet.ledger import Ledger
 from discreet.ledger.ledger import AVERAGED
 from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
+from discreet.protect.keyed_noise import without_parameters
 from discreet.protect.options import check_listed, with_declared_grid
 from discreet.protect.privacy import cost_of
 from discreet.protect.sentences import data_step, follows_truth
@@ -57,6 +58,7 @@ def publish(
     ledger: Any,
     again: bool,
     previous: Any = None,
+    publish_parameters: bool = True,
 ) -> PublicTable:
     """A release of the table; see `Table.protect`.
 
@@ -101,6 +103,8 @@ def publish(
         table, chosen, is_counted=counted, number=number, plan=said, place=found.place
     )
     statement = replace(protected.statement.with_first_step(first), version=__version__)
+    if not publish_parameters:
+        statement = without_parameters(statement)
     made = PublicTable.wrap(replace(protected, statement=statement))
     editions.enter(found, made, table, chosen, book)
     return made

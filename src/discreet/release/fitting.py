@@ -9,13 +9,14 @@ from typing import Any, Literal, TypeVar, cast, get_args
 import numpy as np
 
 from discreet import registry
-from discreet.arrays import Array, Mask, Whole
+from discreet.arrays import Array, Whole
 from discreet.design.base import Design
 from discreet.design.inner import KEPT, ListedTable
 from discreet.errors import DesignError, ParameterError
 from discreet.progress import notice
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
+from discreet.release.inference.likelihoods import likelihoods_of
 from discreet.release.uncertainty import fitted_precision
 from discreet.solve.fit import Certificate, Fit, Fitter, Status
 from discreet.solve.integer.rounding import (
@@ -24,6 +25,7 @@ from discreet.solve.integer.rounding import (
     choose_systematically,
     round_balanced,
     round_controlled,
+    spread_remainder,
     whole_and_fraction,
 )
 from discreet.tables.protected import COUNT, Protected
@@ -79,7 +81,10 @@ def fit_cells(
 
 
 def _with_noise_of(protected: Protected, fitter: Fitter) -> Fitter:
-    """The fitter, told the variance of the release's noise where it asks for it."""
+    """The fitter, told the law or the variance of the release's noise where it asks for it."""
+    if getattr(fitter, "likelihoods", 0) is None:
+        given: Fitter = replace(fitter, likelihoods=likelihoods_of(protected))  # type: ignore[type-var]
+        return given
     precision = protected.precision
     if getattr(fitter, "unit_variance", 0.0) is not None or precision is None:
         return fitter
@@ -125,6 +130,10 @@ def _fit_without_zeros(protected: Protected, fitter: Any) -> Any:
     Published cells that are not shown, or have no weight, say nothing about zeros. Options with a
     value for each inner cell are refused: the fit does not see them all.
     """
+    if hasattr(fitter, "likelihoods"):
+        raise ParameterError(
+            "a likelihood says itself which cells may be zero; leave out zeros='margins'."
+        )
     for part in (fitter, *getattr(fitter, "fitters", ())):
         for name in ("start", "variance"):
             if getattr(part, name, None) is not None:
@@ -148,7 +157,7 @@ def _fit_without_zeros(protected: Protected, fitter: Any) -> Any:
     return replace(fit, cells=y, z=design.aggregate(y), notes=fit.notes | notes, design=design)
 
 
-Rounding = Literal["margins", "unbiased", "total", "cube"]
+Rounding = Literal["margins", "unbiased", "total", "cube", "multinomial"]
 METHODS: tuple[str, ...] = get_args(Rounding)
 _TEXT: dict[str, str] = {
     "margins": "Inner cells were rounded down or up so that published cells are rounded down or "
@@ -157,20 +166,24 @@ _TEXT: dict[str, str] = {
     "total": "Inner cells were rounded down or up at random, without bias and with the total kept.",
     "cube": "Inner cells were rounded down or up at random, without bias and with the published "
     "sums kept as far as possible.",
+    "multinomial": "Decimals of inner cells were cut off, and what they sum to was spread over the "
+    "cells by a multinomial draw with the decimals as weights, without bias and with the total "
+    "kept.",
 }
 
 
 def round_cells(protected: AnyProtected, method: str, seed: int) -> AnyProtected:
-    """Inner cells rounded down or up to whole numbers; see `Release.round`.
+    """Inner cells rounded to whole numbers; see `Release.round`.
 
-    Promise: inner cells move by less than one and published cells add up. ``"unbiased"``,
-    ``"total"`` and ``"cube"`` keep every expected value; ``"total"`` also keeps the total to less
-    than one, ``"cube"`` the published cells as far as possible; ``"margins"`` brings every
+    Promise: inner cells move by less than one, with ``"multinomial"`` down by less than one, and
+    published cells add up. All but ``"margins"`` keep every expected value; ``"total"`` and
+    ``"multinomial"`` also keep the total to less than one, ``"cube"`` the published cells as far as
+    possible; ``"margins"`` brings every
     published cell within one of its value wherever it can, in two-way tables always.
 
     Args:
       protected: Protected values with inner cells, none negative.
-      method: ``"margins"``, ``"unbiased"``, ``"total"`` or ``"cube"``.
+      method: ``"margins"``, ``"unbiased"``, ``"total"``, ``"cube"`` or ``"multinomial"``.
       seed: Seed of the random choices; it need not be secret, for only public values are rounded.
     """
     if method not in METHODS:
@@ -215,7 +228,7 @@ def to_whole_numbers(fitted: AnyProtected) -> AnyProtected:
     return replace(round_cells(fitted, "margins", 0), fit_result=fitted.fit_result)
 
 
-def _round_by(draw: Callable[..., Mask], y: Array, rng: np.random.Generator) -> Whole:
+def _round_by(draw: Callable[..., Array], y: Array, rng: np.random.Generator) -> Whole:
     base, fraction = whole_and_fraction(y)
     return base + draw(fraction, rng)
 
@@ -225,4 +238,5 @@ _ROUND: dict[str, Callable[[Design, Array, np.random.Generator], Whole]] = {
     "unbiased": lambda _, y, rng: _round_by(choose_independently, y, rng),
     "total": lambda _, y, rng: _round_by(choose_systematically, y, rng),
     "cube": lambda design, y, rng: round_balanced(design, y, rng=rng),
+    "multinomial": lambda _, y, rng: _round_by(spread_remainder, y, rng),
 }

@@ -111,11 +111,11 @@ def _reach(protected: Protected, error: float, level: float) -> float:
         case "discrete-laplace" if not cap:
             return _laplace_reach(variance, level)
         case "discrete-laplace":
-            return _smallest(_capped_law(variance, cap), level)
+            return _smallest(capped_law(variance, cap), level)
         case "discrete-gaussian" if error > _SMOOTH:
             return float(math.ceil(-ndtri((1 - level) / 2) * error - 0.5))
         case "discrete-gaussian":
-            return _smallest(_gaussian_law(variance), level)
+            return _smallest(gaussian_law(variance), level)
         case other:
             raise DesignError(f"the law of the noise of {other!r} is not known.")
 
@@ -136,7 +136,7 @@ def _smallest(law: Real, level: float) -> float:
     return float(min(int(np.searchsorted(within_reach, level - 1e-12)), middle))
 
 
-def _capped_law(variance: float, cap: int) -> Real:
+def capped_law(variance: float, cap: int) -> Real:
     """The capped discrete Laplace law of this variance."""
     from scipy.optimize import brentq  # start-up time: every command loads this file
 
@@ -150,7 +150,7 @@ def _capped_law(variance: float, cap: int) -> Real:
     return laplace_law(1.0, cap, math.exp(scale))
 
 
-def _gaussian_law(variance: float) -> Real:
+def gaussian_law(variance: float) -> Real:
     """The discrete Gaussian law of this variance."""
     from scipy.optimize import brentq  # start-up time
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
-from fastapi.responses import Response
+from fastapi.responses import JSONResponse, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -67,10 +67,19 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     return app
 
 
-@_router.get("/health")
-def health() -> dict[str, str]:
-    """Whether the table builder answers."""
+@_router.get("/live")
+def live() -> dict[str, str]:
+    """Whether the process answers at all."""
     return {"status": "ok", "version": __version__}
+
+
+@_router.get("/ready")
+@_router.get("/health")
+def ready(request: Request) -> Response:
+    """Whether tables are answered: the audit log can be written, and the disk has room."""
+    failing = request.app.state.office.failures()
+    told = {"status": "failing" if failing else "ok", "version": __version__, "failing": failing}
+    return JSONResponse(told, 503 if failing else 200)
 
 
 @_router.get("/api/openapi.json", include_in_schema=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import time
 import traceback
 
 from fastapi import FastAPI, Request
@@ -90,9 +91,11 @@ def refuse(request: Request, error: Exception) -> Response:
     request.scope["state"]["outcome"] = refusal.code
     wait = refusal.wait or (5 if refusal.status == 503 else 0)
     headers = {"Retry-After": str(math.ceil(wait))} if wait else {}
+    if {"content-length", "transfer-encoding"} <= {*request.headers}:
+        headers["Connection"] = "close"
     if isinstance(error, HTTPException) and refusal.status == 405:
         headers |= {name: text for name, text in (error.headers or {}).items() if name == "Allow"}
-    if path.startswith("/api/") or path == "/health":
+    if path.startswith(("/api/", "/health", "/live", "/ready")):
         return JSONResponse(as_json(refusal), refusal.status, headers)
     content = render(request, "error.html", refusal=refusal)
     return HTMLResponse(content, refusal.status, headers)
@@ -102,7 +105,11 @@ def _check_length(scope: Scope) -> None:
     if len(scope["query_string"]) > LONGEST_QUERY:
         message = "The request is too long."
         raise Refusal("too_long", message, f"At most {LONGEST_QUERY:,} characters.", 414)
-    length = dict(scope["headers"]).get(b"content-length", b"0")
+    given = dict(scope["headers"])
+    if b"content-length" in given and b"transfer-encoding" in given:
+        # Two ways to say where a request ends: a proxy in front may have taken the other one.
+        raise Refusal("unreadable", "The request cannot be read.", "One length of its body.", 400)
+    length = given.get(b"content-length", b"0")
     if length.isdigit() and int(length) > LARGEST_BODY:
         raise _too_large()
 
@@ -139,6 +146,18 @@ def _too_large() -> Refusal:
     return Refusal("too_large", message, f"At most {LARGEST_BODY:,} bytes.", 413)
 
 
+_LOG_EVERY = 60.0  # seconds between two lines about the same kind of refusal
+_last_logged: dict[str, float] = {}
+
+
+def _log_now_and_then(code: str) -> None:
+    """Tell the operator that requests are refused for a reason of ours, once a minute."""
+    now = time.monotonic()
+    if now - _last_logged.get(code, -_LOG_EVERY) >= _LOG_EVERY:
+        _last_logged[code] = now
+        _log.error("requests are refused: %s", code)
+
+
 def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, HTTPException):
         status = error.status_code
@@ -150,7 +169,9 @@ def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, RequestValidationError):
         return malformed_request(error.errors(), 422)
     refusal = refusal_of(error)
-    if refusal.status >= 500 and not isinstance(error, Refusal):
+    if refusal.status >= 500 and isinstance(error, Refusal):
+        _log_now_and_then(refusal.code)
+    elif refusal.status >= 500:
         # Places in the code, never messages or values: those may hold true counts.
         frames = reversed(traceback.extract_tb(error.__traceback__)[-3:])
         where = " < ".join(f"{f.filename}:{f.lineno}" for f in frames)

@@ -10,6 +10,7 @@ __getattr__ = lazy_names(
         "Auto": "discreet.solve.auto",
         "Chain": "discreet.solve.auto",
         "FromMargins": "discreet.solve.margins.from_margins",
+        "NoiseLikelihood": "discreet.solve.likelihood.noise_likelihood",
         "Poisson": "discreet.solve.likelihood.poisson",
         "WholeNumber": "discreet.solve.integer.whole_number",
     },

@@ -3,7 +3,7 @@ r"""Fits, residuals, scores and loadings: the linear algebra that every method s
 .. math:: Y = \hat Y + \hat E = \hat Y + T W
 
 :math:`\hat Y` is the projection of :math:`Y` on the columns of :math:`X`, :math:`T` has
-orthonormal columns, and :math:`W` holds the loadings (Langsrud 2019, equation 2, appendices 1
+orthonormal columns, and :math:`W` holds the loadings (Langsrud 2019a, equation 2, appendices 1
 and 2). Every projection is made twice, so that residuals are orthogonal to :math:`X` on their
 own scale, whatever the scales of the columns are.
 """

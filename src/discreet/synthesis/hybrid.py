@@ -1,4 +1,4 @@
-r"""Hybrid microdata: generalised microaggregation (Langsrud 2019, section 6).
+r"""Hybrid microdata: generalised microaggregation (Langsrud 2019a, section 6).
 
 .. math:: Y = \hat Y_1 + \hat Y_2 + \hat E_3 + \hat E_4
 

@@ -1,4 +1,4 @@
-r"""Methods that keep fits and covariances exactly (Langsrud 2019, sections 2 to 5).
+r"""Methods that keep fits and covariances exactly (Langsrud 2019a, sections 2 to 5).
 
 New residuals (IPSO), rotated ones (ROMM), residuals or components with declared correlations, and
 residuals of other data. All take the confidential variables Y (n×k), the variables X whose fits are

@@ -1,4 +1,4 @@
-r"""Generalised QR decomposition of tall matrices, :math:`A = QR` (Langsrud 2019, appendix 1).
+r"""Generalised QR decomposition of tall matrices, :math:`A = QR` (Langsrud 2019a, appendix 1).
 
 The decomposition is Gram–Schmidt orthogonalisation in the given order of columns. A column that
 depends on those before it gives no column of :math:`Q`; its coefficients still stand in

@@ -135,7 +135,7 @@ def test_the_certificate_proves_the_optimum_and_refuses_others():
     assert (design.adjoint(u) <= 1e-12).all()
 
     def certificate(*answer):
-        return certify(design, z, w, ProvenTable(*answer), Accuracy(1e-6))
+        return certify(design, z, w, w, ProvenTable(*answer), Accuracy(1e-6))
 
     assert certificate(fit.y, u, rho, v).holds
     assert certificate(fit.y + 0.1, u, rho, v).gap > 1e-3
@@ -181,15 +181,15 @@ def test_it_is_in_the_registry():
 def searched(design, z, tolerance=1e-4):
     """What the search for large tables finds, and its certificate."""
     w, accuracy = np.ones(design.n_published), Accuracy(tolerance)
-    answer = solve_iteratively(Incidence.of(design), z, w, accuracy, 100_000)
-    return answer, certify(design, z, w, answer, accuracy)
+    answer = solve_iteratively(Incidence.of(design), z, w, w, accuracy, 100_000)
+    return answer, certify(design, z, w, w, answer, accuracy)
 
 
 @pytest.mark.parametrize("name", ["all pairs", "tree linked", "structural zeros", "general matrix"])
 def test_both_ways_lead_to_the_same_table(name):
     design = HARD[name]()
     z = noisy(design, 4).astype(float)
-    exact = solve_exactly(design, z, np.ones(design.n_published), 1000)
+    exact = solve_exactly(design, z, np.ones(design.n_published), 1.0, 1000)
     answer, certificate = searched(design, z, 1e-9)
     assert certificate.holds
     np.testing.assert_allclose(answer.y, exact.y, atol=1e-4)

@@ -20,6 +20,7 @@ from discreet.assessment.audit.equations import (
     told_to_coalitions,
     told_with_signs,
 )
+from discreet.assessment.audit.perfect_fits import perfect_fits_of
 from discreet.assessment.audit.subject import Audit, Subject, subject_of
 from discreet.assessment.cells import check_choice
 from discreet.errors import ParameterError, whole
@@ -101,6 +102,8 @@ def audit(
         attackers=n_attackers,
         coalition=coalition,
     )
+    if non_negative and bounds is None:
+        found = replace(found, perfect=perfect_fits_of(subject, intervals == "all"))
     if isinstance(source, Pattern) and source.proofs is not None:
         found = replace(found, unproven=source.proofs.unproven(source))
     if isinstance(source, Pattern) and source.closeness and lone != "none" and non_negative:

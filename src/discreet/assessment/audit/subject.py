@@ -259,6 +259,7 @@ class Audit:
       unproven: Sensitive cells for which the pattern's own proofs do not hold; `None` where it
         carries no proofs.
       unions: Sums of hidden cells that tell too much of a contributor, and of whom this is open.
+      perfect: Inner cells that no table shows and that published cells determine (`PerfectFits`).
     """
 
     subject: Subject
@@ -273,6 +274,7 @@ class Audit:
     coalition: int = 1
     unproven: Index | None = None
     unions: Unions | None = None
+    perfect: Any = None
 
     @cached_property
     def positions(self) -> Index:
@@ -468,7 +470,10 @@ class Audit:
             found["sums that tell too much of a contributor"] = self.told_of_contributors
         if self.unproven is not None:
             found["interval not proven"] = self.unproven
-        return [(name, self._list_cells(cells)) for name, cells in found.items()]
+        listed = [(name, self._list_cells(cells)) for name, cells in found.items()]
+        if self.perfect is not None and len(self.perfect):
+            listed.append(("inner cells that no table shows", repr(self.perfect)))
+        return listed
 
     def _list_cells(self, positions: Iterable[int]) -> str:
         names = [self.name_of(int(k)) for k in positions]

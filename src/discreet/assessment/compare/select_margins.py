@@ -26,13 +26,15 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args, overload
 
 import numpy as np
 import pyarrow as pa
 
 from discreet.arrays import Array, Real, Whole
 from discreet.assessment.assess import align_columns
+from discreet.assessment.cells import check_choice
+from discreet.assessment.compare.model_steps import Criterion, ModelPath, build_model
 from discreet.design.base import Design
 from discreet.design.formula import Margins, Term, margins, parse, resolve
 from discreet.design.structured import StructuredDesign
@@ -128,6 +130,25 @@ class MarginRanking:
         return "\n".join([f"Margins to perturb ({side})", *align_columns(rows)])
 
 
+@overload
+def select_margins(
+    target: Design | Table,
+    candidates: Sequence[Margins | MarginPlan] | None = ...,
+    *,
+    epsilon: float | None = ...,
+    variance: float | None = ...,
+    exact: Margins | None = ...,
+    by: Literal["error"] = ...,
+    alpha: float = ...,
+) -> MarginRanking: ...
+@overload
+def select_margins(
+    target: Design | Table,
+    candidates: Sequence[Margins | MarginPlan] | None = ...,
+    *,
+    by: Criterion,
+    alpha: float = ...,
+) -> ModelPath: ...
 def select_margins(
     target: Design | Table,
     candidates: Sequence[Margins | MarginPlan] | None = None,
@@ -135,7 +156,9 @@ def select_margins(
     epsilon: float | None = None,
     variance: float | None = None,
     exact: Margins | None = None,
-) -> MarginRanking:
+    by: Literal["error"] | Criterion = "error",
+    alpha: float = 0.05,
+) -> MarginRanking | ModelPath:
     r"""Rank sets of margins by the expected error of what is published after a fit.
 
     Each plan perturbs its margins, keeps others exact, fits inner cells by least squares, and sums
@@ -159,9 +182,16 @@ def select_margins(
       variance: Variance of the noise on every cell instead, for noise that does not share a
         budget, such as cell keys.
       exact: Margins that could be kept exact: every candidate is tried with and without.
+      by: ``"error"``, or how a log-linear model of a true table is built instead, one more margin
+        at a time: ``"likelihood-ratio"``, ``"aic"`` or ``"bic"``. The result, a `ModelPath`, is
+        confidential; `candidates` are then margins that may be added.
+      alpha: Largest p-value of a margin that the likelihood ratio lets in.
 
     See Langsrud (2019b), section 5; Li et al. (2015).
     """
+    if by != "error":
+        check_choice("by", by, get_args(Criterion))
+        return _build_model(target, candidates, (epsilon, variance, exact), by, alpha)
     if (epsilon is None) == (variance is None):
         raise ParameterError("give the noise by epsilon= (a budget) or by variance=, not both.")
     for name, value in (("epsilon", epsilon), ("variance", variance)):
@@ -180,6 +210,25 @@ def select_margins(
     # Plans whose bias is not known come last, however small the noise: their error is a bound.
     ranked.sort(key=lambda found: (found.error.bias is None, found.error.rmse))
     return MarginRanking(tuple(ranked), any(found.error.bias for found in ranked))
+
+
+def _build_model(
+    target: Design | Table, candidates: Any, others: tuple[Any, ...], by: Criterion, alpha: float
+) -> ModelPath:
+    """The model path of a true table; what belongs to expected errors is refused."""
+    if any(given is not None for given in others):
+        raise ParameterError(
+            f"by={by!r} looks at true counts and not at noise; leave out epsilon=, variance= and "
+            "exact=."
+        )
+    design, y = _public_design(target)
+    if y is None:
+        raise ParameterError(
+            f"by={by!r} needs a table with true inner counts; a design alone has none."
+        )
+    if isinstance(candidates, str):
+        candidates = [candidates]
+    return build_model(design, y, candidates, by=by, alpha=alpha)
 
 
 def _public_design(target: Design | Table) -> tuple[StructuredDesign, Real | None]:

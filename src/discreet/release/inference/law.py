@@ -62,6 +62,11 @@ def matrix_of(protected: Protected) -> TransitionMatrix:
         )
     if step.name == "protect:discrete-laplace":
         return _laplace_matrix(protected, step)
+    if protected.statement.says("parameters-kept-back"):
+        raise DesignError(
+            "the parameters of the noise are not published with this release, and its law follows "
+            f"from them. {_GIVE}"
+        )
     if step.parameters.get("steps"):
         raise DesignError(
             "the noise of this release goes by the number of sampled records in a cell, which is "

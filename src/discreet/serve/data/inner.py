@@ -11,6 +11,7 @@ that is being served stays until nobody reads it.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import json
 import math
 import os
@@ -37,7 +38,7 @@ from discreet.tables.statement import Statement, Step
 from discreet.tables.storage import axis_from_json, axis_to_json
 
 _FORMAT = 1
-_HEADER, _VALUES = "inner.json", "values.npy"
+_HEADER, _VALUES, _CHECKSUMS = "inner.json", "values.npy", "checksums.json"
 POINTER = "current"
 Rules = Sequence[Mapping[str, Any]]
 _CHUNK = 1 << 18  # cells that are summed at a time, so that they stay near the processor
@@ -148,10 +149,18 @@ class InnerTable:
         }
         text = json.dumps(header, ensure_ascii=False)
         (folder / _HEADER).write_text(text, encoding="utf-8")
+        sums = {path.name: _checksum(path) for path in sorted(folder.iterdir())}
+        (folder / _CHECKSUMS).write_text(json.dumps(sums), encoding="ascii")
 
     @classmethod
     def read(cls, folder: Path) -> InnerTable:
-        """A table from its folder, its columns mapped into memory."""
+        """A table from its folder, its columns mapped into memory, every byte as it was written."""
+        damaged = damaged_files(folder)
+        if damaged:
+            raise DataError(
+                f"{folder} was damaged after it was built: {', '.join(damaged)}. Nothing of it is "
+                "served. Build it again: discreet build site.toml."
+            )
         try:
             header = json.loads((folder / _HEADER).read_text(encoding="utf-8"))
             axes = tuple(map(axis_from_json, header["axes"]))
@@ -177,6 +186,22 @@ class InnerTable:
             tuple(header["zeros"]),
             header["made_from"],
         )
+
+
+def damaged_files(folder: Path) -> list[str]:
+    """Files of a build that are not as they were written; none where version 0.2 wrote it."""
+    try:
+        sums = json.loads((folder / _CHECKSUMS).read_text(encoding="ascii"))
+        return [name for name, known in sums.items() if _checksum(folder / name) != known]
+    except FileNotFoundError as error:
+        return [] if Path(str(error.filename)).name == _CHECKSUMS else [Path(error.filename).name]
+    except (OSError, ValueError, AttributeError):
+        return [_CHECKSUMS]
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:  # 0.4 s for the 10⁷ cells of a large census
+        return hashlib.file_digest(file, "blake2b").hexdigest()
 
 
 class InnerSource:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import astuple
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from discreet.serve.office.audit import AuditEntry, export_log, now, usage
 from discreet.serve.office.config import Role
-from discreet.serve.office.credentials import find_token
+from discreet.serve.office.credentials import end_session, find_token, new_session
 from discreet.serve.office.database import OfficeDatabase
 from discreet.serve.office.office import ask_for_reload, set_closed
 from discreet.serve.refusals import SESSION, Refusal, refusal_of
@@ -83,13 +83,15 @@ async def sign_in(request: Request) -> Response:
     state = await run_in_threadpool(office.refresh)
     token = find_token(fields.get("token", "").strip(), state.tokens)
     if token is None:
+        await _record(request, request.state.visitor.id, "", "sign_in_failed")
         return _form_page(request, "sign_in.html", 401, is_wrong=True)
+    await _record(request, token.name, "", "signed_in")
     start = "/admin" if token.role is Role.custodian else "/"
     response = RedirectResponse(f"{root_of(request)}{start}", 303)
     seconds = office.config.accounts.session_hours * 3600
     response.set_cookie(
         SESSION,
-        office.sessions.sign(token.id, seconds),
+        office.sessions.sign(new_session(token), seconds),
         max_age=int(seconds),
         path=root_of(request) or "/",
         secure=request.state.sender.is_secure,
@@ -101,8 +103,13 @@ async def sign_in(request: Request) -> Response:
 
 @router.post("/sign-out")
 async def sign_out(request: Request) -> Response:
-    """End the session."""
+    """End the session, here and in whatever copies its cookie."""
     await _read_form(request)
+    office, session = request.state.office, request.state.office.session(request.state.sender)
+    if office.store is not None and session is not None:
+        await run_in_threadpool(end_session, office.store, session)
+        await _record(request, request.state.visitor.id, "", "signed_out")
+        await run_in_threadpool(office.refresh)
     response = RedirectResponse(f"{root_of(request)}/", 303)
     response.delete_cookie(SESSION, path=root_of(request) or "/")
     return response
@@ -123,10 +130,14 @@ def _database(request: Request) -> OfficeDatabase:
 async def _record_step(request: Request, dataset: str, outcome: str) -> None:
     """Write a step of the custodian down, and let it take effect here at once."""
     office = request.state.office
-    entry = AuditEntry(now(), request.state.visitor.id, dataset, "", "", "admin", outcome, 0, 0.0)
-    await office.audit.record_async(entry)
+    await _record(request, request.state.visitor.id, dataset, outcome)
     await run_in_threadpool(office.refresh)
     office.carry_out(request.app.state.site.current)
+
+
+async def _record(request: Request, visitor: str, dataset: str, outcome: str) -> None:
+    entry = AuditEntry(now(), visitor, dataset, "", "", "admin", outcome, 0, 0.0)
+    await request.state.office.audit.record_async(entry)
 
 
 def _admin_page(request: Request, store: OfficeDatabase, said: str, status: int = 200) -> Response:
@@ -163,7 +174,10 @@ def _form_page(request: Request, template: str, status: int = 200, **parts: Any)
 
 async def _read_form(request: Request) -> dict[str, str]:
     """The fields of a form; a form of another site is refused."""
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+    site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+    if site is None and origin is not None:  # an older browser
+        site = "same-origin" if urlsplit(origin).netloc == request.headers.get("host") else origin
+    if site not in (None, "same-origin", "none"):
         raise _foreign_form()
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != _TYPE:
         raise Refusal("unreadable", "The form cannot be read.", f"Content of type {_TYPE}.", 415)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import csv
 import io
+import logging
 import queue
 import threading
+import time as clocks
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, fields
@@ -30,6 +32,10 @@ _LONGEST = {
 }
 _MOST_AT_ONCE = 1_000  # entries that one transaction writes, or that one page of an export reads
 _FORGET_EVERY = timedelta(hours=1)
+# A clock further ahead of the last entry and the time that has passed since is not believed: one
+# that was 500 days ahead erased all entries but one. A site that rests for longer forgets later.
+_LONGEST_REST = timedelta(days=31)
+_log = logging.getLogger("discreet.serve")
 _STOP_SECONDS = 30.0
 _Waiting = tuple["AuditEntry", "Future[None]"]
 _C = AUDIT.c
@@ -106,6 +112,7 @@ class AuditLog:
         self.store, self.keep_days = store, keep_days
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._next_cleaning = now()
+        self._began, self._newest = clocks.monotonic(), newest_entry(store)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
@@ -174,17 +181,33 @@ class AuditLog:
         if self.keep_days is None or now() < self._next_cleaning:
             return
         self._next_cleaning = now() + _FORGET_EVERY
+        passed = timedelta(seconds=clocks.monotonic() - self._began)
+        if self._newest is not None and now() > self._newest + passed + _LONGEST_REST:
+            _log.error("the clock is far ahead of the audit log, so no old entry is forgotten.")
+            return
         try:
             forget_entries(self.store, self.keep_days)
         except DatabaseError:
             return
 
 
+def newest_entry(store: OfficeDatabase) -> datetime | None:
+    """When the last entry was written, if there is one."""
+    with store.reading() as connection:
+        found: datetime | None = connection.execute(select(func.max(_C.time))).scalar()
+    return found
+
+
 def forget_entries(store: OfficeDatabase, keep_days: int) -> int:
-    """Remove entries that are older than so many days; returns how many there were."""
+    """Remove entries that are older than so many days, and leave a mark; returns how many."""
     oldest = now() - timedelta(days=keep_days)
     with store.writing() as connection:
-        return connection.execute(delete(AUDIT).where(AUDIT.c.time < oldest)).rowcount
+        removed = connection.execute(delete(AUDIT).where(AUDIT.c.time < oldest)).rowcount
+        if removed:
+            said = f"{removed} entries before {oldest:%Y-%m-%d %H:%M}"
+            mark = AuditEntry(now(), "discreet", "", "", said, "admin", "forgotten", 0, 0.0)
+            connection.execute(insert(AUDIT), [mark.row])
+        return removed
 
 
 @dataclass(frozen=True)

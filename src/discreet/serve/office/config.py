@@ -135,7 +135,7 @@ class Proxies:
         """The address a request comes from: the last one that no trusted proxy has."""
         if not self.trust(peer):
             return peer
-        chain = [part.strip() for part in headers.get("x-forwarded-for", "").split(",")]
+        chain = [_without_port(part) for part in headers.get("x-forwarded-for", "").split(",")]
         for address in reversed([part for part in chain if part]):
             if not self.trust(address):
                 try:
@@ -143,6 +143,14 @@ class Proxies:
                 except ValueError:  # a client may write whatever it likes into the header
                     return UNKNOWN
         return peer
+
+
+def _without_port(text: str) -> str:
+    """An address as proxies write it: `192.0.2.1`, `192.0.2.1:4711`, `[2001:db8::1]:4711`."""
+    found = text.strip()
+    if found.startswith("["):
+        return found[1:].partition("]")[0]
+    return found.partition(":")[0] if found.count(":") == 1 else found
 
 
 def subscriber_network(address: str) -> str:

@@ -9,9 +9,9 @@ import hmac
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -19,13 +19,20 @@ from sqlalchemy.exc import IntegrityError
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.serve.office.audit import now
 from discreet.serve.office.config import Role, Visitor
-from discreet.serve.office.database import SECRETS, TOKENS, DatabaseError, OfficeDatabase
+from discreet.serve.office.database import (
+    ENDED_SESSIONS,
+    SECRETS,
+    TOKENS,
+    DatabaseError,
+    OfficeDatabase,
+)
 
 _PREFIX = "discreet"
 _ID_BYTES = 6
 _SECRET_BYTES = 32
 _LONGEST_NAME = 60
 _SEPARATOR = "."
+_OF_SESSION = ":"
 
 
 @dataclass(frozen=True)
@@ -95,6 +102,38 @@ def find_token(text: str, tokens: Mapping[str, Token]) -> Token | None:
     expected = b"" if token is None else token.digest
     is_right = hmac.compare_digest(_digest(secret), expected)
     return token if is_right and prefix == _PREFIX else None
+
+
+def new_session(token: Token) -> str:
+    """What a session's cookie says: whose token it is, and which session of many."""
+    return f"{token.id}{_OF_SESSION}{secrets.token_hex(8)}"
+
+
+def token_of(session: str) -> str:
+    """The id of the token that a session was begun with."""
+    return session.partition(_OF_SESSION)[0]
+
+
+def end_session(store: OfficeDatabase, session: str) -> None:
+    """Make a session worthless, whoever has a copy of its cookie."""
+    name = hashlib.blake2b(session.encode(), digest_size=16).hexdigest()
+    with store.writing() as connection:
+        connection.execute(delete(ENDED_SESSIONS).where(ENDED_SESSIONS.c.id == name))
+        connection.execute(insert(ENDED_SESSIONS).values(id=name, time=now()))
+
+
+def is_ended(session: str, ended: Collection[str]) -> bool:
+    """Whether a session is among those that were ended."""
+    return hashlib.blake2b(session.encode(), digest_size=16).hexdigest() in ended
+
+
+def ended_sessions(store: OfficeDatabase, hours: float) -> frozenset[str]:
+    """Sessions that were ended and would still be in force; older ones are at their end anyway."""
+    asked = select(ENDED_SESSIONS.c.id).where(
+        ENDED_SESSIONS.c.time >= now() - timedelta(hours=hours)
+    )
+    with store.reading() as connection:
+        return frozenset(connection.execute(asked).scalars())
 
 
 def _digest(secret: str) -> bytes:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,29 +44,59 @@ class OfficeDatabase:
         url = _url_of(address)
         self.shown = url.render_as_string(hide_password=True)
         self.is_file = url.get_backend_name() == "sqlite"
-        if self.is_file:
-            _check_file(Path(str(url.database)))
+        self._path = Path(str(url.database)) if self.is_file else None
+        if self._path is not None:
+            _check_file(self._path)
+        self._identity, self._generation = _identity(self._path), 0
         self._engine = _make_engine(url, self.is_file)
         try:
             with self.writing() as connection:
                 _make_tables(connection, self.shown)
+                counted = connection.execute(sa.select(GENERATION.c.number)).scalar_one()
+            self._generation = int(counted)
         except BaseException:
             self.close()
             raise
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """One consistent view of the database."""
+        """One consistent view of the database.
+
+        Raises:
+          DatabaseError: It is not the one that was opened, or an earlier state of it.
+        """
+        known = self._generation  # before the view is taken: others write meanwhile
         with self._with_advice(), self._engine.connect() as connection:
+            found = self._check(connection.execute(sa.select(GENERATION.c.number)).scalar(), known)
+            self._generation = max(self._generation, found)
             yield connection
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction of its own; writers of an SQLite file wait for each other."""
+        known, found = self._generation, 0
         with self._with_advice(), self._engine.connect() as plain:
             connection = plain.execution_options(writes=True)
             with connection.begin():
+                if known:
+                    number = GENERATION.c.number
+                    counted = sa.update(GENERATION).values(number=number + 1).returning(number)
+                    found = self._check(connection.execute(counted).scalar(), known)
                 yield connection
+        self._generation = max(self._generation, found)  # it stays where nothing was committed
+
+    def _check(self, found: int | None, known: int) -> int:
+        """Refuse a file that was removed or exchanged: a backup knows revoked tokens as valid."""
+        if found is None or found < known or _identity(self._path) != self._identity:
+            raise DatabaseError(
+                f"the audit log {self.shown} was removed, exchanged or set back while it was in "
+                "use. Stop the site, put the right database in its place, and start it again."
+            )
+        return found
+
+    def free_bytes(self) -> float:
+        """Room on the disk of a database file; a server looks after its own."""
+        return math.inf if self._path is None else shutil.disk_usage(self._path.parent).free
 
     def close(self) -> None:
         """Close all connections."""
@@ -127,6 +159,18 @@ SECRETS = sa.Table(
     sa.Column("day", sa.Date, nullable=False),
     sa.Column("value", sa.LargeBinary, nullable=False),
 )
+ENDED_SESSIONS = sa.Table(
+    "ended_sessions",
+    METADATA,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("time", sa.DateTime, nullable=False),
+)
+GENERATION = sa.Table(
+    "generation",  # one row; it grows with every transaction that writes
+    METADATA,
+    sa.Column("number", sa.BigInteger, nullable=False),
+)
+_LATER = (ENDED_SESSIONS, GENERATION)  # tables that databases of version 0.2 lack
 RELOADS = sa.Table(
     "reloads",
     METADATA,
@@ -155,6 +199,10 @@ def _make_tables(connection: sa.Connection, shown: str) -> None:
             f"the audit log {shown} was written by a newer version of discreet (step {present!r}). "
             "Update discreet, or name another audit log."
         )
+    for table in _LATER:
+        table.create(connection, checkfirst=True)
+    if connection.execute(sa.select(GENERATION.c.number)).first() is None:
+        connection.execute(sa.insert(GENERATION).values(number=1))
 
 
 def _url_of(address: str | Path) -> sa.URL:
@@ -196,6 +244,15 @@ def _begin(connection: sa.Connection) -> None:
     # between, whatever the timeout; one that is to write takes the lock when it begins.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _identity(path: Path | None) -> tuple[int, int] | None:
+    """Device and inode of a database file; nothing for a server, or where the file is gone."""
+    try:
+        found = None if path is None else path.stat()
+    except OSError:
+        return None
+    return None if found is None else (found.st_dev, found.st_ino)
 
 
 def _check_file(path: Path) -> None:

@@ -6,6 +6,7 @@ Every request passes its middleware: who asks, how often, and what is written do
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import threading
 import time
@@ -27,10 +28,13 @@ from discreet.serve.office.credentials import (
     Signer,
     Token,
     all_tokens,
+    ended_sessions,
     find_token,
+    is_ended,
     signing_key,
+    token_of,
 )
-from discreet.serve.office.database import RELOADS, SWITCHES, OfficeDatabase
+from discreet.serve.office.database import RELOADS, SWITCHES, DatabaseError, OfficeDatabase
 from discreet.serve.refusals import SESSION, Refusal, RequestNote, note_request, refusal_of
 from discreet.serve.site.config import SiteConfig, read_site
 
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
 
 _EVERY = 1.0  # seconds between two looks at the decisions of the office
 _TOO_OLD = 30.0  # seconds after which decisions that cannot be read again are not relied on
+_LEAST_ROOM = 50_000_000  # bytes on the audit log's disk: some 200,000 entries
 _MOST_VISITORS = 50_000
 _log = logging.getLogger("discreet.serve")
 
@@ -68,6 +73,8 @@ class Office:
             self._state = read_state(store)
         self._read = time.monotonic()
         self._stop = threading.Event()
+        self._looking, self._looked = threading.Lock(), -math.inf
+        self._failures: list[str] = []
         self._watcher: threading.Thread | None = None
         self.rate_limiter = RateLimiter(self.config.accounts.rate, self.config.accounts.burst)
         self.adopt(self.config)
@@ -84,6 +91,11 @@ class Office:
             raise unavailable()
         return self._state
 
+    def session(self, sender: Sender) -> str | None:
+        """The session of a request, where it is one of ours and has not ended."""
+        found = self.sessions.read(sender.cookie)
+        return None if found is None or is_ended(found, self.state.ended) else found
+
     def adopt(self, config: SiteConfig) -> None:
         """Go by another configuration of accounts, as after a reload."""
         accounts = config.accounts
@@ -95,9 +107,30 @@ class Office:
     def refresh(self) -> OfficeState:
         """Read the decisions again."""
         if self.store is not None:
-            self._state = read_state(self.store)
+            self._state = read_state(self.store, self.config.accounts.session_hours)
             self._read = time.monotonic()
         return self._state
+
+    def failures(self) -> list[str]:
+        """What keeps tables from being answered, by name; looked at once a second at most."""
+        with self._looking:
+            if time.monotonic() - self._looked > _EVERY:
+                self._failures, self._looked = self._look(), time.monotonic()
+            return self._failures
+
+    def _look(self) -> list[str]:
+        found = []
+        if self.store is not None:
+            try:
+                with self.store.writing():
+                    pass  # a transaction counts up: it fails where nothing can be written
+            except DatabaseError:
+                found.append("store")
+            if self.store.free_bytes() < _LEAST_ROOM:
+                found.append("disk")
+            if self._watcher is not None and time.monotonic() - self._read > _TOO_OLD:
+                found.append("decisions")
+        return found
 
     def watch(self, holder: SiteHolder) -> None:
         """Carry decisions out in this process, now and whenever they change."""
@@ -133,6 +166,7 @@ class Office:
             self.store.close()
 
     def _watch(self, holder: SiteHolder) -> None:
+        failed = ""
         while not self._stop.wait(_EVERY):
             reloads = self._state.reloads
             try:
@@ -141,7 +175,11 @@ class Office:
                     threading.Thread(target=_reload, args=(holder,), daemon=True).start()
                 self.carry_out(holder.current)
             except Exception as error:  # without a watcher nobody would be answered
-                _log.error("%s in the office; it is tried again.", type(error).__name__)
+                if type(error).__name__ != failed:  # once for each kind of failure, not each second
+                    _log.error("%s in the office; it is tried again.", type(error).__name__)
+                failed = type(error).__name__
+            else:
+                failed = ""
 
 
 def _reload(holder: SiteHolder) -> None:
@@ -171,21 +209,23 @@ class OfficeState:
       closed: Data sets that are closed.
       reloads: How often the site was to be read again.
       tokens: The tokens in force, by their ids.
+      ended: Sessions whose visitors have signed out.
     """
 
     closed: frozenset[str] = frozenset()
     reloads: int = 0
     tokens: Mapping[str, Token] = field(default_factory=dict)
+    ended: frozenset[str] = frozenset()
 
 
-def read_state(store: OfficeDatabase) -> OfficeState:
+def read_state(store: OfficeDatabase, session_hours: float = 8.0) -> OfficeState:
     """The decisions of this moment."""
     with store.reading() as connection:
         is_closed = SWITCHES.c.is_closed.is_(True)
         closed = connection.execute(select(SWITCHES.c.dataset).where(is_closed)).scalars()
         reloads = connection.execute(select(func.count()).select_from(RELOADS)).scalar_one()
         found = frozenset(closed), int(reloads)
-    return OfficeState(*found, all_tokens(store))
+    return OfficeState(*found, all_tokens(store), ended_sessions(store, session_hours))
 
 
 def set_closed(store: OfficeDatabase, dataset: str, is_closed: bool, visitor: str) -> None:
@@ -240,7 +280,7 @@ class RateLimiter:
         return len(self._levels)
 
 
-_FREE = ("/static/", "/health", "/robots.txt", "/favicon.ico")
+_FREE = ("/static/", "/health", "/live", "/ready", "/robots.txt", "/favicon.ico")
 _WITHOUT_ACCOUNT = ("/sign-in",)
 _LONGEST_USER = 60  # characters; as many as the name of a token may have
 
@@ -410,7 +450,7 @@ def identify(sender: Sender, office: Office) -> Visitor | None:
         if token is None:
             raise Refusal("wrong_token", "The token is not valid.", "A token in force.", 401)
         return token.visitor
-    token = office.state.tokens.get(office.sessions.read(sender.cookie) or "")
+    token = office.state.tokens.get(token_of(office.session(sender) or ""))
     if token is not None:
         return token.visitor
     return stranger(sender, office) if accounts.who == "open" else None

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.arrays import Real, Whole
+from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design, dot
 from discreet.solve.fit import Certificate, Status
 from discreet.solve.least_squares.problem import Accuracy, gradient_limits
@@ -23,6 +23,9 @@ from discreet.solve.least_squares.problem import Accuracy, gradient_limits
 # The gap of a table is a sum, in which a single cell could hide: each may have a tenth of a count
 # of it for itself, or a tenth of this share of its residual where that is more.
 _OWN_COUNT, _OWN_SHARE = 0.1, 1e-4
+# Deviation of an exact margin, in counts or as a share of the largest value, that rounding and the
+# last steps may leave.
+_EXACT_COUNT, _EXACT_SHARE = 1e-3, 1e-12
 # A loss below this share of the weighted data is measured against that share: relative to a loss of
 # zero, which tables without noise have, no gap would ever be small.
 SMALL_LOSS = 1e-4
@@ -117,12 +120,23 @@ class _SomeCells(NamedTuple):
         return np.asarray(self.design.adjoint(z)[self.cells])
 
 
+def largest_miss(residual: Real, is_exact: Mask, z: Real, accuracy: Accuracy) -> float:
+    """The largest deviation of an exact margin, in units of which the tolerance is allowed."""
+    most = float(np.abs(z).max(initial=0.0))
+    limit = max(_EXACT_COUNT * min(accuracy.count, most or np.inf), _EXACT_SHARE * most)
+    return accuracy.tolerance * float(np.abs(residual[is_exact]).max(initial=0.0)) / limit
+
+
 def certify(
-    design: Design, z: Real, weights: Real, answer: ProvenTable, accuracy: Accuracy
+    design: Design, z: Real, weights: Real, soft: Real, answer: ProvenTable, accuracy: Accuracy
 ) -> Certificate:
     """Both duality gaps and all bounds, with the design alone; `stationarity` is cell by cell.
 
     Nothing that a solver carries along is trusted: sums and slopes are computed anew.
+
+    `soft` are the weights without those of exact margins, whose own are prices: a dual vector has
+    no bound there, and whatever price it stays within, it bounds the loss of every table that has
+    these margins. Nothing is measured against a price.
 
     `gap` is that of the loss, `selection` that of the loss with the ridge (one if there is
     none); both are relative. `feasibility` covers the inner cells and both dual vectors.
@@ -131,11 +145,11 @@ def certify(
     residual, slopes, cells = z - design.aggregate(y), design.adjoint(dual), np.flatnonzero(y > 0)
     gaps = Gaps.of(weights, residual, dual, Inner(cells, y[cells], slopes[cells]))
     own = gaps.own(
-        accuracy, lambda cells: gradient_limits(_SomeCells(design, cells), z, weights, accuracy)
+        accuracy, lambda cells: gradient_limits(_SomeCells(design, cells), z, soft, accuracy)
     )
     over = [np.abs(v) - weights for v in (dual, answer.ridge_dual)]
     infeasible = max(float(v.max(initial=0.0)) for v in (*over, slopes))
-    size = max(gaps.loss, SMALL_LOSS * dot(weights, np.abs(z))) or 1.0
+    size = max(dot(soft, np.abs(residual)), SMALL_LOSS * dot(soft, np.abs(z))) or 1.0
     selection = 1.0
     if ridge > 0:
         slopes = design.adjoint(answer.ridge_dual)
@@ -143,8 +157,9 @@ def certify(
         inner = Inner(cells, y[cells], slopes[cells])
         excess = Gaps.of(weights, residual, answer.ridge_dual, inner, ridge).total
         selection = excess / ridge_size(gaps.loss, ridge, y)
+    off = largest_miss(residual, weights > soft, z, accuracy)
     return Certificate(
-        feasibility=max(infeasible / largest(weights), -float(y.min(initial=0.0)), 0.0),
+        feasibility=max(infeasible / largest(soft), off, -float(y.min(initial=0.0)), 0.0),
         stationarity=own,
         gap=max((gaps.loss - dot(z, dual)) / size, 0.0),
         tolerance=accuracy.tolerance,

@@ -18,6 +18,10 @@ In large tables two runs of the primal-dual iteration share the work. One has a 
 cheap. The other has none; it shows how small the loss can be, and its dual vector bounds the loss
 from below. The ridge falls as soon as it is to blame for a loss above the smallest one seen, or for
 the gap of a single cell.
+
+Exact margins have a price instead of a weight. A table of least loss meets them as soon as prices
+are above the multipliers of the margins, so prices rise until they are met; margins that no table
+has are refuted by the dual vector of a fit to them alone.
 """
 
 from __future__ import annotations
@@ -25,8 +29,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -48,6 +52,7 @@ from discreet.solve.absolute.certificate import (
 from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.primal_dual import PrimalDual
 from discreet.solve.fit import (
+    Certificate,
     Fit,
     FitterBase,
     Prepared,
@@ -56,7 +61,14 @@ from discreet.solve.fit import (
     checked_values,
     checked_weights,
 )
-from discreet.solve.least_squares.problem import Accuracy, gradient_limits, smallest_sizes
+from discreet.solve.least_squares.problem import (
+    Accuracy,
+    Exact,
+    frozen_margins,
+    gradient_limits,
+    positions_of,
+    smallest_sizes,
+)
 from discreet.solve.linear.program import LARGEST_VALUE, Program
 
 
@@ -65,6 +77,7 @@ class LeastAbsolute(FitterBase):
     r"""Maximum likelihood under Laplace noise.
 
     .. math:: \min_{y \ge 0} \sum_k w_k\,|x_k^\top y - z_k|
+              \quad\text{subject to}\quad x_k^\top y = z_k \text{ for the exact margins}
 
     with :math:`w_k` one over the scale of the noise, the square root of the precision that is
     given as weight. The minimum is rarely unique. Of all inner tables that attain it the fit takes
@@ -78,7 +91,9 @@ class LeastAbsolute(FitterBase):
     `tolerance`; so is the gap of the problem with the ridge. Both are in the certificate, `u` in
     the notes. A loss below 1e-4 of :math:`\sum_k w_k|z_k|` is measured against that. The gap is a
     sum over cells, and none has more than a tenth of a count of it for itself, or 1e-5 of its
-    residual, however large the others are.
+    residual, however large the others are. Exact margins are met within a thousandth of a count;
+    `u` has no bound there. Those that no table has are reported as infeasible, with a vector `u`
+    in the notes, :math:`Xu \le 0 < z^\top u`, that is zero elsewhere.
 
     Cost: small tables take a linear program and some Newton steps. Others take one compiled pass
     over the inner cells that are positive or nearly so in each of a few thousand steps. These take
@@ -89,6 +104,8 @@ class LeastAbsolute(FitterBase):
       tolerance: Relative duality gap to reach.
       max_steps: Steps after which the fit gives up.
       count: What one count is in the units of the data.
+      exact: Margins that must be met: a formula, or a list of margins by name (`"1"` is the total),
+        as tuples of variables, or published positions.
 
     See Langsrud (2019b) on the noise; `solve_exactly` and `solve_iteratively` for the ways there.
     """
@@ -96,9 +113,11 @@ class LeastAbsolute(FitterBase):
     tolerance: float = 1e-4
     max_steps: int = 100_000
     count: float = 1.0
+    exact: Exact = field(default=())
 
     def __post_init__(self) -> None:
         check_options(self.tolerance, self.max_steps, self.count)
+        object.__setattr__(self, "exact", frozen_margins(self.exact))
 
     @property
     def name(self) -> str:
@@ -107,36 +126,110 @@ class LeastAbsolute(FitterBase):
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
-        return partial(_fit, self, design, cache(partial(Incidence.of, design)))
+        return _PreparedAbsolute(self, design, positions_of(design, self.exact))
 
 
-def _fit(
-    options: LeastAbsolute,
-    design: Design,
-    members: Callable[[], Incidence],
-    z: Array,
-    *,
-    weights: Array | None = None,
-) -> Fit:
-    began = time.perf_counter()
-    w = np.sqrt(checked_weights(design, weights))
-    target = checked_values(design, z, w > 0)
-    accuracy = Accuracy(options.tolerance, options.count)
-    is_small = design.n_inner * design.n_published <= _MOST_ENTRIES
-    answer = solve_exactly(design, target, w, options.max_steps) if is_small else None
-    solver = "linear program"
-    certificate = None if answer is None else certify(design, target, w, answer, accuracy)
-    if answer is None or certificate is None or not certificate.holds:
-        answer = solve_iteratively(members(), target, w, accuracy, options.max_steps)
-        solver = "primal-dual steps"
-        certificate = certify(design, target, w, answer, accuracy)
-    status = Status.converged if certificate.holds else answer.status
-    notes = {"solver": solver, "dual": answer.dual, "ridge": answer.ridge}
-    notes["ridge_dual"] = answer.ridge_dual
-    y, seconds = answer.y, time.perf_counter() - began
-    return Fit(y, design.aggregate(y), status, certificate, answer.steps, seconds, notes, design)
+@dataclass(frozen=True, eq=False)
+class _PreparedAbsolute:
+    """The fitter on one design, with the published positions of exact margins."""
+
+    options: LeastAbsolute
+    design: Design
+    exact: Whole
+
+    @cached_property
+    def members(self) -> Incidence:
+        """The published cells of every inner cell."""
+        return Incidence.of(self.design)
+
+    def __call__(self, z: Array, *, weights: Array | None = None) -> Fit:
+        began, design, options = time.perf_counter(), self.design, self.options
+        soft = np.sqrt(checked_weights(design, weights))
+        is_exact = np.isin(np.arange(len(soft)), self.exact)
+        target = checked_values(design, z, is_exact | (soft > 0))
+        soft[is_exact] = 0.0
+        steps, status, notes = 0, Status.converged, dict[str, Any]()
+        for price in _PRICES:
+            priced = np.where(is_exact, price * largest(soft), soft)
+            solver, answer, certificate = self._solve(target, priced, soft, options.max_steps)
+            steps += answer.steps
+            if certificate.holds:
+                break
+            status = answer.status
+            if price == _PRICES[0] and (conflict := self._refute(target, is_exact)) is not None:
+                status, notes = Status.infeasible, {"conflict": conflict}
+            is_held = bool((np.abs(answer.dual) < _AT_PRICE * priced)[is_exact].all())
+            if is_held or notes or steps >= options.max_steps:
+                break
+        status = Status.converged if certificate.holds else status
+        notes |= {"solver": solver, "dual": answer.dual, "ridge": answer.ridge}
+        notes["ridge_dual"] = answer.ridge_dual
+        y, seconds = answer.y, time.perf_counter() - began
+        return Fit(y, design.aggregate(y), status, certificate, steps, seconds, notes, design)
+
+    def _solve(
+        self, z: Real, weights: Real, soft: Real, max_steps: int
+    ) -> tuple[str, ProvenTable, Certificate]:
+        """A table with its proofs by a program where it is small, else, or failing that, by steps.
+
+        `weights` are the soft ones with the prices of exact margins.
+        """
+        design, accuracy = self.design, Accuracy(self.options.tolerance, self.options.count)
+        if design.n_inner * design.n_published <= _MOST_ENTRIES:
+            answer = solve_exactly(design, z, weights, largest(soft), max_steps)
+            if answer is not None:
+                certificate = certify(design, z, weights, soft, answer, accuracy)
+                # An exact margin that is missed needs a higher price, not more steps.
+                is_missed = len(self.exact) and certificate.feasibility > accuracy.tolerance
+                if certificate.holds or is_missed:
+                    return "linear program", answer, certificate
+        answer = solve_iteratively(self.members, z, weights, soft, accuracy, max_steps)
+        if len(self.exact):
+            answer = replace(answer, y=self._meet(z, answer.y))
+        certificate = certify(design, z, weights, soft, answer, accuracy)
+        return "primal-dual steps", answer, certificate
+
+    def _meet(self, z: Real, y: Real) -> Real:
+        """A table with exact margins beside one that misses them by what steps have left.
+
+        Each positive cell moves in proportion to its size, by the least change of that kind.
+        """
+        from scipy.sparse import diags_array
+        from scipy.sparse.linalg import lsmr
+
+        cells = np.flatnonzero(y > 0)
+        root, moved = np.sqrt(y[cells]), y.copy()
+        matrix = self.design.matrix().tocsr()[cells].tocsc()[:, self.exact].astype(np.float64)
+        left = (z - self.design.aggregate(y))[self.exact]
+        change = lsmr((diags_array(root) @ matrix).T, left, atol=_MEET, btol=_MEET)[0]
+        moved[cells] = np.maximum(y[cells] + root * change, 0.0)
+        return moved
+
+    def _refute(self, z: Real, is_exact: Mask) -> Real | None:
+        """A dual vector that proves that no table has the exact margins, where one is found."""
+        if not is_exact.any():
+            return None
+        alone, options = is_exact.astype(np.float64), self.options
+        _, answer, _ = self._solve(z, alone, alone, options.max_steps)
+        # Slopes within rounding errors above zero are taken off: every inner cell that has one
+        # counts in an exact margin.
+        above = float(self.design.adjoint(answer.dual).max(initial=0.0))
+        u = answer.dual - above * alone
+        slack = _ROUNDING * dot(np.abs(u), np.abs(z))
+        return u if dot(z, u) > max(slack, _REFUTED * options.count * largest(u)) else None
 
 
+# Prices of exact margins in units of the largest weight: the first is above the multipliers of most
+# tables, in which an inner cell counts in a few margins; the last is what double precision bears.
+_PRICES = (30.0, 1e3, 3e4)
+# Share of a price at which it holds a dual value, so that a higher one may help.
+_AT_PRICE = 0.99
+# Deviation of exact margins, in counts, that steps may leave, and accuracy of the last change that
+# meets them: other cells move by as much, and have a tenth of a count.
+_BEFORE_MEETING, _MEET = 0.02, 1e-14
+# Value of a dual vector, in counts times its largest entry, that proves a contradiction: less is
+# what an exact margin may be missed by. And what rounding makes of the terms of the sum.
+_REFUTED, _ROUNDING = 1e-2, 1e-12
 # Inner times published cells up to which a table is small. A linear program and the Newton steps
 # after it take some tenths of a second there; where noise is tiny beside the counts, hundreds of
 # Newton steps take up to ten.
@@ -154,12 +247,17 @@ _RESOLVED = 1e-13
 _DAMPING, _LEAST_DAMPING = 1e-3, 1e-11
 
 
-def solve_exactly(design: Design, z: Real, weights: Real, max_steps: int) -> ProvenTable | None:
-    """The smallest table of the least loss; nothing where steps do not suffice for the program."""
+def solve_exactly(
+    design: Design, z: Real, weights: Real, top: float, max_steps: int
+) -> ProvenTable | None:
+    """The smallest table of the least loss; nothing where steps do not suffice for the program.
+
+    `top` is the largest weight of a margin that is not exact.
+    """
     from scipy.sparse import eye_array, vstack
 
     matrix = design.matrix().tocsr().astype(np.float64)
-    unit, top = largest(z), largest(weights)
+    unit = largest(z)
     # The program's tolerances are absolute: the data fill the range that it takes unscaled.
     z_scaled, (n, m) = LARGEST_VALUE / unit * z, matrix.shape
     rows = vstack([matrix, eye_array(m), -eye_array(m)])
@@ -275,10 +373,10 @@ _SETTLED = 0.5
 
 
 def solve_iteratively(
-    members: Incidence, z: Real, weights: Real, accuracy: Accuracy, max_steps: int
+    members: Incidence, z: Real, weights: Real, soft: Real, accuracy: Accuracy, max_steps: int
 ) -> ProvenTable:
     """The best table and dual vectors that at most `max_steps` steps of both runs lead to."""
-    state = _RidgeSearch(members, z, weights, accuracy, max_steps)
+    state = _RidgeSearch(members, z, weights, soft, accuracy, max_steps)
     state.run()
     if not state.ridge:
         state.keep()
@@ -292,9 +390,16 @@ class _RidgeSearch:
     """The state of both runs, and the best that they have found: what a `ProvenTable` holds."""
 
     def __init__(
-        self, members: Incidence, z: Real, weights: Real, accuracy: Accuracy, max_steps: int
+        self,
+        members: Incidence,
+        z: Real,
+        weights: Real,
+        soft: Real,
+        accuracy: Accuracy,
+        max_steps: int,
     ) -> None:
         self._z, self._weights, self._accuracy, self._max_steps = z, weights, accuracy, max_steps
+        self._soft, self._is_exact = soft, weights > soft
         self._tolerance = accuracy.tolerance
         sizes = smallest_sizes(members, z, weights, accuracy.count)
         self._largest = largest(sizes)
@@ -302,13 +407,14 @@ class _RidgeSearch:
         self._small = _FAR_BELOW * (float(sizes.sum()) / seen if seen else 1.0)
         differ = bool((sizes[sizes > 0] < self._small).any())
         del sizes
-        self._path = PrimalDual(members, z, weights, ABSOLUTE, self._lengths if differ else None)
+        lengths = self._lengths if differ else None
+        self._path = PrimalDual(members, z, weights, ABSOLUTE, lengths, largest(soft))
         self._free = self._path  # until it goes its own way, from a table that is sparse already
         self.table: tuple[Whole | slice, Real] = (slice(0), np.zeros(0))
         self.dual = self.ridge_dual = np.zeros(len(z))
         self.ridge, self.steps, self.status = 0.0, 0, Status.stalled
         self._bound, self._least = 0.0, dot(weights, np.abs(z))
-        self._floor = SMALL_LOSS * self._least or 1.0
+        self._floor = SMALL_LOSS * dot(soft, np.abs(z)) or 1.0
 
     def _lengths(self, members: Incidence) -> Real:
         """Ones, less for cells far smaller than others; cells of size zero are not seen at all."""
@@ -317,7 +423,7 @@ class _RidgeSearch:
 
     def run(self) -> None:
         """Lower the ridge until it costs no more than the tolerance, and prove it."""
-        unit = largest(self._weights) / self._largest
+        unit = largest(self._soft) / self._largest
         ridge = _FIRST_RIDGE * unit
         while ridge >= _LAST_RIDGE * unit:
             self._path.set_ridge(ridge)
@@ -412,11 +518,13 @@ class _RidgeSearch:
         residual, (cells, y) = self._z - run.current_margins(), run.positive()
         inner = Inner(cells, y, self._by_pieces(cells, lambda members: members.adjoint(self.dual)))
         gaps = Gaps.of(self._weights, residual, self.dual, inner)
-        return gaps.own(self._accuracy, self._limits)
+        off = float(np.abs(residual[self._is_exact]).max(initial=0.0))
+        off *= self._tolerance / (_BEFORE_MEETING * self._accuracy.count)
+        return max(gaps.own(self._accuracy, self._limits), off)
 
     def _limits(self, cells: Whole) -> Real:
         """The largest gradients of some inner cells."""
-        given = (self._z, self._weights, self._accuracy)
+        given = (self._z, self._soft, self._accuracy)
         return self._by_pieces(cells, lambda members: gradient_limits(members, *given))
 
     def _by_pieces(self, cells: Whole, of: Callable[[Incidence], Real]) -> Real:

@@ -63,6 +63,8 @@ class PrimalDual:
       weights: Weights of the loss; zero leaves a published cell out.
       loss: `ABSOLUTE` or `POISSON`.
       lengths: Relative lengths of the steps of inner cells, for tables of several scales.
+      top: What slopes are measured against, where prices stand among the weights: the largest
+        weight without them.
 
     Attributes:
       cells: Positions of the inner cells that are worked on; all others are zero.
@@ -75,8 +77,10 @@ class PrimalDual:
         weights: Real,
         loss: int,
         lengths: Callable[[Incidence], Real] | None = None,
+        top: float | None = None,
     ) -> None:
         self.members, self.loss = members, loss
+        self._top = float(weights.max(initial=0.0)) if top is None else top
         self.z, self.weights = np.append(z, 0.0), np.append(weights, 0.0)
         # The first table is constant, with the published total.
         covered = max((len(c) and float(z[c].sum()) for c in members.cells), default=0.0)
@@ -88,7 +92,7 @@ class PrimalDual:
         self._slopes: Real | None = None
         self._since: tuple[int, float, float] = (0, 0.0, math.inf)
         self.ridge, self.steps = 0.0, 0
-        self.omega = (float(weights.max(initial=0.0)) or 1.0) / self._unit
+        self.omega = (self._top or 1.0) / self._unit
         self._move_to(mean * (np.ones(members.n_inner) if lengths is None else lengths(members)))
         self._restart()
 
@@ -241,7 +245,7 @@ class PrimalDual:
 
     def _restart(self) -> None:
         """Choose the inner cells to work on, and begin anew at the current point."""
-        lowest = -_INACTIVE * self.weights.max(initial=0.0)
+        lowest = -_INACTIVE * self._top
         y = self.y
         wanted = (y > 0) | (self.current_slopes > lowest)
         is_partial = np.count_nonzero(wanted) < _WORTHWHILE * len(wanted)

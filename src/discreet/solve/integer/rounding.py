@@ -62,6 +62,21 @@ def choose_systematically(probability: Real, rng: np.random.Generator) -> Mask:
     return np.diff(ends, prepend=0.0) > 0.5
 
 
+def spread_remainder(fraction: Real, rng: np.random.Generator) -> Whole:
+    r"""Spread what fractions sum to over their cells, by a multinomial draw.
+
+    The sum is rounded down or up at random, to :math:`N`, and :math:`N` ones fall into cells with
+    probabilities in proportion to the fractions; several may fall into one.
+
+    Promise: the expected value of each cell is its fraction; the sum is kept to less than one.
+    """
+    total = float(fraction.sum())
+    if total <= 0:
+        return np.zeros(len(fraction), dtype=np.int64)
+    ones = int(np.floor(total + rng.random()))
+    return rng.multinomial(ones, fraction / total).astype(np.int64)
+
+
 def round_controlled(design: Design, y: Array, *, rng: np.random.Generator) -> FoundTable:
     r"""Round every inner cell down or up so that the published cells are rounded down or up too.
 

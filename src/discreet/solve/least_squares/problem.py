@@ -322,7 +322,8 @@ def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...
     if not isinstance(exact, Iterable):
         raise ParameterError(f"exact needs a formula or a list of margins, got {exact!r}.")
     for margin in exact:
-        if not isinstance(margin, (str, int, np.integer, tuple, list)):
+        is_known = isinstance(margin, (str, int, np.integer, tuple, list))
+        if not is_known or isinstance(margin, bool):
             raise ParameterError(
                 "exact lists margins by name, as tuples of variables, or published positions, got "
                 f"{margin!r}."
