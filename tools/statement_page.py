@@ -101,6 +101,8 @@ REASONS: dict[str, tuple[str, str]] = {
     "kept-components": ("It says what is disclosed.", "tests/synthesize/test_sentences.py"),
     "repeatable": ("It speaks of another run.", f"{_ATTACKS}test_synthetic_records.py"),
     "fresh-draws": ("It speaks of other releases.", f"{_ATTACKS}test_synthetic_records.py"),
+    "swapped": (_DONE, "tests/synthesize/test_swap.py"),
+    "swapped-few": ("It says what is not hidden.", "tests/synthesize/test_swap.py"),
     "outliers-apart": (_DONE, "tests/synthesize/test_synthesize.py"),
     "public-outliers": ("It says what is disclosed.", "tests/synthesize/test_synthesize.py"),
     "published-columns": ("It names columns; that they are unchanged is the frame itself.",

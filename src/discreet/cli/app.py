@@ -12,6 +12,7 @@ from discreet.cli.argus import argus
 from discreet.cli.check import check
 from discreet.cli.demo import demo
 from discreet.cli.methods import methods
+from discreet.cli.swap import swap
 from discreet.cli.synthesize import synthesize
 from discreet.errors import PluginError
 
@@ -22,6 +23,7 @@ COMMANDS: dict[str, Any] = {
     "protect": tables.protect,
     "fit": tables.fit,
     "synthesize": synthesize,
+    "swap": swap,
     "assess": judge.assess,
     "audit": judge.audit,
     "compare": judge.compare,
