@@ -22,6 +22,9 @@ _ATTACKS, _PROTECT = "tests/attacks/", "tests/protect/"
 REASONS: dict[str, tuple[str, str]] = {
     "(name of the method)": (_DONE, f"{_PROTECT}test_sentences.py"),
     "adjusted": (_DONE, f"{_PROTECT}test_adjust.py"),
+    "means": (_DONE, f"{_PROTECT}test_magnitude_key.py"),
+    "own-noise": ("It says what somebody with knowledge of their own learns.",
+                  f"{_PROTECT}test_magnitude_key.py"),
     "controlled-rounding": (_DONE, f"{_PROTECT}test_controlled_rounding.py"),
     "frequencies": (_DONE, f"{_PROTECT}test_pram.py"),
     "private-groups": ("As above, for several units.", f"{_ATTACKS}test_privacy.py"),
@@ -100,6 +103,8 @@ REASONS: dict[str, tuple[str, str]] = {
     "kept-components": ("It says what is disclosed.", "tests/synthesize/test_sentences.py"),
     "repeatable": ("It speaks of another run.", f"{_ATTACKS}test_synthetic_records.py"),
     "fresh-draws": ("It speaks of other releases.", f"{_ATTACKS}test_synthetic_records.py"),
+    "swapped": (_DONE, "tests/synthesize/test_swap.py"),
+    "swapped-few": ("It says what is not hidden.", "tests/synthesize/test_swap.py"),
     "outliers-apart": (_DONE, "tests/synthesize/test_synthesize.py"),
     "public-outliers": ("It says what is disclosed.", "tests/synthesize/test_synthesize.py"),
     "published-columns": ("It names columns; that they are unchanged is the frame itself.",

@@ -32,6 +32,7 @@ METHODS: dict[str, str] = {
     "discrete-laplace": "discreet.protect.private_methods:DiscreteLaplace",
     "drop-add": "discreet.protect.drop_add:DropAdd",
     "laplace": "discreet.protect.private_methods:Laplace",
+    "magnitude-key": "discreet.protect.magnitude_key:MagnitudeKey",
     "pram": "discreet.protect.pram:Pram",
     "quality": "discreet.protect.quality:Quality",
     "safe": "discreet.protect.safe:Safe",

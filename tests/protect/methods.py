@@ -14,6 +14,7 @@ REGISTERED = {
     "discrete-laplace": dc.DiscreteLaplace(3.0),
     "drop-add": dc.DropAdd(share=0.1, cap=3),
     "laplace": dc.Laplace(3.0),
+    "magnitude-key": dc.protect.MagnitudeKey(),
     "pram": dc.Pram(),
     "quality": dc.protect.Quality(NOISE),
     "safe": dc.Safe(),
@@ -38,7 +39,13 @@ VARIANTS = {
     "suppressed as decimals": dc.Suppress(decimals=dc.suppress.Decimals()),
     "suppressed differences": dc.Suppress([dc.rules.DirectDisclosure(0), dc.rules.KDisclosure(1)]),
 }
-ALL = {**REGISTERED, **VARIANTS}
+ALL = {
+    name: method
+    for name, method in {**REGISTERED, **VARIANTS}.items()
+    if getattr(method, "units", ()) != ("value",)
+}
+"""Methods for counts; what publishes sums alone has tests of its own (`test_magnitude_key.py`)."""
+FOR_COUNTS = sorted(name for name in REGISTERED if name in ALL)
 TABLE_WISE = {name: method for name, method in ALL.items() if method.source == "table"}
 DRAWING = {
     name: method for name, method in ALL.items() if "source" not in method.claims.follows_truth

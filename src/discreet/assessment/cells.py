@@ -20,7 +20,7 @@ from discreet.design.support import spread
 from discreet.errors import DesignError, ParameterError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
-from discreet.tables.protected import COUNT, Protected
+from discreet.tables.protected import COUNT, Protected, mean_unit
 from discreet.tables.statement import Statement
 
 Cells = Literal["published", "inner"]
@@ -106,7 +106,11 @@ def true_values(table: Table, design: Design, cells: Cells, unit: str = COUNT) -
     held = table.published if cells == "published" else table.inner
     if held is None:
         raise NotApplicableError("the table holds published cells only; inner ones were not read.")
-    found = held.count if unit == COUNT else held.weight
+    given = table.contributions
+    found: Array | None = held.count if unit == COUNT else held.weight
+    if given is not None and unit in (given.value, mean_unit(given.value)):
+        sums = given.sum if cells == "published" else given.require_inner().sum
+        found = sums if unit == given.value else sums / np.maximum(held.count, 1)
     if found is None:
         raise NotApplicableError("the table has no weights.")
     return _reorder(found, table.design, design, cells)

@@ -13,6 +13,7 @@ from discreet.cli.check import check
 from discreet.cli.demo import demo
 from discreet.cli.methods import methods
 from discreet.cli.private import private
+from discreet.cli.swap import swap
 from discreet.cli.synthesize import synthesize
 from discreet.errors import PluginError
 
@@ -24,6 +25,7 @@ COMMANDS: dict[str, Any] = {
     "fit": tables.fit,
     "private": private,
     "synthesize": synthesize,
+    "swap": swap,
     "assess": judge.assess,
     "audit": judge.audit,
     "compare": judge.compare,

@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from discreet.lazy import lazy_names
 
-__getattr__ = lazy_names(__name__, {"Quality": "discreet.protect.quality"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "MagnitudeKey": "discreet.protect.magnitude_key",
+        "Quality": "discreet.protect.quality",
+    },
+)

@@ -170,7 +170,8 @@ def in_unit(table: AnyTable, method: Method, unit: str | None) -> AnyTable:
         if VALUE not in offered:
             raise ParameterError(
                 f"this table has magnitudes of {value!r}, and method {method.name!r} publishes "
-                "counts. Use 'suppress' for the sums, or say unit='count' for numbers of records."
+                "counts. Use 'suppress' or 'magnitude-key' for the sums, or say unit='count' for "
+                "numbers of records."
             )
         return replace(table, unit=value)
     has_weights = table.published.weight is not None

@@ -14,5 +14,6 @@ __getattr__ = lazy_names(
         "Synthetic": "discreet.synthesis.result",
         "SyntheticTrial": "discreet.synthesis.result",
         "records_from": "discreet.synthesis.mixed",
+        "swap_records": "discreet.synthesis.swap",
     },
 )

@@ -32,6 +32,11 @@ The unit of sums of a value is the value's name.
 """
 
 
+def mean_unit(value: str) -> str:
+    """The unit of means of a value."""
+    return f"mean {value}"
+
+
 class CellStatus(enum.IntEnum):
     """Why a published cell shows what it shows."""
 
