@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import ndtr
 
 from discreet.arrays import Real
 
@@ -74,6 +73,8 @@ def _with_mean_square(distances: Real, k: int, mean_square: float) -> Real:
 
 def _shape(distances: Real, k: int, spread: float) -> Real:
     # From the upper end, where differences of the law itself would cancel.
+    from scipy.special import ndtr
+
     weight = ndtr(-(k + distances - 0.5) / spread) - ndtr(-(k + distances + 0.5) / spread)
     total = float(weight.sum())
     if total <= 0:
