@@ -27,6 +27,7 @@ from discreet.errors import DataError, KeysError, ParameterError, UnknownNameErr
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.protect.sentences import limit, process
 from discreet.records.backend import fetch
+from discreet.records.query import language_of
 from discreet.records.records import UnitRecords
 from discreet.tables.statement import Sentence, Statement, step_of
 
@@ -188,9 +189,7 @@ def swap_records(data: UnitRecords, **options: Any) -> SwappedRecords:
 
 
 def _with_table(data: UnitRecords, moved: pa.Table) -> UnitRecords:
-    import ibis
-
-    return replace(data, table=ibis.memtable(moved))
+    return replace(data, table=language_of(data.table).memtable(moved))
 
 
 class _People(NamedTuple):
