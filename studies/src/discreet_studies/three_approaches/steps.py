@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from discreet.protect.private_methods import DiscreteLaplace
 from discreet.protect.publication import by_mean
 from discreet.protect.publish import simulate as simulate_method
 from discreet.randomness import stream
+from discreet.tables.protected import Method
 from discreet.tables.truth import Bounds, CellValues, DataSet
 from discreet_studies.chance import orders
 from discreet_studies.model import Finding, own
@@ -35,6 +37,7 @@ from discreet_studies.three_approaches.simulation import (
     sample,
 )
 
+Steps = Literal["mean-weight", "cell-weight"]
 TABLES = 250
 """Tables at most, half as many as the paper has: they take a second or two."""
 LARGEST = WEIGHTS[1]
@@ -90,7 +93,7 @@ def _survey(people: Whole, n: Whole, rng: np.random.Generator) -> Table:
     return table.rekeyed(rng)
 
 
-def _in_steps(name: str, grid: str) -> object:
+def _in_steps(name: str, grid: Steps) -> Method:
     method = METHODS[name]
     if isinstance(method, DiscreteLaplace):
         method = replace(method, accept_delta=_ACCEPTED)
@@ -107,7 +110,7 @@ def _distances(
         )
         p = counts.z - n
         yield f"{method} (4)", hellinger(weighted, by_mean(weighted, p, average))
-        grids = {"(4)": "mean-weight"}
+        grids: dict[str, Steps] = {"(4)": "mean-weight"}
         if method != "DP":
             grids["(5)"] = "cell-weight"
         for equation, grid in grids.items():
