@@ -21,8 +21,8 @@ LOG = (
         "five seeds. Nothing else changes.",
         "Its census and effort were chosen after a look at seed 1 with three efforts, where the "
         "largest deviation beside the allowance was 4, 4 and 3 with it and 5, 4 and 4 without. In "
-        "tables of up to 891 cells a search of the same effort had found the same table with and "
-        "without it. Seeds 2 to 5 were run once.",
+        "tables of up to 891 cells the same effort had led to the same deviations with and "
+        "without it. Seeds 2 to 5 had not been looked at.",
         "78f04c3848bafcd1",
         "084db8224b13763e",
     ),
