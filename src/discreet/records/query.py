@@ -443,17 +443,17 @@ class Relation:
     def select(self, *columns: str | Value, **named: Value) -> Relation:
         """Some columns, and values under names."""
         plain = [self[one] if isinstance(one, str) else one for one in columns]
-        return self._projected({one.label: one for one in plain} | named)
+        return self._project({one.label: one for one in plain} | named)
 
     def mutate(self, **named: Any) -> Relation:
         """All columns, with others or in other values."""
-        return self._projected({name: self[name] for name in self.columns} | named)
+        return self._project({name: self[name] for name in self.columns} | named)
 
     def drop(self, *names: str) -> Relation:
         """The other columns."""
         return self.select(*(name for name in self.columns if name not in names))
 
-    def _projected(self, values: Mapping[str, Any], tail: str = "") -> Relation:
+    def _project(self, values: Mapping[str, Any], tail: str = "") -> Relation:
         made = {name: _value(value) for name, value in values.items()}
 
         def written(done: Compilation) -> str:
@@ -511,7 +511,7 @@ class Relation:
 
     def aggregate(self, **sums: Value) -> Relation:
         """One record of sums over all."""
-        return self._projected(sums)
+        return self._project(sums)
 
     def group_by(self, *names: str, **values: Value) -> Groups:
         """Groups of records with the same values."""
@@ -528,7 +528,7 @@ class Groups:
     def aggregate(self, **sums: Value) -> Relation:
         """A record of sums for each group."""
         places = ", ".join(str(k + 1) for k in range(len(self.by)))
-        return self.relation._projected({**self.by, **sums}, f" GROUP BY {places}")
+        return self.relation._project({**self.by, **sums}, f" GROUP BY {places}")
 
 
 def quote_name(name: str) -> str:

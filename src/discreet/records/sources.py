@@ -107,7 +107,7 @@ def _find_by_name(source: str, table: str | None, form: TextForm) -> Found:
     place, named = urls.split_table(source)
     scheme = urls.scheme_of(place)
     if scheme in object_store.SCHEMES:
-        return _stored(place, urls.one_table(named, table), form)
+        return _open_stored(place, urls.one_table(named, table), form)
     if scheme is None or scheme not in registry.names("connection"):
         return _file(place, urls.one_table(named, table), form)
     _check_plain(form)
@@ -137,7 +137,7 @@ def _frame(source: Any) -> Found:
     return Found(records, backend, "a frame", (), frame_hierarchies(source))
 
 
-def _stored(address: str, table: str | None, form: TextForm) -> Found:
+def _open_stored(address: str, table: str | None, form: TextForm) -> Found:
     if table is not None:
         raise ParameterError("table= goes with a database, not with an object store.")
     backend, origin = DuckDB.connect(), urls.public_address(address)

@@ -120,7 +120,7 @@ def look_at(file: Any, form: TextForm) -> Found:
     """
     packed, sample, is_whole = _beginning(file)
     encoding = form.encoding or _encoding_of(sample, file)
-    text = _decoded(sample, encoding, file, is_whole)
+    text = _decode_sample(sample, encoding, file, is_whole)
     line = _EXCEL_LINE.match(text)
     skipped = int(line is not None) if form.header is None else form.header - 1
     text = "".join(text.splitlines(keepends=True)[skipped:])
@@ -182,7 +182,7 @@ def _encoding_of(sample: bytes, file: Any) -> str:
     )
 
 
-def _decoded(sample: bytes, encoding: str, file: Any, is_whole: bool) -> str:
+def _decode_sample(sample: bytes, encoding: str, file: Any, is_whole: bool) -> str:
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(sample, is_whole)
     except UnicodeError:
