@@ -99,7 +99,7 @@ class Signs:
 
 
 @dataclass(frozen=True)
-class Found:
+class TextLayout:
     """How a text file is written."""
 
     columns: tuple[str, ...]
@@ -111,7 +111,7 @@ class Found:
     notes: tuple[str, ...]  # what was found and not said
 
 
-def look_at(file: Any, form: TextForm) -> Found:
+def look_at(file: Any, form: TextForm) -> TextLayout:
     """How a file is written, by what is said and by its beginning.
 
     Raises:
@@ -132,7 +132,7 @@ def look_at(file: Any, form: TextForm) -> Found:
     columns = _names(header, file)
     signs = _signs(columns, rows, delimiter, form, file)
     notes = _said(file, form, encoding, delimiter if said is None else None, signs)
-    return Found(columns, encoding, delimiter, packed, skipped, signs, notes)
+    return TextLayout(columns, encoding, delimiter, packed, skipped, signs, notes)
 
 
 def open_stream(file: Any, packed: str | None) -> Any:
