@@ -220,7 +220,7 @@ def test_notes_are_complete_in_norwegian_for_every_method(office):
     }
     data = dc.open("people.csv", id="id", codes="codes.toml", secret="keys.secret")
     table, norwegian = data.tabulate("region*age + region*sex"), Language.read("nb")
-    for method in registry.METHODS:
+    for method in sorted({*registry.METHODS} - {"magnitude-key"}):  # it publishes sums alone
         release = table.protect(method, **parameters.get(method, {}))
         for made in (release, release.fit("non-negative")):
             said = methods_note(made, norwegian)
