@@ -3,6 +3,7 @@
 import json
 import tomllib
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -180,6 +181,75 @@ def test_other_records_do_not_go_on_with_an_old_draw(office, monkeypatch):
         publishing.publish(plan, office, edition="1")  # the ledger knows other records
 
 
+def test_a_repaired_title_or_language_pays_nothing_twice(office, monkeypatch):
+    write(office, "discrete-laplace", PRIVATE)
+    plan, ledger = Publication.read("publication.toml"), Ledger(office / "discreet.db")
+    unknown = replace(plan, outlet=replace(plan.outlet, languages=("xx",)))
+    with pytest.raises(DataError, match="no language"):
+        publishing.publish(unknown, office, edition="1")
+    assert not ledger.rows(), "languages are read before anything is drawn"
+    (office / "da.toml").write_text('[texts]\n"Nothing." = "Intet."\n')
+    danish = replace(plan, outlet=replace(plan.outlet, languages=("da",)))
+    with pytest.raises(DataError, match="has no text"):
+        publishing.publish(danish, office, edition="1")
+    waiting, entered = office / "published" / ".1.part", ledger.rows()
+    assert waiting.stat().st_mode & 0o777 == 0o700
+    drawn = read_release(waiting / "release.parquet")
+    mended = replace(plan, outlet=replace(plan.outlet, title="All", footnotes=("x",)), told={})
+    done = publishing.publish(mended, office, edition="1")
+    assert np.array_equal(done.release.z, drawn.z)
+    assert ledger.rows() == entered
+    assert done.folder.stat().st_mode & 0o777 == 0o755
+    modes = {p.stat().st_mode & 0o777 for p in done.folder.rglob("*") if p.is_file()}
+    assert modes == {0o644}
+
+
+def test_a_correction_killed_after_the_rename_is_finished(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    plan = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
+    plan = replace(plan, data={k: v for k, v in plan.data.items() if k != "ledger"})
+    for edition in ("2026-1", "2026-2", "2026-10"):
+        publishing.publish(plan, office, edition=edition)
+    given = {"edition": "2026-2-r1", "corrects": "2026-2", "reason": "Wrong."}
+    with monkeypatch.context() as patch:
+        patch.setattr(publishing, "_renew", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            publishing.publish(plan, office, **given)
+    with pytest.raises(DataError, match="published already"):
+        publishing.publish(plan, office, **{**given, "corrects": "2026-1"})
+    publishing.publish(plan, office, edition="2026-11")  # the old edition is not marked yet
+    done = publishing.publish(plan, office, **given)
+    assert done.log.is_file()
+    old = json.loads((office / "published" / "2026-2" / "manifest.json").read_text())
+    assert not old["valid"]
+    assert old["notices"] == ["Edition 2026-2-r1 has taken the place of this edition: Wrong."]
+    with pytest.raises(DataError, match="published already"):
+        publishing.publish(plan, office, **given)
+    series = pd.read_csv(office / "published" / "2026-11" / "series" / "age-by-region.csv")
+    periods = [*dict.fromkeys(series["year"])]
+    assert periods == ["2026-1", "2026-2", "2026-10", "2026-11"]
+
+
+def test_the_newest_correction_stands_in_the_series(office):
+    plan = Publication.read("publication.toml")
+    plan = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
+    plan = replace(plan, data={k: v for k, v in plan.data.items() if k != "ledger"})
+    publishing.publish(plan, office, edition="1")
+    last = None
+    for seed, edition in ((2, "1-r9"), (3, "1-r10")):  # both correct the first edition
+        records(seed).to_csv("people.csv", index=False)
+        last = publishing.publish(plan, office, edition=edition, corrects="1", reason="Wrong.")
+    records(4).to_csv("people.csv", index=False)
+    publishing.publish(plan, office, edition="2")
+    table = last.release["Age by region"]
+    for folder in ("1-r10", "2"):
+        rows = pd.read_csv(
+            office / "published" / folder / "series" / "age-by-region.csv", dtype=str
+        )
+        shown = rows[rows["year"] == "1"]["count"].astype(float)
+        assert sorted(shown) == sorted(table.z[: table.design.n_published])
+
+
 def test_republish_says_which_version_it_needs(office):
     assert publish("1") == 0
     path = office / "published" / "1" / "manifest.json"
@@ -229,6 +299,8 @@ def test_notes_are_complete_in_norwegian_for_every_method(office):
             assert len(said) == len(methods_note(made, Language.read("en")))
             assert norwegian.say(made.statement.office)
     assert norwegian.say("Figures of 1 and 2 are never shown.") == "Tall på 1 og 2 vises aldri."
+    magnitudes = "Each figure was changed by a random amount that is larger where one contributor "
+    assert norwegian.say(f"{magnitudes}stands out.").startswith("Hvert tall ble endret med")
     with pytest.raises(DataError, match="has no text"):
         norwegian.say("Nobody has translated this.")
 

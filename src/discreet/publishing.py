@@ -17,21 +17,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet import __version__
+from discreet.design.codes import natural_order
 from discreet.errors import DataError, ParameterError
 from discreet.facade.microdata import open as open_records
 from discreet.facade.table import read_release
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import EVERYONE, OWNER_ONLY, written_whole
 from discreet.ledger import Ledger
-from discreet.publication import Publication
+from discreet.publication import Outlet, Publication
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.release.formats.write import (
     About,
     Options,
     TablePage,
     file_stem,
+    file_stems,
     folder_files,
     page_files,
     pages_of,
+    writer_named,
 )
 from discreet.tables.truth import DataSet
 
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
 
 RELEASE, MANIFEST, SERIES = "release.parquet", "manifest.json", "series"
 """Files of an edition: the release itself, what the folder holds, and series over editions."""
+_HIDDEN, _OPEN = 0o700, 0o755  # folders before and after they are published
 _PATHS = ("source", "codes", "secret", "ledger", "keys", "random_keys", "metadata")
 
 
@@ -62,12 +66,13 @@ class PublishedEdition:
 
 @dataclass(frozen=True)
 class _Place:
-    """Where an edition stands: its folder, its name, its period, and which one it corrects."""
+    """Where an edition stands: its folder, name and period, which one it corrects, and why."""
 
     base: Path
     edition: str
     period: str
     corrects: str | None
+    reason: str
 
 
 def publish(
@@ -82,7 +87,10 @@ def publish(
     """Publish an edition: tables, notes, release and manifest, and a confidential log.
 
     Promise: the folder of the edition is there with everything in it, or not at all, wherever the
-    run is interrupted. A second run after an interruption publishes the figures of the first.
+    run is interrupted. A second run after an interruption publishes the figures of the first, also
+    where titles, footnotes, languages or formats were mended in between. That needs records and
+    codes in plain files, which can be compared: of a database or a folder the figures are drawn
+    again, and a private budget is paid again.
 
     Args:
       publication: What is published.
@@ -100,6 +108,11 @@ def publish(
         raise ParameterError("an edition needs a name: [data] edition, or --edition 2026-1.")
     target = base / publication.outlet.folder / str(named)
     _check_name(str(named))
+    kept = _origin_file(publication, base, str(named))
+    if target.exists() and kept.is_file() and _manifest(target).get("corrects") == corrects:
+        _finish(target, kept)  # a run was killed after the rename
+        release = read_release(target / RELEASE)
+        return PublishedEdition(target, kept.with_name(f"{named}.md"), str(named), release)
     if target.exists():
         raise DataError(
             f"edition {named} is published already, in {target}. A corrected one has a name of its "
@@ -108,16 +121,17 @@ def publish(
     before = None if corrects is None else _require_edition(target.with_name(corrects))
     period = str(named) if before is None else _manifest(before)["period"]
     staging = target.with_name(f".{named}.part")
+    _check_outlet(publication, base)
     release = _drawn_release(publication, base, str(named), staging, again)
     notices = () if corrects is None else (f"This edition replaces edition {corrects}: {reason}",)
     data_set = _data_set(publication, base, str(named))
     _enter_correction(publication, base, data_set, corrects, reason)
-    _stage(staging, publication, release, _Place(base, str(named), period, corrects), notices)
+    _stage(
+        staging, publication, release, _Place(base, str(named), period, corrects, reason), notices
+    )
     log = _write_log(publication, base, str(named), release, notices)
     _rename(staging, target)
-    _origin_file(publication, base, str(named)).unlink(missing_ok=True)
-    if before is not None:
-        _renew(before, f"Edition {named} has taken the place of this edition: {reason}")
+    _finish(target, kept)
     return PublishedEdition(target, log, str(named), release)
 
 
@@ -198,11 +212,12 @@ def _about(publication: Publication, edition: str, notices: tuple[str, ...]) -> 
 
 
 def _about_by_table(publication: Publication, release: Release, about: About) -> dict[str, About]:
+    stems = file_stems(release.tables)
     return {
         name: replace(
             about,
             title=publication.told.get(name, {}).get("title") or name,
-            name=file_stem(name),
+            name=stems[name],
             footnotes=(*about.footnotes, *publication.told.get(name, {}).get("footnotes", ())),
         )
         for name in release.tables
@@ -224,12 +239,22 @@ def _drawn_release(
         return read_release(staging / RELEASE)
     kept.unlink(missing_ok=True)
     shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(parents=True)
+    staging.mkdir(mode=_HIDDEN, parents=True)  # it lies in a public folder
     release = publication.run(_records(publication, base, edition), again=again)
     release.save(staging / RELEASE)
     with written_whole(kept, OWNER_ONLY) as temporary:
         temporary.write_text(origin, encoding="utf-8")
     return release
+
+
+def _check_outlet(publication: Publication, base: Path) -> None:
+    """Read languages and formats before anything is drawn, and perhaps paid for."""
+    from discreet.release.notes import Language  # start-up time: only publications write notes
+
+    for code in publication.outlet.languages:
+        Language.read(code, base)
+    for name in publication.outlet.formats:
+        writer_named(name)
 
 
 def _origin_file(publication: Publication, base: Path, edition: str) -> Path:
@@ -255,7 +280,8 @@ def _is_local(text: str) -> bool:
 
 def _origin(publication: Publication, base: Path, edition: str) -> str:
     """What a release is drawn of: publication, edition and records; empty where that is unknown."""
-    found = hashlib.sha256(json.dumps([publication.to_dict(), edition], sort_keys=True).encode())
+    drawn = replace(publication, outlet=Outlet(), told={}).to_dict()  # no figure depends on these
+    found = hashlib.sha256(json.dumps([drawn, edition], sort_keys=True).encode())
     for name in ("source", "codes"):
         text = publication.data.get(name)
         if text is None:
@@ -276,6 +302,7 @@ def _stage(
     notices: tuple[str, ...],
 ) -> None:
     """Write all files beside the place where they will stand, the manifest last."""
+    os.chmod(staging, _HIDDEN)
     files = edition_files(publication, release, place.edition, notices, place.base)
     for name, content in files.items():
         (staging / name).write_bytes(content)
@@ -285,7 +312,8 @@ def _stage(
         for name, content in series.items():
             (staging / SERIES / name).write_bytes(content)
     told = {"edition": place.edition, "period": place.period, "notices": list(notices)}
-    _write_manifest(staging, publication, files, {**told, "valid": True})
+    told |= {"corrects": place.corrects, "reason": place.reason, "valid": True}
+    _write_manifest(staging, publication, files, told)
 
 
 def _write_manifest(
@@ -309,23 +337,26 @@ def _write_manifest(
 def _series_files(publication: Publication, release: Release, place: _Place) -> dict[str, bytes]:
     """Each table over all published editions that are valid, without a total over them."""
     name = publication.outlet.time
-    releases = {place.period: release}
-    for folder in sorted((place.base / publication.outlet.folder).glob("[!.]*")):
-        if folder.name == place.corrects or not (folder / MANIFEST).is_file():
-            continue
-        manifest = _manifest(folder)
-        if manifest["valid"]:
-            releases[manifest["period"]] = read_release(folder / RELEASE)
-    editions = sorted(releases)
+    folders = (place.base / publication.outlet.folder).glob("[!.]*")
+    published = {f.name: (f, _manifest(f)) for f in folders if (f / MANIFEST).is_file()}
+    corrected = {place.corrects, *(told.get("corrects") for _, told in published.values())}
+    newest: dict[str, Path] = {}
+    for edition in natural_order(published):
+        folder, told = published[edition]
+        if told["valid"] and edition not in corrected:
+            newest[told["period"]] = folder
+    releases = {period: read_release(folder / RELEASE) for period, folder in newest.items()}
+    releases[place.period] = release
+    editions = natural_order(releases)
     entries = tuple(CubeEntry(code, code, 1, is_sum=False) for code in editions)
     axis = CubeAxis(name, name[:1].upper() + name[1:], entries)
     about, found = _about(publication, place.edition, ()), dict[str, bytes]()
-    for table, told in _about_by_table(publication, release, about).items():
+    for table, its_about in _about_by_table(publication, release, about).items():
         cubes = [_cube(releases[code], table) for code in editions]
         if any(cube is None or cube.axes != cubes[0].axes for cube in cubes):
             continue  # codes that changed make no series; the table stands in its edition
         stacked = Cube.stack(axis, cubes)
-        page = TablePage(table, stacked, Options(about=told, time=name))
+        page = TablePage(table, stacked, Options(about=its_about, time=name))
         found |= page_files(page, publication.outlet.formats)
     return found
 
@@ -337,10 +368,22 @@ def _cube(release: Release, table: str) -> Any:
 
 def _rename(staging: Path, target: Path) -> None:
     """The one moment at which an edition is published."""
-    for path in [*staging.rglob("*"), staging]:
+    for path in staging.rglob("*"):
+        os.chmod(path, _OPEN if path.is_dir() else EVERYONE)
         _flush(path)
+    _flush(staging)
     os.rename(staging, target)
     _flush(target.parent)
+
+
+def _finish(target: Path, kept: Path) -> None:
+    """What follows the rename; whatever of it was done before may be done again."""
+    os.chmod(target, _OPEN)
+    told = _manifest(target)
+    if (corrects := told.get("corrects")) is not None:
+        notice = f"Edition {told['edition']} has taken the place of this edition: {told['reason']}"
+        _renew(_require_edition(target.with_name(corrects)), notice)
+    kept.unlink(missing_ok=True)  # last: as long as it is there, a run may be finished
 
 
 def _flush(path: Path) -> None:
@@ -362,7 +405,8 @@ def _renew(folder: Path, notice: str) -> None:
     for name, content in files.items():
         with written_whole(folder / name) as temporary:
             temporary.write_bytes(content)
-    told = {"edition": manifest["edition"], "period": manifest["period"]}
+    names = ("edition", "period", "corrects", "reason")
+    told = {name: manifest[name] for name in names if name in manifest}
     told |= {"notices": list(notices), "valid": False}
     _write_manifest(folder, publication, files, told)
 

@@ -69,6 +69,12 @@ def parse(spec: Margins) -> list[Term]:
                 "tables are given by their names, {'Age by region': 'region*age'}; "
                 f"got {[*spec]!r:.80}."
             )
+        names = [name.strip() for name in spec]
+        if twice := [name for name in dict.fromkeys(names) if names.count(name) > 1]:
+            raise ParameterError(
+                f"two tables are called {twice[0]!r}, apart from spaces around the name; give each "
+                "a name of its own."
+            )
         return NamedTerms({name.strip(): parse(margins) for name, margins in spec.items()})
     if isinstance(spec, str):
         return _Parser(spec).parse()

@@ -97,3 +97,20 @@ def test_a_file_of_one_crossing_refuses_several_tables(release, tmp_path):
         release.write(tmp_path / "all.csv", layout="wide")
     assert not list(tmp_path.iterdir())
     assert release["Sex"].write(tmp_path / "sex.px").exists()
+
+
+def test_no_table_overwrites_the_file_of_another(tmp_path):
+    frame = {"a": ["x", "y"], "b": ["u", "v"], "count": [10, 20]}
+    names = {"年齢": "a", "地域": "b", "Index": "a*b", "Table 2": "1", "table": "a"}
+    table = dc.Table.from_counts(frame, "count", names, declared=True)
+    made = table.with_secret(dc.Secret.demo()).protect("suppress", rules="threshold(3)")
+    folder = made.write(tmp_path / "all", format=["csv"])
+    rows = list(csv.DictReader((folder / INDEX).read_text().splitlines()))
+    assert [row["table"] for row in rows] == [*names]
+    files = [row["file"] for row in rows]
+    assert files == ["table.csv", "table-3.csv", "index-2.csv", "table-2.csv", "table-4.csv"]
+    assert all((folder / name).is_file() for name in files)
+    with pytest.raises(ParameterError, match="'index'"):
+        made["Index"].write(tmp_path / "one", format=["csv"], name="index")
+    with pytest.raises(ParameterError, match="two tables are called 'A'"):
+        dc.Table.from_counts(frame, "count", {"A": "a", "A ": "b"}, declared=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
@@ -237,7 +238,7 @@ def pages_of(
     if design is None or len(design.tables) < 2:
         about = next(iter((told or {}).values()), options.about)
         return [TablePage("", Cube.of(release), replace(options, about=about))]
-    pages = []
+    pages, stems = [], file_stems(design.tables)
     for name, terms in design.tables.items():
         part = design.part(terms)
         status = None if release.status is None else release.status[part.cells]
@@ -245,7 +246,7 @@ def pages_of(
             part.design, release.z[part.cells], release.statement, release.unit, status=status
         )
         about = (told or {}).get(name) or replace(
-            options.about, title=name, name=file_stem(name), footnotes=()
+            options.about, title=name, name=stems[name], footnotes=()
         )
         columns = tuple(c for c in options.columns if c in [axis.name for axis in part.design.axes])
         own = replace(options, about=about, columns=columns)
@@ -261,6 +262,12 @@ def folder_files(
 ) -> dict[str, bytes]:
     """The files of a folder by name: one for each table and format, a workbook, and the index."""
     pages, found = pages_of(release, options, told), dict[str, bytes]()
+    taken = [Path(INDEX).stem, *(page.options.about.name for page in pages)]
+    if twice := [name for name in taken if taken.count(name) > 1]:
+        raise ParameterError(
+            f"two files of the folder would be called {twice[0]!r}, the name of the index or of "
+            "another table; give the table another name."
+        )
     rows = [("table", "format", "file", "cells")]
     for writer in map(writer_named, formats):
         if hasattr(writer, "write_tables"):
@@ -294,6 +301,20 @@ def file_stem(name: str) -> str:
     """A table's name as that of a file: small letters, digits and hyphens."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower()
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-") or "table"
+
+
+def file_stems(names: Iterable[str]) -> dict[str, str]:
+    """File names of tables that lie in one folder: equal ones are numbered, the index is spared."""
+    plain = {name: file_stem(name) for name in names}
+    found: dict[str, str] = {}
+    used = {Path(INDEX).stem}
+    for name, stem in plain.items():
+        # a number must not take the name that another table has by itself: "a", "A", "a 2"
+        numbered = (f"{stem}-{k}" for k in itertools.count(2))
+        free = (s for s in numbered if s not in used and s not in plain.values())
+        found[name] = next(free) if stem in used else stem
+        used.add(found[name])
+    return found
 
 
 def files_of(path: str | Path) -> list[tuple[Path, Writer]]:
