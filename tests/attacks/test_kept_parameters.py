@@ -1,13 +1,16 @@
 """Parameters that are kept from readers: no export tells them, and nothing rests on that."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
+from discreet.ledger import Ledger
 from discreet.release.inference import matrix_of
+from discreet.tables.truth import DataSet
 from tests.attacks.victims import PTABLE, SECRET
 from tests.protect.tables import keyed_party
 
@@ -71,12 +74,31 @@ def test_estimates_that_need_the_law_say_so():
     assert release.fit("least-squares").statement.says("parameters-kept-back")
 
 
-def test_a_private_release_cannot_keep_its_guarantee():
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_adjusted_margins_tell_no_parameter(wrapped):
+    method = dc.Adjust(dc.CellKey(PTABLE)) if wrapped else dc.CellKey(PTABLE, margins="adjusted")
+    table = keyed_party().with_secret(SECRET)
+    telling = (*TELLING, '"max_move"', '"min_count"', "never-published", "moves-at-most")
+    said = {}
+    for shown in (True, False):
+        statement = table.protect(method, publish_parameters=shown).statement
+        said[shown] = json.dumps(statement.to_json(), ensure_ascii=False)
+    assert not [word for word in telling if word in said[False]]
+    assert {'"max_move"', '"min_count"'} <= {word for word in telling if word in said[True]}
+
+
+@pytest.mark.parametrize("method", [dc.DiscreteLaplace(1.0), dc.ControlledRounding()])
+def test_what_has_no_law_to_keep_is_refused_before_anything_is_counted(method, tmp_path):
+    """A private release states its guarantee; its budget is not spent for a refusal."""
     design = dc.Design.product({"a": 2}, "a")
+    table = dc.Table.from_inner(design, [3, 4]).with_secret(SECRET)
+    table = replace(table, data_set=DataSet("party"))
+    ledger = Ledger(tmp_path / "ledger.db")
     with pytest.raises(ParameterError, match="states its guarantee"):
-        dc.Table.from_inner(design, [3, 4]).protect(
-            dc.DiscreteLaplace(1.0), publish_parameters=False
-        )
+        table.protect(method, ledger=ledger, publish_parameters=False)
+    assert not list(ledger.rows())
+    table.protect(method, ledger=ledger)
+    assert list(ledger.rows())  # the same request with its parameters is counted
 
 
 def test_parameters_are_guessed_from_the_values_alone():

@@ -1,6 +1,8 @@
 """Cell keys for magnitudes: a slow reference, the published law, promises, and attacks."""
 
 import bisect
+import contextlib
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -105,8 +107,8 @@ def reference_value(frame, method, cell):
 
 
 @pytest.mark.parametrize("method", [MagnitudeKey(), MagnitudeKey(scale=0.03, top=3, base=10.0)])
-def test_values_are_those_of_a_slow_reference(table, method):
-    release = table.protect(method)
+def test_values_are_those_of_a_slow_reference(table, method, tmp_path):
+    release = table.protect(method, ledger=tmp_path / "ledger.db")
     frame = firms()
     for position in range(0, release.design.n_published, 3):
         expected = reference_value(frame, method, release.design.cell(position))
@@ -220,7 +222,7 @@ def test_tables_that_cannot_be_protected_are_refused(table):
     with pytest.raises(KeysError, match="secret"):
         bare.protect("magnitude-key")
     with pytest.raises(ParameterError, match="largest=3"):
-        tabulated(firms(), largest=2).protect(MagnitudeKey(top=3, scale=0.03))
+        tabulated(firms(), largest=2).simulate(MagnitudeKey(top=3, scale=0.03), seed=1)
     given = table.contributions
     unknown = replace(given.published, owner=np.full_like(given.owner, -1))
     nameless = replace(table, contributions=replace(given, published=unknown))
@@ -230,7 +232,48 @@ def test_tables_that_cannot_be_protected_are_refused(table):
         table.protect(MagnitudeKey(scale=0.0123))
 
 
+def test_counts_of_means_come_from_the_lists_and_are_stated(table):
+    with pytest.raises(ParameterError, match=r"nobody counts releases.*share="):
+        table.protect(MagnitudeKey(counts=dc.DropAdd(0.0501)))
+    stated = table.protect(MagnitudeKey(counts=dc.DropAdd(0.05))).statement.steps[-1].parameters
+    assert stated["counts"]["method"] == "drop-add"
+    assert stated["counts"]["share"] == 0.05
+
+
 # Attacks, with what the public or a contributor has.
+
+
+def listed_laws(lists):
+    """All methods that options from the lists make, whatever they round to."""
+    names = [name for name in lists if name != "base"]
+    for values in itertools.product(*(lists[name] for name in names)):
+        with contextlib.suppress(ParameterError):
+            yield MagnitudeKey(**dict(zip(names, values, strict=True)))
+
+
+def test_listed_options_cannot_be_averaged(table):
+    """Each law draws anew, so that the mean over many of them would be the sum itself."""
+    given = table.contributions
+    some = given.largest[:, 0] > 0
+
+    def left(laws):
+        """What the best mean leaves of the noise, in units of the faintest law alone."""
+        noise = np.array([law.noise(table)[some] / given.largest[some, 0] for law in laws])
+        weights = np.array([law.scale**-2.0 for law in laws])
+        faintest = noise[int(np.argmax(weights))]
+        return np.sqrt(np.mean((weights @ noise / weights.sum()) ** 2) / np.mean(faintest**2))
+
+    laws = list(listed_laws(MagnitudeKey().listed))
+    assert len(laws) <= 4
+    for law in laws:
+        table.protect(law)  # each of them is published
+    assert left(laws) > 0.6
+    # the planted fault: lists for every option
+    freely = {"V": (0.5, 1.0, 1.5, 2.0), "steps": (1, 2, 4, 10), "D": (3, 4, 5), "top": (1, 2)}
+    many = list(listed_laws({"scale": (0.01,), **freely}))
+    assert left(many) < 0.25
+    with pytest.raises(ParameterError, match="nobody counts releases"):
+        table.protect(many[0])
 
 
 class ByCell(MagnitudeKey):

@@ -148,28 +148,31 @@ class KeyedNoise(Noise):
 
 _TELL_THE_LAW = ("moves-at-most", "variance", "never-published")
 """Kinds of sentences from which parameters of a law can be read."""
+_FOLLOW_FROM_THE_LAW = ("max_move", "min_count")
+"""Parameters of an adjustment that are those of the law unless they are given."""
 
 
-def without_parameters(statement: Statement) -> Statement:
-    """The statement without the parameters of its noise, nor sentences that tell them.
-
-    Raises:
-      ParameterError: The release is private, so that its parameters are its guarantee, or it has no
-        noise that is looked up by keys.
-    """
-    at = [k for k, step in enumerate(statement.steps) if step.name in _KEYED]
-    if statement.privacy is not None or not at:
+def check_law_to_keep(method: Any) -> None:
+    """Refuse to keep parameters back of a method without noise that is looked up by keys."""
+    inside = (method, getattr(method, "method", None))
+    if not any(f"protect:{getattr(each, 'name', '')}" in _KEYED for each in inside):
         raise ParameterError(
             "parameters can be kept back of noise that is looked up by keys (cell-key, drop-add, "
             "pram). A private release states its guarantee, and other methods have no law to keep."
         )
-    steps = list(statement.steps)
-    for k in at:
-        step = steps[k]
-        name = step.name.removeprefix("protect:")
-        shown = {key: step.parameters[key] for key in _CHOICES if key in step.parameters}
-        kept = [s for s in step.sentences if s.kind not in (*_TELL_THE_LAW, name)]
-        steps[k] = replace(step, parameters=shown, sentences=(_changed_by(name), *kept, _KEPT_BACK))
+
+
+def without_parameters(statement: Statement) -> Statement:
+    """The statement without the parameters of its noise, nor sentences that tell them."""
+    steps = []
+    for step in statement.steps:
+        kept = [s for s in step.sentences if s.kind not in _TELL_THE_LAW]
+        shown = {k: v for k, v in step.parameters.items() if k not in _FOLLOW_FROM_THE_LAW}
+        if step.name in _KEYED:
+            name = step.name.removeprefix("protect:")
+            shown = {key: step.parameters[key] for key in _CHOICES if key in step.parameters}
+            kept = [_changed_by(name), *(s for s in kept if s.kind != name), _KEPT_BACK]
+        steps.append(replace(step, parameters=shown, sentences=tuple(kept)))
     return replace(statement, steps=tuple(steps))
 
 

@@ -13,7 +13,7 @@ from discreet.arrays import Real, Whole
 from discreet.digests import digest
 from discreet.errors import DataError, KeysError, ParameterError, positive, whole
 from discreet.protect.cells import on_public_support
-from discreet.protect.options import GRIDS, REACHES, SCALES
+from discreet.protect.options import GRIDS
 from discreet.protect.sentences import claim_sentences, limit, process, statement_of
 from discreet.tables.magnitude import NOBODY, Contributions
 from discreet.tables.protected import (
@@ -31,7 +31,7 @@ from discreet.tables.truth import TrueTable
 
 _KEYS = 2**32  # keyed hashes lie below this
 _CONTRIBUTOR, _EDITION = "\0contributor", "\0edition"  # no variable has such names
-_SCALES = (0.01, 0.02, 0.03, 0.05, 0.07)
+_SCALES = (0.01, 0.02, 0.03, 0.05)
 
 
 @dataclass(frozen=True)
@@ -111,11 +111,14 @@ class MagnitudeKey:
 
     @property
     def listed(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        return {
-            "scale": _SCALES, "least": SCALES, "D": REACHES, "V": SCALES,
-            "steps": (1, 2, 4, 10), "top": (1, 2, 3), "base": GRIDS,
-        }  # fmt: skip
+        """Options that come from a short list where nobody counts releases.
+
+        Laws draw anew, and would give sums away by subtraction if they did not; so there are as
+        few as there are scales. The base rounds the same noise.
+        """
+        usual = ("least", "D", "V", "steps", "top")
+        fixed = {name: (getattr(MagnitudeKey, name),) for name in usual}
+        return {"scale": _SCALES, **fixed, "base": GRIDS}
 
     @property
     def claims(self) -> Claims:
@@ -212,7 +215,8 @@ class MagnitudeKey:
         names = ("scale", "least", "D", "V", "steps", "top", "base")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.counts is not None:
-            found["counts"] = self.counts.name
+            own = getattr(self.counts, "parameters", dict)()
+            found["counts"] = {"method": self.counts.name, **own}
         return found
 
     def statement(self, given: Contributions) -> Statement:

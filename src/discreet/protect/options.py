@@ -32,6 +32,7 @@ REACHES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 15)
 """Largest moves of a law of noise, in steps."""
 GRIDS = tuple(float(f"{m}e{k}") for k in range(-2, 7) for m in (1, 1.5, 2, 3, 5, 7))
 """Steps of weighted counts."""
+_ORDERS, _VALUES = range(9), range(11)  # keys of options by number of variables, and by value
 AS_IT_IS = (None,)
 """What is left to experiments, such as the effort of a search."""
 
@@ -109,10 +110,12 @@ def check_listed(method: Any) -> None:
 
     A method names its lists in `listed`, by option.
     """
-    inside = (method, getattr(method, "method", None), getattr(method, "decimals", None))
-    for each in inside:
+    inside = (getattr(method, name, None) for name in ("method", "decimals", "counts"))
+    for each in (method, *inside):
         for name, values in getattr(each, "listed", {}).items():
             given = getattr(each, name)
+            if isinstance(given, Mapping):
+                _check_keys(name, given)
             several = given.values() if isinstance(given, Mapping) else given
             # a pair of numbers is looked up number by number
             several = several if isinstance(given, Mapping) or type(given) is tuple else (given,)
@@ -124,6 +127,18 @@ def check_listed(method: Any) -> None:
                     raise ParameterError(
                         _not_listed("mean_weight" if is_declared else name, value, values)
                     )
+
+
+def _check_keys(name: str, given: Mapping[int, float]) -> None:
+    """Refuse keys that no table has: they change nothing but the draw."""
+    known = _VALUES if name == "value_weights" else _ORDERS
+    for key in given:
+        if key not in known:
+            raise ParameterError(
+                f"without a ledger nobody counts releases, and every other key of {name}= would "
+                f"draw anew. Keys are 0 to {known[-1]} here, got {key!r}. With a ledger "
+                "(ledger='ledger.db') any key will do, once."
+            )
 
 
 def _not_listed(name: str, value: Any, values: tuple[Any, ...]) -> str:

@@ -13,7 +13,7 @@ from discreet.ledger import Ledger
 from discreet.ledger.ledger import AVERAGED
 from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
-from discreet.protect.keyed_noise import without_parameters
+from discreet.protect.keyed_noise import check_law_to_keep, without_parameters
 from discreet.protect.options import check_listed, with_declared_grid
 from discreet.protect.privacy import cost_of
 from discreet.protect.sentences import data_step, follows_truth
@@ -80,6 +80,8 @@ def publish(
             "A release has the effort that the method gives a table of its size; seconds= works in "
             "`table.simulate` only."
         )
+    if not publish_parameters:
+        check_law_to_keep(chosen)
     table = in_unit(table, chosen, unit)
     chosen = with_declared_grid(chosen, table.data_set.bounds)
     book = open_ledger(table.ledger, create=False) if ledger is None else open_ledger(ledger)
