@@ -8,6 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.cli import in_flags, main
+from discreet.facade.microdata import Microdata
 from discreet.randomness import stream
 
 ROWS = pd.DataFrame(
@@ -283,6 +284,15 @@ def test_twelve_private_columns_are_counted_by_a_ledger(folder, capsys):
     assert "budget" in capsys.readouterr().err
 
 
+def test_a_lack_of_memory_ends_in_a_message(folder, capsys, monkeypatch):
+    def tabulate(*_, **__):
+        raise MemoryError("Unable to allocate 25.4 GiB")
+
+    monkeypatch.setattr(Microdata, "tabulate", tabulate)
+    assert run("tabulate", "people.parquet", "--by", "sex", "--out", "table.parquet") == 2
+    assert "not enough memory (Unable to allocate 25.4 GiB)" in capsys.readouterr().err
+
+
 def test_a_suppression_that_hides_nothing_says_so_and_draws_nothing(folder, capsys):
     assert run("tabulate", "people.parquet", "--by", "sex", "--out", "table.parquet") == 0
     capsys.readouterr()
@@ -307,7 +317,7 @@ def test_a_column_of_amounts_is_no_variable_to_recode(folder, capsys):
     assert "value='turnover'" in said
     assert "id='turnover'" not in said
     assert run(*look, "--value", "turnover") == 0
-    assert "recode" not in capsys.readouterr().out
+    assert "recode" not in capsys.readouterr().out  # an amount that is named needs no classes
 
 
 def test_private_releases_are_paid_for_from_a_budget(folder, capsys):

@@ -177,14 +177,13 @@ def _about_codes(data: UnitRecords, facts: ColumnFacts, records: int, max_codes:
         remarks.append(f"{name!r} holds dates: recode it to year, quarter, month or 'age on …'.")
     elif max_codes < facts.codes and name not in data.hierarchies:
         is_id = data.id is None and facts.codes == records - facts.missing
-        amount = f"if it is an amount, say value={name!r}, a weight, weight={name!r}"
-        listed = f"list them all with `discreet codes … --max-codes {facts.codes}`"
-        remedies = [amount] * bool(numbers or not looks) + [listed]
+        amount = f": if it is an amount or a weight, say value={name!r} or weight={name!r}; else "
         remarks.append(
             f"{name!r} has a different value in every record; if it is the id, say id={name!r}."
             if is_id
-            else f"{name!r} has {facts.codes:,} values: recode it into classes; "
-            f"{'; or '.join(remedies)}."
+            else f"{name!r} has {facts.codes:,} values{amount if numbers or not looks else ': '}"
+            "recode it into classes, or list them all with "
+            f"`discreet codes … --max-codes {facts.codes}`."
         )
     return remarks
 
