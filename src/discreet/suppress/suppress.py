@@ -352,7 +352,7 @@ class Suppress:
             "decimals": None if self.decimals is None else self.decimals.residual,
         }
         shows_all = pattern is not None and not pattern.suppressed.any()
-        if shows_all and not self.forced:
+        if shows_all and not self.forced and self.decimals is None:  # inner cells may be decimals
             return statement_of(self.name, parameters, nothing_hidden(self._rules, units))
         decimals = [] if self.decimals is None else self.decimals.sentences()
         return statement_of(self.name, parameters, [*self._sentences(pattern, units), *decimals])
