@@ -175,7 +175,7 @@ def edition_files(
     about = _about(publication, edition, tuple(notices))
     options = Options(about=about)
     found = folder_files(
-        release, publication.outlet.formats, options, _told(publication, release, about)
+        release, publication.outlet.formats, options, _about_by_table(publication, release, about)
     )
     languages = publication.outlet.languages
     own = {path.name: path for code in languages if (path := folder / f"{code}.toml").is_file()}
@@ -197,7 +197,7 @@ def _about(publication: Publication, edition: str, notices: tuple[str, ...]) -> 
     )
 
 
-def _told(publication: Publication, release: Release, about: About) -> dict[str, About]:
+def _about_by_table(publication: Publication, release: Release, about: About) -> dict[str, About]:
     return {
         name: replace(
             about,
@@ -320,7 +320,7 @@ def _series_files(publication: Publication, release: Release, place: _Place) -> 
     entries = tuple(CubeEntry(code, code, 1, is_sum=False) for code in editions)
     axis = CubeAxis(name, name[:1].upper() + name[1:], entries)
     about, found = _about(publication, place.edition, ()), dict[str, bytes]()
-    for table, told in _told(publication, release, about).items():
+    for table, told in _about_by_table(publication, release, about).items():
         cubes = [_cube(releases[code], table) for code in editions]
         if any(cube is None or cube.axes != cubes[0].axes for cube in cubes):
             continue  # codes that changed make no series; the table stands in its edition

@@ -57,7 +57,7 @@ class People:
         """The codes of one person."""
         return {name: f"{name}{c}" for name, c in zip(NAMES, self.codes[:, k], strict=True)}
 
-    def tabulate(self, margins, *, hierarchies=None, support="all"):
+    def tabulate(self, margins, *, hierarchies=None, support="all", inner=True):
         self.asked += 1
         cells = list(itertools.product(*(range(n) for n in SIZES.values())))
         keys = np.zeros(len(cells), dtype=np.int64)

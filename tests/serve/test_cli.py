@@ -54,7 +54,7 @@ def test_the_demo_check_fetches_a_protected_table(folder, capsys):
     before = {p: p.stat().st_mtime_ns for p in files}
     assert run("demo", *SMALL, "--folder", folder, "--check") == 0
     printed = capsys.readouterr().out
-    assert "Values were changed by the cell key method" in printed
+    assert "Each figure was changed by a small random amount." in printed
     last = printed.strip().splitlines()[-1]
     assert last.startswith("checked http://127.0.0.1:")
     assert last.endswith("/d/census/table.csv?rows=region%5Bprovince%5D&columns=sex: 27 cells")

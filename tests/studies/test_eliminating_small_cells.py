@@ -78,8 +78,8 @@ def test_table_6_cannot_fail_and_says_so(study):
 
 
 def test_findings_and_reasons(study):
-    assert [sum(f.is_ours is ours for f in study.findings) for ours in (False, True)] == [16, 4]
-    assert sum(f.outcome is Outcome.not_judged for f in study.findings) == 4
+    assert [sum(f.is_ours is ours for f in study.findings) for ours in (False, True)] == [16, 8]
+    assert sum(f.outcome is Outcome.not_judged for f in study.findings) == 5
     text = study_text(study)
     assert "not at hand" in text
     assert "Independent draws would miss" in text

@@ -33,7 +33,7 @@ class PatternDifference:
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Claims about hidden cells, by their positions; nothing is drawn."""
         hidden = _hidden(release)
-        figure, is_known = _borrowed(release, hidden, knowledge.earlier)
+        figure, is_known = _borrow_figures(release, hidden, knowledge.earlier)
         y = _nearest_table(release, hidden, np.flatnonzero(is_known), figure)
         values = np.rint(np.asarray(release.design.matrix().T @ y))
         targets = np.flatnonzero(hidden)
@@ -61,7 +61,7 @@ def _hidden(release: Any) -> Mask:
     return np.isin(release.status, WITHHELD)
 
 
-def _borrowed(release: Any, hidden: Mask, others: tuple[Any, ...]) -> tuple[Real, Mask]:
+def _borrow_figures(release: Any, hidden: Mask, others: tuple[Any, ...]) -> tuple[Real, Mask]:
     """The figure of each hidden cell in the newest edition that shows it, and where one does."""
     figure, is_known = np.zeros(len(hidden)), np.zeros(len(hidden), dtype=bool)
     for other in others:

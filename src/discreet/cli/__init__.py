@@ -35,7 +35,7 @@ def main(arguments: list[str] | None = None) -> None:
             "or take fewer codes; `discreet check data --by` tells the size of a table."
         )
     except KeyboardInterrupt:
-        _stopped()
+        _stop()
     except Exception as error:
         _usage(error)
     sys.exit(code if isinstance(code, int) else 0)
@@ -44,10 +44,10 @@ def main(arguments: list[str] | None = None) -> None:
 def in_flags(message: str) -> str:
     """A message with the arguments of Python as flags; other code between backticks stays."""
     parts = message.split("`")
-    return "`".join(_coded(p) if k % 2 else _ARGUMENT.sub(_flag, p) for k, p in enumerate(parts))
+    return "`".join(_as_flags(p) if k % 2 else _ARGUMENT.sub(_flag, p) for k, p in enumerate(parts))
 
 
-def _coded(code: str) -> str:
+def _as_flags(code: str) -> str:
     """Code as flags, if it is a call or an argument that the command line has flags for."""
     call = _CALL.fullmatch(code)
     found = [_ARGUMENT.fullmatch(a) for a in (call[1] if call else code).split(", ")]
@@ -62,13 +62,13 @@ def _flag(found: re.Match[str]) -> str:
 def _usage(error: Exception) -> None:
     """Wrong use of a command, which typer reports by a click of its own; anything else goes on."""
     if type(error).__name__ == "Abort":
-        _stopped()
+        _stop()
     if not hasattr(error, "format_message"):
         raise error
     _fail(" ".join(error.format_message().split()))
 
 
-def _stopped() -> None:
+def _stop() -> None:
     sys.stderr.write("stopped; nothing was left half-written.\n")
     sys.exit(INTERRUPTED)
 

@@ -67,17 +67,17 @@ def check(
     Example: discreet check install
     """
     if subject == "data":
-        place = _required(source, "the records")
+        place = _require(source, "the records")
         _check_data(place, by, max_codes, value or [], hierarchy, records, json)
     elif subject == "engine":
         _check_engine(source, json)
     elif subject == "site":
-        _check_site(Path(_required(source, "the site's file")), json)
+        _check_site(Path(_require(source, "the site's file")), json)
     else:
         _check_install(json)
 
 
-def _required(source: str | None, what: str) -> str:
+def _require(source: str | None, what: str) -> str:
     if source is None:
         raise ParameterError(f"name {what}; see the examples of --help.")
     return source

@@ -159,20 +159,20 @@ def ledger(
         summary = {"side": "confidential", "data_sets": found.summary(), "entries": found.rows()}
         answer(summary, json, found.text())
     elif action == "backup":
-        copy = back_up(path, _required(out, "--out"))
+        copy = back_up(path, _require(out, "--out"))
         answer({"side": "confidential", "file": str(copy)}, json, f"{copy}: a copy (owner only)")
     elif action == "enter":
-        _enter(found, Path(_required(table, "--table")), json)
+        _enter(found, Path(_require(table, "--table")), json)
     else:
-        data_set = DataSet(_required(name, "--name"), _required(edition, "--edition"))
-        why = _required(reason, "--reason")
+        data_set = DataSet(_require(name, "--name"), _require(edition, "--edition"))
+        why = _require(reason, "--reason")
         if action == "accept":
-            labels = [part.strip() for part in _required(table, "--table").split("*")]
+            labels = [part.strip() for part in _require(table, "--table").split("*")]
             found.accept(data_set, labels, why)
         elif action == "withdraw":
             found.withdraw(data_set, why)
         else:
-            found.correct(data_set, _required(by, "--by"), why)
+            found.correct(data_set, _require(by, "--by"), why)
         entered = {"name": data_set.name, "edition": data_set.edition, "decision": action}
         text = f"{data_set.name}, edition {data_set.edition}: {action} is entered."
         answer(entered, json, text)
@@ -200,7 +200,7 @@ def _enter(found: Ledger, path: Path, json: bool) -> None:
     answer({"name": data_set.name, "edition": data_set.edition}, json, text)
 
 
-def _required(value: Any, option: str) -> Any:
+def _require(value: Any, option: str) -> Any:
     if value is None:
         raise ParameterError(f"this needs {option}; see the examples of --help.")
     return value
@@ -235,14 +235,14 @@ def secret(
         Secret.from_file(path, create=True)
         answer({"file": str(path), "side": "confidential"}, json, f"{path}: a secret (owner only)")
         return
-    kept = _required(out, "--out")
+    kept = _require(out, "--out")
     old = Secret.from_file(path)
     if action == "backup":
         copy_secret(path, kept)
         answer({"file": str(kept), "side": "confidential"}, json, f"{kept}: a copy (owner only)")
         return
-    book = Ledger(_required(ledger, "--ledger"), create=False)
-    why = _required(reason, "--reason")
+    book = Ledger(_require(ledger, "--ledger"), create=False)
+    why = _require(reason, "--reason")
     copy_secret(path, kept)
     with put_new_secret(path) as new:  # entered before anybody can use it
         names = book.rotate(old.mark, new.mark, why)

@@ -291,7 +291,7 @@ def compare(
             workers=workers,
             **options,
         )
-        written = _written(found, limits, report, plot, out)
+        written = _write_comparison(found, limits, report, plot, out)
     advice = recommend(found, limits).sentence if limits else None
     summary = {
         "side": "confidential",
@@ -303,7 +303,7 @@ def compare(
     answer(summary, json, text + "".join(f"\nwritten (confidential): {p}" for p in written))
 
 
-def _written(
+def _write_comparison(
     found: Comparison,
     limits: dict[str, float],
     report: Path | None,

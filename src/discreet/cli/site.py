@@ -126,12 +126,12 @@ def serve(
             given = replace(records, weight=weight, mean_weight=mean_weight)
             data = given.open(source, hierarchies=hierarchy, ledger=ledger)
             chosen = plan(data, recipe, by, grid, on_the_fly=on_the_fly)
-            policy = _changed(Policy(), limits)
+            policy = _change_settings(Policy(), limits)
             name = title or "Table builder"
             holder = site(data, chosen, policy, name, on_the_fly=on_the_fly)
     if on_the_fly:
         notice(ON_THE_FLY)
-    run_site(holder, _changed(holder.current.config.server, place), path)
+    run_site(holder, _change_settings(holder.current.config.server, place), path)
 
 
 def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None) -> None:
@@ -233,7 +233,7 @@ def _refuse_options(given: dict[str, Any]) -> None:
             )
 
 
-def _changed(settings: Any, given: dict[str, Any]) -> Any:
+def _change_settings(settings: Any, given: dict[str, Any]) -> Any:
     known = {f.name for f in fields(settings)}
     return replace(settings, **{k: v for k, v in given.items() if k in known and v is not None})
 

@@ -129,16 +129,16 @@ class _Filter:
         self.emit = self._emissions()
         first, mean = np.maximum(self.counts[0], 0), np.maximum(series.expected, _TINY)[:, None]
         prior = np.exp(first * np.log(mean) - mean - gammaln(first + 1)) * (self.counts[0] >= 0)
-        self.forward = [_scaled(prior * self.emit[0])]
+        self.forward = [_normalise(prior * self.emit[0])]
         if moves is None:
             return
         self.moves, self.bins = moves, moves.bin_of(series.expected)
         steps = [self._step(t) for t in range(1, len(series.values))]
         for step in steps:
-            self.forward.append(_scaled(np.einsum("cij,ci->cj", step, self.forward[-1])))
+            self.forward.append(_normalise(np.einsum("cij,ci->cj", step, self.forward[-1])))
         self.backward = [np.ones_like(prior)]
         for step in reversed(steps):
-            self.backward.append(_scaled(np.einsum("cij,cj->ci", step, self.backward[-1])))
+            self.backward.append(_normalise(np.einsum("cij,cj->ci", step, self.backward[-1])))
         self.backward.reverse()
 
     def leave(self, steps: Sequence[int]) -> Real:
@@ -149,7 +149,7 @@ class _Filter:
         from scipy.special import gammaln
 
         before, net = self._places(t)
-        shown = self._shown(t)
+        shown = self._chance_of_values(t)
         weight = self.forward[t - 1][:, :, None] * self.backward[t][:, None, :]
         rate = self.series.churn * np.maximum(self.series.expected, 1e-9)
         found = np.empty((len(rate), LEAVERS))
@@ -171,14 +171,14 @@ class _Filter:
         inside = np.abs(net) <= self.moves.reach
         place = np.clip(net + self.moves.reach, 0, 2 * self.moves.reach)
         law = self.moves.net[self.bins[:, None, None], before[:, :, None], place]
-        shown = self._shown(t)
+        shown = self._chance_of_values(t)
         step = law * inside * self._is_possible(t) * shown
         if self.series.mode.kind != "phased":
             still = self.moves.nobody[self.bins[:, None], before][:, :, None] * (net == 0)
             step += still * self._is_possible(t) * (self._shown_unmoved(t, shown) - shown)
         return np.asarray(step)
 
-    def _shown(self, t: int) -> Real:
+    def _chance_of_values(self, t: int) -> Real:
         """P(value of edition t | its count), where somebody moved or values are phased."""
         drawn: Real = self.emit[t][:, None, :]
         if self.series.mode.kind != "phased" or self.series.due is None:
@@ -217,7 +217,7 @@ class _Filter:
         return np.where((self.counts >= 0) & (np.abs(window) <= reach), law, 0.0)
 
 
-def _scaled(chance: Array) -> Real:
+def _normalise(chance: Array) -> Real:
     """Chances of one cell divided by their sum, so that long series do not underflow."""
     return np.asarray(chance / np.maximum(chance.sum(axis=1, keepdims=True), _TINY))
 
@@ -278,7 +278,7 @@ def _leaver_claims(
     told = (churn * 2.0**levels < _MOST_LEAVERS) & np.isin(levels, level)
     ratio = np.zeros((len(steps), len(levels)))
     gone, mean = steps[len(steps) // 2], np.exp2(levels[told]).astype(np.float64)
-    series = _drawn(mode, law.matrix, churn, editions, gone, mean, rng)
+    series = _draw_edition(mode, law.matrix, churn, editions, gone, mean, rng)
     ratio[:, told] = _log_ratios(series, steps)
     pick = level * _POOL + rng.integers(_POOL, size=level.shape)
     total = np.logaddexp.reduce(ratio[:, pick].sum(axis=2), axis=0) - math.log(len(steps))
@@ -304,7 +304,7 @@ def _precision(ratios: Real, prior: float, claimed: float) -> float:
     return float(right[last] / (right[last] + wrong[last]))
 
 
-def _drawn(
+def _draw_edition(
     mode: EditionMode,
     matrix: TransitionMatrix,
     churn: float,

@@ -74,7 +74,7 @@ class EditionPlan:
             said += f" {self.repeats}"
         if self.law is None:
             return said
-        counted, facts = _counted(self.mode), (self.tables, self.churn, self.editions)
+        counted, facts = _mode_of_figures(self.mode), (self.tables, self.churn, self.editions)
         figures = leaver_claims(counted, self.law, *facts)
         cells = unchanged_recovered(counted, self.law, self.editions)
         return (
@@ -177,14 +177,14 @@ def is_allowed(
     mode: EditionMode, matrix: TransitionMatrix, tables: Tables, churn: float, editions: int
 ) -> bool:
     """Whether so many editions leave claims less than 95 % right; see `editions_allowed`."""
-    chosen = _counted(mode)
+    chosen = _mode_of_figures(mode)
     if unchanged_recovered(chosen, matrix, editions) >= RIGHT:
         return False
     # all editions beyond the fortieth lie far from the window in which somebody left
     return leaver_claims(chosen, matrix, tables, churn, min(editions, _SEEN))[1] < RIGHT
 
 
-def _counted(mode: EditionMode) -> EditionMode:
+def _mode_of_figures(mode: EditionMode) -> EditionMode:
     """The mode that figures are computed for; given keys may be kept ones."""
     if mode.kind == "given":
         return EditionMode("kept")

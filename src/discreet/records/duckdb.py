@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.records.connection import Connection
 from discreet.records.kinds import kinds_of
 from discreet.records.query import (
-    Relation,
+    SqlTable,
     compiled,
     memtable,
     quote_name,
@@ -51,12 +51,12 @@ class DuckDB:
         con.execute(f"SET temp_directory = {quote_text(_spill_folder())}")
         return cls(con)
 
-    def relation(self, sql: str, origin: Any = None) -> Relation:
+    def relation(self, sql: str, origin: Any = None) -> SqlTable:
         """A query of plain SQL as a relation."""
         kinds = kinds_of(self.con.execute(f"DESCRIBE {sql}").fetchall())
-        return Relation(lambda done: sql, kinds, origin)
+        return SqlTable(lambda done: sql, kinds, origin)
 
-    def table(self, name: str) -> Relation:
+    def table(self, name: str) -> SqlTable:
         """A table, a view or a registered frame by its name."""
         return self.relation(f"SELECT * FROM {quote_name(name)}", name)
 
@@ -64,28 +64,28 @@ class DuckDB:
         """Names of the tables and views."""
         return [name for (name,) in self.con.execute(_TABLES).fetchall()]
 
-    def read_parquet(self, path: str) -> Relation:
+    def read_parquet(self, path: str) -> SqlTable:
         """Parquet files by a path or pattern."""
         return self._read("read_parquet", path, {})
 
-    def read_csv(self, path: str, **options: Any) -> Relation:
+    def read_csv(self, path: str, **options: Any) -> SqlTable:
         """Text files by a path or pattern, with the reader's options."""
         return self._read("read_csv", path, options)
 
-    def read_json(self, path: str, **options: Any) -> Relation:
+    def read_json(self, path: str, **options: Any) -> SqlTable:
         """JSON files by a path or pattern, with the reader's options."""
         return self._read("read_json", path, options)
 
-    def _read(self, reader: str, path: str, options: Mapping[str, Any]) -> Relation:
+    def _read(self, reader: str, path: str, options: Mapping[str, Any]) -> SqlTable:
         said = "".join(f", {name} = {quote_option(value)}" for name, value in options.items())
         return self.relation(f"SELECT * FROM {reader}({quote_text(path)}{said})")
 
-    def register(self, name: str, frame: Any) -> Relation:
+    def register(self, name: str, frame: Any) -> SqlTable:
         """A frame or data set of Arrow's under a name, as long as the connection."""
         self.con.register(name, frame)
         return self.table(name)
 
-    def create_table(self, name: str, frame: pa.Table) -> Relation:
+    def create_table(self, name: str, frame: pa.Table) -> SqlTable:
         """A new table with the content of a frame."""
         with self._lent({"discreet_new": frame}):
             self.con.execute(f"CREATE TABLE {quote_name(name)} AS SELECT * FROM discreet_new")
@@ -95,14 +95,14 @@ class DuckDB:
         """Drop a table, if it is there."""
         self.con.execute(f"DROP TABLE {'IF EXISTS ' if force else ''}{quote_name(name)}")
 
-    def to_pyarrow(self, relation: Relation) -> pa.Table:
+    def to_pyarrow(self, relation: SqlTable) -> pa.Table:
         """The answer to a query; texts of a dictionary as plain texts."""
         sql, done = compiled(relation)
         with self._lent(done.frames):
             answer = self.con.execute(sql, done.parameters).to_arrow_table()
         return _without_dictionaries(answer)
 
-    def to_pyarrow_batches(self, relation: Relation, *, chunk_size: int) -> Iterator[Any]:
+    def to_pyarrow_batches(self, relation: SqlTable, *, chunk_size: int) -> Iterator[Any]:
         """The answer to a query, batch by batch; frames stay lent until it ends."""
         import pyarrow as pa
 
@@ -143,7 +143,7 @@ class DuckDBConnection(Connection):
         texts = [name for name, kind in table.schema().items() if kind.is_string()]
         return table.mutate(**{name: table[name].exact() for name in texts}) if collated else table
 
-    def lend(self, frame: pa.Table) -> Relation:
+    def lend(self, frame: pa.Table) -> SqlTable:
         """A frame as a relation, lent while a query runs."""
         return memtable(frame)
 
@@ -157,7 +157,7 @@ def is_ibis(source: Any) -> bool:
     return isinstance(source, ibis.expr.types.Table)
 
 
-def from_ibis(source: Any) -> tuple[Relation, DuckDB]:
+def from_ibis(source: Any) -> tuple[SqlTable, DuckDB]:
     """A table of Ibis's DuckDB back end as a relation, with its connection."""
     import ibis.expr.operations as ops
 

@@ -101,7 +101,7 @@ def kind_of(path: str, form: TextForm) -> tuple[str, tuple[str, ...]]:
         named = "fixed width"
     elif named == "fixed width" and not _metadata_beside(path):
         named = "text"
-    marked = _marked(Path(path)) if Path(path).is_file() else None
+    marked = _read_mark(Path(path)) if Path(path).is_file() else None
     if Path(path).is_dir():
         named = "Arrow" if any(_files_in(path, ENDINGS["Arrow"])) else "Parquet"
     kind = marked or named or ("text" if Path(path).is_file() and _is_packed(path) else None)
@@ -127,7 +127,7 @@ def check_options(form: TextForm, kind: str) -> None:
             )
 
 
-def _marked(path: Path) -> str | None:
+def _read_mark(path: Path) -> str | None:
     """What the first bytes of a file say, if they do."""
     with path.open("rb") as opened:
         first = opened.read(64)

@@ -45,7 +45,7 @@ _NAMES = {sql: name for name, sql in _SQL.items()} | {
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)", re.IGNORECASE)
 
 
-class Limits(NamedTuple):
+class TypeLimits(NamedTuple):
     """The least and the largest whole number of a type."""
 
     lower: int
@@ -53,7 +53,7 @@ class Limits(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Kind:
+class ColumnKind:
     """The type of a column of DuckDB's, with the questions that Ibis answers of its own types."""
 
     name: str
@@ -62,7 +62,7 @@ class Kind:
     def __str__(self) -> str:
         return self.name
 
-    def copy(self, **_: Any) -> Kind:
+    def copy(self, **_: Any) -> ColumnKind:
         """The same: every column may have missing values."""
         return self
 
@@ -121,12 +121,12 @@ class Kind:
         return int(found[2]) if found else 0
 
     @property
-    def bounds(self) -> Limits:
+    def bounds(self) -> TypeLimits:
         """The range of whole numbers."""
         bits = int(self.name.removeprefix("u").removeprefix("int"))
         if self.name.startswith("u"):
-            return Limits(0, 2**bits - 1)
-        return Limits(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+            return TypeLimits(0, 2**bits - 1)
+        return TypeLimits(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
     def to_pyarrow(self) -> pa.DataType:
         """The type of Arrow's that holds the same."""
@@ -148,32 +148,36 @@ class Kind:
         return plain.get(self.name) or pa.type_for_alias(self.name)
 
 
-def kind_of_name(name: str) -> Kind:
+def kind_of_name(name: str) -> ColumnKind:
     """A type by the name that all engines share.
 
     >>> kind_of_name("int64").sql
     'BIGINT'
     """
-    return Kind(name, _SQL[name])
+    return ColumnKind(name, _SQL[name])
 
 
-def kind_of_sql(sql: str) -> Kind:
+def kind_of_sql(sql: str) -> ColumnKind:
     """A type as DuckDB describes it.
 
     >>> [str(kind_of_sql(sql)) for sql in ("BIGINT", "DECIMAL(10,2)", "ENUM('a', 'b')")]
     ['int64', 'decimal(10, 2)', 'string']
     """
     if sql in _NAMES:
-        return Kind(_NAMES[sql], sql)
+        return ColumnKind(_NAMES[sql], sql)
     if found := _DECIMAL.fullmatch(sql):
-        return Kind(f"decimal({found[1]}, {found[2]})", sql)
+        return ColumnKind(f"decimal({found[1]}, {found[2]})", sql)
     if sql.endswith("]"):
-        return Kind(f"array<{kind_of_sql(sql[: sql.rindex('[')])}>", sql)
+        return ColumnKind(f"array<{kind_of_sql(sql[: sql.rindex('[')])}>", sql)
     if sql.startswith(("STRUCT", "MAP")):
-        return Kind(sql.lower(), sql)
-    return Kind("string", sql) if sql.startswith(("ENUM", "VARCHAR")) else Kind(sql.lower(), sql)
+        return ColumnKind(sql.lower(), sql)
+    return (
+        ColumnKind("string", sql)
+        if sql.startswith(("ENUM", "VARCHAR"))
+        else ColumnKind(sql.lower(), sql)
+    )
 
 
-def kinds_of(described: Iterable[tuple[Any, ...]]) -> Mapping[str, Kind]:
+def kinds_of(described: Iterable[tuple[Any, ...]]) -> Mapping[str, ColumnKind]:
     """The types of columns as `DESCRIBE` lists them."""
     return {str(row[0]): kind_of_sql(str(row[1])) for row in described}

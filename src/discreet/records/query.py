@@ -1,6 +1,6 @@
 """Queries on DuckDB as small trees that become SQL; what is asked of records is written once.
 
-`Relation` and `Value` speak the part of Ibis's language that the questions to records need. So one
+`SqlTable` and `Value` speak the part of Ibis's language that the questions to records need. So one
 question (`expressions.py`, `recode.py`, `grouping.py`, …) is asked of DuckDB through these trees,
 and of other engines through Ibis; `language_of` tells which. Names are quoted, numbers are written
 out, and texts travel as parameters, never as part of the SQL.
@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from discreet.records.kinds import Kind, kind_of_name, kinds_of
+from discreet.records.kinds import ColumnKind, kind_of_name, kinds_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +27,7 @@ _numbers = itertools.count()
 
 def language_of(table: Any) -> Any:
     """What has `ifelse`, `literal` and their kin for a table: this module, or Ibis."""
-    if isinstance(table, (Relation, Value)):
+    if isinstance(table, (SqlTable, Value)):
         return sys.modules[__name__]
     import ibis
 
@@ -57,11 +57,11 @@ class Value:
     """A column, or what is computed of columns: how it is written, and its type."""
 
     write: Write
-    kind: Kind
+    kind: ColumnKind
     label: str = ""
     window: Write | None = None  # of a sum: written as part of a window
 
-    def type(self) -> Kind:
+    def type(self) -> ColumnKind:
         """The type."""
         return self.kind
 
@@ -73,7 +73,7 @@ class Value:
         """The same under another name."""
         return Value(self.write, self.kind, label, self.window)
 
-    def cast(self, kind: str | Kind) -> Value:
+    def cast(self, kind: str | ColumnKind) -> Value:
         """The value as another type; an error when it cannot be."""
         to = kind_of_name(kind) if isinstance(kind, str) else kind
         return _call("CAST({} AS " + to.sql + ")", to, self).name(self.label)
@@ -326,7 +326,7 @@ def row_number() -> Value:
     return Value(everywhere.write, _WHOLE, _ROW, plain.write)
 
 
-def memtable(frame: pa.Table) -> Relation:
+def memtable(frame: pa.Table) -> SqlTable:
     """A frame of this program, lent to the engine while a query runs."""
     name = f"discreet_frame_{next(_numbers)}"
 
@@ -334,10 +334,10 @@ def memtable(frame: pa.Table) -> Relation:
         done.frames[name] = frame
         return f"SELECT * FROM {quote_name(name)}"
 
-    return Relation(written, _kinds_of_frame(name, frame))
+    return SqlTable(written, _kinds_of_frame(name, frame))
 
 
-def _kinds_of_frame(name: str, frame: pa.Table) -> Mapping[str, Kind]:
+def _kinds_of_frame(name: str, frame: pa.Table) -> Mapping[str, ColumnKind]:
     """The types that DuckDB gives the columns of a frame."""
     with _describer().cursor() as cursor:
         cursor.register(name, frame.slice(0, 0))
@@ -369,14 +369,14 @@ def _own_text(text: str) -> Value:
     return Value(lambda done, names: quote_text(text), _TEXT)
 
 
-def _call(written: str, kind: Kind, *given: Any) -> Value:
+def _call(written: str, kind: ColumnKind, *given: Any) -> Value:
     values = [_value(one) for one in given]
     return Value(
         lambda done, names: written.format(*(value.write(done, names) for value in values)), kind
     )
 
 
-def _sum(written: str, kind: Kind, *given: Value, cast: bool = False) -> Value:
+def _sum(written: str, kind: ColumnKind, *given: Value, cast: bool = False) -> Value:
     """What is computed over records. Sums of whole numbers would come back as larger ones."""
     plain = _call(written, kind, *given)
     if not cast:
@@ -385,7 +385,7 @@ def _sum(written: str, kind: Kind, *given: Value, cast: bool = False) -> Value:
     return Value(whole.write, kind, "", plain.write)
 
 
-def _joint(*given: Any) -> Kind:
+def _joint(*given: Any) -> ColumnKind:
     """The type of values that are computed together."""
     kinds = [_value(one).kind for one in given]
     for has in ("is_string", "is_floating", "is_decimal", "is_integer"):
@@ -408,11 +408,11 @@ def _reference(given: Any, done: Compilation, names: Names) -> str:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Relation:
+class SqlTable:
     """Records as a query: a table, a file, or what was made of them."""
 
     write: Callable[[Compilation], str]
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ColumnKind]
     origin: Any = field(default=None)  # kept while the relation is; a frame of Ibis's, or a name
 
     @property
@@ -420,7 +420,7 @@ class Relation:
         """Names of the columns."""
         return tuple(self.kinds)
 
-    def schema(self) -> Mapping[str, Kind]:
+    def schema(self) -> Mapping[str, ColumnKind]:
         """The types of the columns by name."""
         return self.kinds
 
@@ -440,20 +440,20 @@ class Relation:
         """The number of records."""
         return _sum("COUNT(*)", _WHOLE)
 
-    def select(self, *columns: str | Value, **named: Value) -> Relation:
+    def select(self, *columns: str | Value, **named: Value) -> SqlTable:
         """Some columns, and values under names."""
         plain = [self[one] if isinstance(one, str) else one for one in columns]
-        return self._projected({one.label: one for one in plain} | named)
+        return self._project({one.label: one for one in plain} | named)
 
-    def mutate(self, **named: Any) -> Relation:
+    def mutate(self, **named: Any) -> SqlTable:
         """All columns, with others or in other values."""
-        return self._projected({name: self[name] for name in self.columns} | named)
+        return self._project({name: self[name] for name in self.columns} | named)
 
-    def drop(self, *names: str) -> Relation:
+    def drop(self, *names: str) -> SqlTable:
         """The other columns."""
         return self.select(*(name for name in self.columns if name not in names))
 
-    def _projected(self, values: Mapping[str, Any], tail: str = "") -> Relation:
+    def _project(self, values: Mapping[str, Any], tail: str = "") -> SqlTable:
         made = {name: _value(value) for name, value in values.items()}
 
         def written(done: Compilation) -> str:
@@ -463,39 +463,39 @@ class Relation:
             )
             return f"SELECT {listed} FROM ({self.write(done)}) AS t{tail}"
 
-        return Relation(written, {name: value.kind for name, value in made.items()}, self.origin)
+        return SqlTable(written, {name: value.kind for name, value in made.items()}, self.origin)
 
-    def filter(self, condition: Value) -> Relation:
+    def filter(self, condition: Value) -> SqlTable:
         """The records for which a condition holds."""
         return self._with_tail(lambda done: f" WHERE {condition.write(done, {0: 't'})}")
 
-    def order_by(self, orders: Any) -> Relation:
+    def order_by(self, orders: Any) -> SqlTable:
         """The records in an order."""
         several = _several(orders)
         return self._with_tail(
             lambda done: " ORDER BY " + ", ".join(_reference(o, done, {0: "t"}) for o in several)
         )
 
-    def limit(self, n: int) -> Relation:
+    def limit(self, n: int) -> SqlTable:
         """The first records."""
         return self._with_tail(lambda done: f" LIMIT {n}")
 
-    def _with_tail(self, tail: Callable[[Compilation], str]) -> Relation:
-        return Relation(
+    def _with_tail(self, tail: Callable[[Compilation], str]) -> SqlTable:
+        return SqlTable(
             lambda done: f"SELECT * FROM ({self.write(done)}) AS t{tail(done)}",
             self.kinds,
             self.origin,
         )
 
-    def union(self, other: Relation) -> Relation:
+    def union(self, other: SqlTable) -> SqlTable:
         """The records of both, one after the other."""
-        return Relation(
+        return SqlTable(
             lambda done: f"({self.write(done)}) UNION ALL ({other.write(done)})",
             self.kinds,
             (self.origin, other.origin),
         )
 
-    def left_join(self, other: Relation, condition: Value) -> Relation:
+    def left_join(self, other: SqlTable, condition: Value) -> SqlTable:
         """Every record with those of another relation that a condition joins, or with none."""
 
         def written(done: Compilation) -> str:
@@ -507,28 +507,28 @@ class Relation:
                 f"LEFT JOIN ({other.write(done)}) AS r ON {joined}"
             )
 
-        return Relation(written, {**self.kinds, **other.kinds}, (self.origin, other.origin))
+        return SqlTable(written, {**self.kinds, **other.kinds}, (self.origin, other.origin))
 
-    def aggregate(self, **sums: Value) -> Relation:
+    def aggregate(self, **sums: Value) -> SqlTable:
         """One record of sums over all."""
-        return self._projected(sums)
+        return self._project(sums)
 
-    def group_by(self, *names: str, **values: Value) -> Groups:
-        """Groups of records with the same values."""
-        return Groups(self, {**{name: self[name] for name in names}, **values})
+    def group_by(self, *names: str, **values: Value) -> SqlGroups:
+        """SqlGroups of records with the same values."""
+        return SqlGroups(self, {**{name: self[name] for name in names}, **values})
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Groups:
+class SqlGroups:
     """Records in groups."""
 
-    relation: Relation
+    relation: SqlTable
     by: Mapping[str, Value]
 
-    def aggregate(self, **sums: Value) -> Relation:
+    def aggregate(self, **sums: Value) -> SqlTable:
         """A record of sums for each group."""
         places = ", ".join(str(k + 1) for k in range(len(self.by)))
-        return self.relation._projected({**self.by, **sums}, f" GROUP BY {places}")
+        return self.relation._project({**self.by, **sums}, f" GROUP BY {places}")
 
 
 def quote_name(name: str) -> str:
@@ -551,7 +551,7 @@ def quote_option(value: Any) -> str:
     return str(value) if isinstance(value, int) else quote_text(str(value))
 
 
-def compiled(relation: Relation) -> tuple[str, Compilation]:
+def compiled(relation: SqlTable) -> tuple[str, Compilation]:
     """The SQL of a relation with its parameters and frames."""
     done = Compilation()
     return relation.write(done), done

@@ -130,13 +130,13 @@ class Secret:
         if edition is None or chosen.kind == "kept":
             state = _of_domain(self._keys, b"discreet record key")
         elif chosen.share is not None:
-            return self._renewed(list(_id_texts(ids)), convention(rule), edition, chosen.share)
+            return self._renew_some(list(_id_texts(ids)), convention(rule), edition, chosen.share)
         else:
             state = _of_domain(self._keys, b"discreet record key of an edition")
             state.update(_with_length(edition))
         return _to_range(_words(state, _id_texts(ids)), convention(rule))
 
-    def _renewed(
+    def _renew_some(
         self, texts: list[bytes], rule: KeyConvention, edition: str, share: float
     ) -> Whole:
         """Keys that belong to the last edition in which an id's coin fell so.

@@ -35,7 +35,7 @@ from discreet.tables.truth import UNNAMED, DataSet
 _BATCH = 500_000  # records that are given keys and written together
 
 
-class Found(NamedTuple):
+class OpenedRecords(NamedTuple):
     """Records, the back end that holds them, a name for people, and what came or was done."""
 
     records: Any
@@ -74,7 +74,7 @@ def code_lists_of(codes: str | Path | CodeLists, others: HierarchiesLike) -> Cod
     return lists
 
 
-def find_source(source: Any, table: str | None, form: TextForm) -> Found:
+def find_source(source: Any, table: str | None, form: TextForm) -> OpenedRecords:
     """The records, wherever they are."""
     if isinstance(source, (str, Path)):
         return _find_by_name(str(source), table, form)
@@ -84,7 +84,7 @@ def find_source(source: Any, table: str | None, form: TextForm) -> Found:
     if _is_of_spark(source) and hasattr(source, "createOrReplaceTempView"):
         if table is not None:
             raise ParameterError("table= goes with a Spark session, not with a frame.")
-        return Found(*spark.view_of(source), "a Spark frame")
+        return OpenedRecords(*spark.view_of(source), "a Spark frame")
     if table is not None:
         raise ParameterError("table= goes with a database: a DuckDB file, PostgreSQL or Spark.")
     if is_ibis(source):
@@ -93,7 +93,7 @@ def find_source(source: Any, table: str | None, form: TextForm) -> Found:
         if backend.name == DuckDB.name:
             source, backend = attempt(lambda: from_ibis(source), "the Ibis table")
         exact = attempt(lambda: connection_of(backend).exact(source), "the Ibis table")
-        return Found(exact, backend, "the Ibis table")
+        return OpenedRecords(exact, backend, "the Ibis table")
     return _frame(source)
 
 
@@ -102,12 +102,12 @@ def _check_plain(form: TextForm) -> None:
         raise ParameterError(f"{option}= goes with a file.")
 
 
-def _find_by_name(source: str, table: str | None, form: TextForm) -> Found:
+def _find_by_name(source: str, table: str | None, form: TextForm) -> OpenedRecords:
     """A file, or a server with an address."""
     place, named = urls.split_table(source)
     scheme = urls.scheme_of(place)
     if scheme in object_store.SCHEMES:
-        return _stored(place, urls.one_table(named, table), form)
+        return _open_stored(place, urls.one_table(named, table), form)
     if scheme is None or scheme not in registry.names("connection"):
         return _file(place, urls.one_table(named, table), form)
     _check_plain(form)
@@ -115,16 +115,16 @@ def _find_by_name(source: str, table: str | None, form: TextForm) -> Found:
     return _table(backend, urls.one_table(named, inside, table), origin)
 
 
-def _table(backend: Any, name: str | None, origin: str) -> Found:
+def _table(backend: Any, name: str | None, origin: str) -> OpenedRecords:
     records, name = table_of(backend, name, origin)
-    return Found(records, backend, f"{origin}{urls.TABLE_MARK}{name}")
+    return OpenedRecords(records, backend, f"{origin}{urls.TABLE_MARK}{name}")
 
 
 def _is_of_spark(source: Any) -> bool:
     return type(source).__module__.startswith("pyspark.sql.")
 
 
-def _frame(source: Any) -> Found:
+def _frame(source: Any) -> OpenedRecords:
     import pyarrow as pa
 
     try:
@@ -134,18 +134,18 @@ def _frame(source: Any) -> Found:
     check_spelling(arrow.column_names)
     backend, records = DuckDB.connect(), attempt(lambda: memtable(arrow), "the frame")
     fetch(backend, records.limit(0), "the frame")
-    return Found(records, backend, "a frame", (), frame_hierarchies(source))
+    return OpenedRecords(records, backend, "a frame", (), frame_hierarchies(source))
 
 
-def _stored(address: str, table: str | None, form: TextForm) -> Found:
+def _open_stored(address: str, table: str | None, form: TextForm) -> OpenedRecords:
     if table is not None:
         raise ParameterError("table= goes with a database, not with an object store.")
     backend, origin = DuckDB.connect(), urls.public_address(address)
     content = attempt(lambda: object_store.read_stored(backend, address, form), origin)
-    return Found(content.records, backend, origin, content.notes)
+    return OpenedRecords(content.records, backend, origin, content.notes)
 
 
-def _file(path: str, table: str | None, form: TextForm) -> Found:
+def _file(path: str, table: str | None, form: TextForm) -> OpenedRecords:
     """A file by what it is; the engine reads text, Parquet and its own files itself."""
     kind, notes = kind_of(path, form)
     existing = _existing(path)
@@ -157,14 +157,14 @@ def _file(path: str, table: str | None, form: TextForm) -> Found:
     if kind == "text":
         files = [Path(file) for file in sorted(glob.glob(existing, recursive=True))]
         records, more = attempt(lambda: read_text(backend, files, form, existing), path)
-        return Found(records, backend, path, (*notes, *more))
+        return OpenedRecords(records, backend, path, (*notes, *more))
     if kind == "Parquet":
         records = attempt(lambda: backend.read_parquet(existing), path)
-        return Found(records, backend, path, notes)
+        return OpenedRecords(records, backend, path, notes)
     content = attempt(lambda: READERS[kind](backend, path, form, table), path)
     fetch(backend, content.records.limit(0), path)
     check_spelling(content.records.columns)
-    return Found(content.records, backend, path, (*notes, *content.notes), content.lists)
+    return OpenedRecords(content.records, backend, path, (*notes, *content.notes), content.lists)
 
 
 def _existing(path: str) -> str:
@@ -199,8 +199,8 @@ def records_of_frame(frame: Any, data_set: DataSet, secret: Secret | None) -> Un
 
 
 def keyed_source(
-    found: Found, path: str | Path, others: Any, rule: KeyConvention
-) -> tuple[Found, str | None, KeyConvention]:
+    found: OpenedRecords, path: str | Path, others: Any, rule: KeyConvention
+) -> tuple[OpenedRecords, str | None, KeyConvention]:
     """A copy of the records with keys, the name of their column, and what they mean."""
     if others is not None:
         raise ParameterError("random_keys= draws keys, but the records have some: key= or keys=.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import DataError
 from discreet.records.backend import fetch
 from discreet.records.query import ifelse, memtable
-from discreet.records.text_form import Found, Signs, TextForm, look_at, open_stream
+from discreet.records.text_form import Signs, TextForm, TextLayout, look_at, open_stream
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -56,7 +56,7 @@ def read_text(
     return table, (*found.notes, *notes)
 
 
-def _read_by_engine(backend: Any, path: str, form: TextForm, found: Found) -> Any:
+def _read_by_engine(backend: Any, path: str, form: TextForm, found: TextLayout) -> Any:
     """The file as the engine reads it.
 
     The engine reads numbers itself, because its errors then have the line.
@@ -84,7 +84,7 @@ def _read_by_engine(backend: Any, path: str, form: TextForm, found: Found) -> An
     )
 
 
-def _read_decoded(backend: Any, files: Sequence[Any], found: Found) -> Any:
+def _read_decoded(backend: Any, files: Sequence[Any], found: TextLayout) -> Any:
     import pyarrow as pa
 
     table = memtable(pa.concat_tables([_decode(file, found) for file in files]))
@@ -92,7 +92,7 @@ def _read_decoded(backend: Any, files: Sequence[Any], found: Found) -> Any:
     return table
 
 
-def _decode(file: Any, found: Found, *, threads: bool = True) -> pa.Table:
+def _decode(file: Any, found: TextLayout, *, threads: bool = True) -> pa.Table:
     """A file with every column as text.
 
     A failure of several threads does not know its row, so one thread tries again.
@@ -143,7 +143,7 @@ def _usual(column: Any, signs: Signs) -> Any:
     return ifelse(column.re_search(signs.pattern), plain, column)
 
 
-def _as_numbers(table: Any, form: TextForm, found: Found) -> Any:
+def _as_numbers(table: Any, form: TextForm, found: TextLayout) -> Any:
     """The records with weights and keys as numbers, where the sample has nothing else."""
     kinds = {n: "int64" if found.signs[n].is_whole else "float64" for n in found.signs}
     changed = {n: table[n].strip().cast(kinds[n]) for n in form.numbers if n in kinds}

@@ -99,7 +99,7 @@ class Signs:
 
 
 @dataclass(frozen=True)
-class Found:
+class TextLayout:
     """How a text file is written."""
 
     columns: tuple[str, ...]
@@ -111,7 +111,7 @@ class Found:
     notes: tuple[str, ...]  # what was found and not said
 
 
-def look_at(file: Any, form: TextForm) -> Found:
+def look_at(file: Any, form: TextForm) -> TextLayout:
     """How a file is written, by what is said and by its beginning.
 
     Raises:
@@ -120,7 +120,7 @@ def look_at(file: Any, form: TextForm) -> Found:
     """
     packed, sample, is_whole = _beginning(file)
     encoding = form.encoding or _encoding_of(sample, file)
-    text = _decoded(sample, encoding, file, is_whole)
+    text = _decode_sample(sample, encoding, file, is_whole)
     line = _EXCEL_LINE.match(text)
     skipped = int(line is not None) if form.header is None else form.header - 1
     text = "".join(text.splitlines(keepends=True)[skipped:])
@@ -132,7 +132,7 @@ def look_at(file: Any, form: TextForm) -> Found:
     columns = _names(header, file)
     signs = _signs(columns, rows, delimiter, form, file)
     notes = _said(file, form, encoding, delimiter if said is None else None, signs)
-    return Found(columns, encoding, delimiter, packed, skipped, signs, notes)
+    return TextLayout(columns, encoding, delimiter, packed, skipped, signs, notes)
 
 
 def open_stream(file: Any, packed: str | None) -> Any:
@@ -182,7 +182,7 @@ def _encoding_of(sample: bytes, file: Any) -> str:
     )
 
 
-def _decoded(sample: bytes, encoding: str, file: Any, is_whole: bool) -> str:
+def _decode_sample(sample: bytes, encoding: str, file: Any, is_whole: bool) -> str:
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(sample, is_whole)
     except UnicodeError:

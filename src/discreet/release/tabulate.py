@@ -97,7 +97,9 @@ def take_part(release: AnyPublic, margins: Margins, name: str = "") -> AnyPublic
     }
     y = _sum_over_others(design, part, release.y) if isinstance(release.y, np.ndarray) else None
     z = release.z[part.cells]
-    return replace(release, design=part.design, z=z, y=y, fit_result=None, table_name=name, **taken)
+    if hasattr(release, "table_name"):  # a trial is no table of a release
+        taken["table_name"] = name
+    return replace(release, design=part.design, z=z, y=y, fit_result=None, **taken)
 
 
 def _sum_over_others(design: StructuredDesign, part: DesignPart, y: Array) -> Array:

@@ -209,7 +209,7 @@ class ProofBank:
         for k in self._of_item[item]:
             if self._closed[k]:
                 continue
-            touched = self._touched(self._proofs[k], item)
+            touched = self._views_touched_by(self._proofs[k], item)
             if common is None:
                 common = touched - self.required.exempt.get(item, _NO_VIEWS)
             else:
@@ -220,7 +220,7 @@ class ProofBank:
             return _PUBLIC_VIEW
         return frozenset(view for view in common if not self._first_special(item, view))
 
-    def _touched(self, proof: _Proof, item: int) -> ViewSet:
+    def _views_touched_by(self, proof: _Proof, item: int) -> ViewSet:
         """The views of those who see that a proof is none for them."""
         if item in proof.touched:
             return proof.touched[item]
@@ -393,7 +393,7 @@ class ProofBank:
             proof = self._proofs[number]
             if self._closed[number]:
                 continue
-            touched = self._touched(proof, item)
+            touched = self._views_touched_by(proof, item)
             left = touched if common is None else common & touched
             if common is None or len(left) < len(common):
                 found.append(number)

@@ -218,7 +218,7 @@ class Decimals:
             return fitted + self.scale * (_scores(system, len(loadings), normal) @ loadings)
         if not apart.any():
             return fitted + _scores(system, len(loadings), normal) @ loadings
-        return _rescaled(system, fitted, truth, normal)
+        return _rescale_residual(system, fitted, truth, normal)
 
     @property
     def follows_truth(self) -> bool:
@@ -268,7 +268,7 @@ def _scores(system: Unknowns, count: int, normal: Any) -> Real:
     return np.asarray(q * np.sign(np.diag(r)))
 
 
-def _rescaled(system: Unknowns, fitted: Real, truth: Real, normal: Any) -> Real:
+def _rescale_residual(system: Unknowns, fitted: Real, truth: Real, normal: Any) -> Real:
     r"""Fits with what is kept, and a residual of such a length that squares are the true ones.
 
     What is kept has a part `F` that no published cell shows, so a residual of the usual length

@@ -48,20 +48,6 @@ def suppressed_cells(
     ]
 
 
-def nothing_hidden(rules: Sequence[PrimaryRule], units: str = PEOPLE) -> list[Sentence]:
-    """What is said of a table in which the rules found no sensitive cell."""
-    why = "; ".join(public_name_and_reason(rule)[1] for rule in rules)
-    done = f"No cell is sensitive ({why}), so all cells are shown."
-    plain = f"No figure says too much about single {units}, so none is hidden."
-    never = [rule.max for rule in rules if isinstance(rule, Threshold) and rule.max > 0]
-    return [
-        process("suppress", done, plain),
-        shown_is_true(has_decimals=False),
-        *(never_published(range(1, largest + 1)) for largest in never),
-        groups_not_hidden(),
-    ]
-
-
 def shown_is_true(*, has_decimals: bool) -> Sentence:
     """What cells are that are neither hidden nor replaced by decimals."""
     text = "Cells that are shown have their true values."

@@ -44,7 +44,6 @@ from discreet.suppress.sentences import (
     PEOPLE,
     contributor_sums,
     limits,
-    nothing_hidden,
     suppressed_cells,
     thresholds,
     widths,
@@ -52,7 +51,7 @@ from discreet.suppress.sentences import (
 from discreet.suppress.unions import closeness_of, find_unions
 from discreet.tables.canonical import Arrangement, canonical_order, canonical_table
 from discreet.tables.protected import COUNT, VALUE, CellStatus, Claims, Draws, Protected
-from discreet.tables.statement import Sentence, Statement
+from discreet.tables.statement import Statement
 from discreet.tables.truth import TrueTable
 
 CellLike = Mapping[str, object]
@@ -343,21 +342,6 @@ class Suppress:
         return [table.design.position(cell) for cell in getattr(self, option)]
 
     def _statement(self, pattern: Pattern | None = None, units: str = PEOPLE) -> Statement:
-        parameters = {
-            "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
-            "secondary": self.secondary,
-            "zeros": not self.zeros_are_public,
-            "singletons": self.singletons,
-            "cost": self.cost,
-            "decimals": None if self.decimals is None else self.decimals.residual,
-        }
-        shows_all = pattern is not None and not pattern.suppressed.any()
-        if shows_all and not self.forced and self.decimals is None:  # inner cells may be decimals
-            return statement_of(self.name, parameters, nothing_hidden(self._rules, units))
-        decimals = [] if self.decimals is None else self.decimals.sentences()
-        return statement_of(self.name, parameters, [*self._sentences(pattern, units), *decimals])
-
-    def _sentences(self, pattern: Pattern | None, units: str) -> list[Sentence]:
         has_intervals, has_decimals = self.secondary != "gauss", self.decimals is not None
         # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
         hides_no_zeros = self.zeros_are_public and not self.forbidden
@@ -381,7 +365,16 @@ class Suppress:
             is_covered=pattern is None or bool(pattern.closeness),
             is_proven=pattern is None or not pattern.unproved,
         )
-        return said
+        parameters = {
+            "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
+            "secondary": self.secondary,
+            "zeros": not self.zeros_are_public,
+            "singletons": self.singletons,
+            "cost": self.cost,
+            "decimals": None if self.decimals is None else self.decimals.residual,
+        }
+        decimals = [] if self.decimals is None else self.decimals.sentences()
+        return statement_of(self.name, parameters, [*said, *decimals])
 
 
 def units_of(table: TrueTable) -> str:

@@ -141,7 +141,7 @@ class _UnionSearch:
             return safe
         others = [self.everybody[k] for k in numbers]
         # Somebody who knew as much as all others at once would know more than each of them.
-        if len(others) > 1 and self._is_safe(cells, spare - most, _joined(others)):
+        if len(others) > 1 and self._is_safe(cells, spare - most, _join_attackers(others)):
             return safe
         each = zip(others, parts, strict=True) if others else [(PUBLIC, np.zeros(len(cells)))]
         for one, part in each:
@@ -210,7 +210,7 @@ class _UnionSearch:
         return columns, (self.z - low)[chosen], (high - self.z)[chosen]
 
 
-def _joined(several: list[Attacker]) -> Attacker:
+def _join_attackers(several: list[Attacker]) -> Attacker:
     """An attacker who knows whatever one of several does, and in each cell the largest part."""
     cells, number = np.unique(np.concatenate([one.cells for one in several]), return_inverse=True)
     shares = np.zeros(len(cells))

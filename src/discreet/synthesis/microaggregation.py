@@ -117,16 +117,16 @@ def cut_fixed(tree: PointTree, around: Shells, size: Any, labels: Whole) -> int:
         # Both points are found before a group is cut: the opposite one may be taken by the first.
         point = _point(tree, row)
         opposite = _point(tree, farthest(tree, point))
-        _cut(tree, point, size, group, labels)
+        _cut_group(tree, point, size, group, labels)
         if left < 3 * size:
             return group + 1
-        _cut(tree, opposite, size, group + 1, labels)
+        _cut_group(tree, opposite, size, group + 1, labels)
         group, left = group + 2, left - 2 * size
     return group
 
 
 @njit(cache=True)
-def _cut(tree: PointTree, point: Real, size: Any, group: Any, labels: Whole) -> Whole:
+def _cut_group(tree: PointTree, point: Real, size: Any, group: Any, labels: Whole) -> Whole:
     rows, apart = np.empty(size, dtype=np.int64), np.empty(size)
     search(tree, point, 1.0, -1, rows, apart)
     for row in rows:
@@ -147,7 +147,7 @@ def cut_variable(tree: PointTree, around: Shells, size: Any, gain: Any, labels: 
     members = np.empty(2 * size - 1, dtype=np.int64)
     while left >= size:
         row, head = _outermost(tree, around, around.centre, labels, head)
-        members[:size] = _cut(tree, _point(tree, row), size, group, labels)
+        members[:size] = _cut_group(tree, _point(tree, row), size, group, labels)
         left -= _grow(tree, members, size, left, gain, labels)
         group += 1
     return group

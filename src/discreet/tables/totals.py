@@ -77,7 +77,7 @@ def base_rows(
         if all(c.is_declared and c.name not in totals for c in sounding):
             return np.ones(len(count), dtype=bool)  # categories that are named like totals
         raise DataError(
-            f"rows that sound like totals ({_named(sounding)}) are not the sums of the others: "
+            f"rows that sound like totals ({_totals_of(sounding)}) are not the sums of the others: "
             f"{wrong} (confidential). Correct the counts, leave these rows out, or, if they are "
             "categories, say so with declared=."
         )
@@ -147,7 +147,7 @@ def _refuse_unnamed(columns: Sequence[_Column], base: Mask, count: Whole) -> Non
             )
 
 
-def _named(columns: Sequence[_Column]) -> str:
+def _totals_of(columns: Sequence[_Column]) -> str:
     return ", ".join(f"{c.name} {c.total!r}" for c in columns)
 
 

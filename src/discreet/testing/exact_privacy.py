@@ -207,7 +207,7 @@ class TinyWorld:
     ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...]]]:
         """Every pair of neighbours, in both orders."""
         everything = range(len(self.units))
-        held = {data: self._held(data, known) for data in self.data_sets()} if known else {}
+        held = {data: self._known_values(data, known) for data in self.data_sets()} if known else {}
         for data in self.data_sets():
             for k in range(len(data)):
                 rest = data[:k] + data[k + 1 :]
@@ -219,7 +219,7 @@ class TinyWorld:
                     if change == "add-remove":  # a replacement comes round the other way by itself
                         yield other, data
 
-    def _held(self, data: tuple[int, ...], known: Sequence[str]) -> tuple[float, ...]:
+    def _known_values(self, data: tuple[int, ...], known: Sequence[str]) -> tuple[float, ...]:
         """The true values of known margins."""
         table = self.table(data)
         values = table.published.weight if self.weighted else table.published.count
@@ -258,7 +258,7 @@ class ExactPrivacy:
         seen: set[tuple[Moved, ...]] = set()
         for here, there in self.world.neighbours(change, known):
             pairs = zip(self.laws(here), self.laws(there), strict=True)
-            moved = tuple(_moved(one, two) for one, two in pairs)
+            moved = tuple(_differing_laws(one, two) for one, two in pairs)
             if moved not in seen:
                 seen.add(moved)
                 yield reduce(_add, map(_loss_of, moved))
@@ -272,7 +272,7 @@ Moved = tuple[tuple[CellLaw, float], ...]
 """Laws around zero, and how far the cells moved that have them."""
 
 
-def _moved(one: Sequence[CellLaw], two: Sequence[CellLaw]) -> Moved:
+def _differing_laws(one: Sequence[CellLaw], two: Sequence[CellLaw]) -> Moved:
     """What tells two neighbours apart; laws are symmetric, so directions do not matter."""
     found = []
     for a, b in zip(one, two, strict=True):

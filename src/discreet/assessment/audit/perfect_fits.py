@@ -114,7 +114,7 @@ def perfect_fits_of(subject: Subject, programs: bool) -> PerfectFits:
         value[open_cells[exact]] = (found.low + found.high)[exact] / 2
         fixed[open_cells[exact]] = True
     elif len(open_cells):
-        told = _told(system, open_cells, design.n_inner)
+        told = _find_disclosed(system, open_cells, design.n_inner)
         value[open_cells[told]] = _solve(sums, values, open_cells[told])
         fixed[open_cells[told]] = True
     cells = np.flatnonzero(fixed & is_hidden)
@@ -137,7 +137,7 @@ def _columns(cells: Array, n: int) -> Any:
     return sparse.csc_array((np.ones(m), (cells, np.arange(m))), shape=(n, m))
 
 
-def _told(system: Any, cells: Array, n: int) -> Mask:
+def _find_disclosed(system: Any, cells: Array, n: int) -> Mask:
     return disclosed_by_equations(system, _columns(cells, n), rng=stream(1, "perfect-fits"))
 
 

@@ -119,10 +119,10 @@ def ranges_of(release: Protected, law: TransitionMatrix | int | None = None) -> 
     if law is not None:
         return _by_law(release, law, step.parameters if step else {})
     by_method: dict[str, Callable[[Protected, Mapping[str, Any]], CountRanges]] = {
-        "protect:cell-key": _keyed,
-        "protect:drop-add": _keyed,
-        "protect:pram": _keyed,
-        "protect:adjust": _adjusted,
+        "protect:cell-key": _keyed_ranges,
+        "protect:drop-add": _keyed_ranges,
+        "protect:pram": _keyed_ranges,
+        "protect:adjust": _adjusted_ranges,
         "protect:safe": _safe,
         "protect:controlled-rounding": _controlled_rounding,
         "protect:small-count-rounding": _small_count_rounding,
@@ -132,7 +132,9 @@ def ranges_of(release: Protected, law: TransitionMatrix | int | None = None) -> 
     }
     if step is None or step.name not in by_method:
         name = "nothing" if step is None else step.name
-        return _unbounded(release, f"{name} bounds no deviation; only signs and sums are known")
+        return _unbounded_ranges(
+            release, f"{name} bounds no deviation; only signs and sums are known"
+        )
     return _with_structural_zeros(release, by_method[step.name](release, step.parameters))
 
 
@@ -163,7 +165,7 @@ def _last_change(release: Protected) -> Step | None:
     return changes[-1] if changes else None
 
 
-def _keyed(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
+def _keyed_ranges(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
     if parameters.get("small_cells") is False:
         # Ones to threes become zero or three, threes and larger counts move by two at most.
         z = release.z.astype(np.int64)
@@ -239,7 +241,7 @@ def _behind(law: TransitionMatrix, value: int) -> Whole:
     return counts[chance > 0]
 
 
-def _adjusted(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
+def _adjusted_ranges(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
     reach = parameters.get("max_move")
     z = release.z
     low = np.maximum(z - (np.inf if reach is None else reach), z > 0)
@@ -279,7 +281,7 @@ def _controlled_rounding(release: Protected, parameters: Mapping[str, Any]) -> C
     # In other tables sums may leave the multiples next to them; inner cells never do.
     found = _of_inner_values(release, reach, keeps_zeros=True)
     if found is None:
-        return _unbounded(release, "inner cells are not shown, and sums may move further")
+        return _unbounded_ranges(release, "inner cells are not shown, and sums may move further")
     return found
 
 
@@ -291,7 +293,7 @@ def _is_network(design: Design) -> bool:
 def _small_count_rounding(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
     base, opens = int(parameters["base"]), bool(parameters.get("zero_candidates"))
     if parameters.get("pre_rounded"):
-        return _unbounded(release, "inner cells rounded before have no bound")
+        return _unbounded_ranges(release, "inner cells rounded before have no bound")
     reach = base if opens else base - 1
     found = _of_inner_values(release, reach, keeps_zeros=not opens, base=base)
     if found is not None:
@@ -331,7 +333,7 @@ def _private(release: Protected, parameters: Mapping[str, Any]) -> CountRanges:
     return CountRanges.of_cells(release.design, low, high, said)
 
 
-def _unbounded(release: Protected, why: str) -> CountRanges:
+def _unbounded_ranges(release: Protected, why: str) -> CountRanges:
     n = release.design.n_published
     return CountRanges.of_cells(release.design, np.zeros(n), np.full(n, np.inf), why)
 

@@ -322,19 +322,19 @@ class Audit:
     @property
     def told_to_lone(self) -> Index:
         """Sensitive cells that somebody alone in a cell can compute, and the public cannot."""
-        return self._told(lambda told: told.members == 1 and not told.is_short)
+        return self._positions_where(lambda told: told.members == 1 and not told.is_short)
 
     @property
     def short_to_contributors(self) -> Index:
         """Sensitive cells whose interval is too short for somebody who knows his own parts."""
-        return self._told(lambda told: told.is_short)
+        return self._positions_where(lambda told: told.is_short)
 
     @property
     def told_to_coalitions(self) -> Index:
         """Sensitive cells that several who are alone in cells can compute together."""
-        return self._told(lambda told: told.members > 1)
+        return self._positions_where(lambda told: told.members > 1)
 
-    def _told(self, which: Callable[[Told], bool]) -> Index:
+    def _positions_where(self, which: Callable[[Told], bool]) -> Index:
         every = {k for told in self.told if which(told) for k in told.targets}
         return self.positions[sorted(every)]
 

@@ -212,11 +212,11 @@ def _candidates(names: Sequence[str], given: Sequence[Margins] | None) -> list[T
                 f"candidates are margins of variables ({', '.join(names)}), got {_name(term)}; "
                 "levels of hierarchies are not built into models."
             )
-    every = {sub for term in terms for sub in _closure([_ordered(term, names)])}
+    every = {sub for term in terms for sub in _closure([_sort_term(term, names)])}
     return sorted(every, key=lambda t: (len(t), [names.index(n) for n in t]))
 
 
-def _ordered(term: Term, names: Sequence[str]) -> Term:
+def _sort_term(term: Term, names: Sequence[str]) -> Term:
     return tuple(sorted(term, key=names.index))
 
 
@@ -231,7 +231,7 @@ def _proper_subsets(term: Term) -> set[Term]:
 
 def _largest(terms: Sequence[Term], names: Sequence[str]) -> tuple[Term, ...]:
     """Margins that lie inside no other, in the order of the variables."""
-    unique = list(dict.fromkeys(_ordered(t, names) for t in terms))
+    unique = list(dict.fromkeys(_sort_term(t, names) for t in terms))
     return tuple(t for t in unique if not any(set(t) < set(other) for other in unique))
 
 

@@ -45,7 +45,7 @@ class DenseFactors:
     problem: LeastSquaresProblem
 
     @cached_property
-    def _used(self) -> Whole:
+    def _used_rows(self) -> Whole:
         return np.flatnonzero(self.problem.weights > 0)
 
     @cached_property
@@ -55,7 +55,11 @@ class DenseFactors:
     @cached_property
     def _parts(self) -> tuple[Real, Real, Real]:
         """The range of the sums, the tables that answer to it, and those without sums."""
-        X = self.problem.design.matrix()[self._cells][:, self._used].toarray().astype(np.float64)
+        X = (
+            self.problem.design.matrix()[self._cells][:, self._used_rows]
+            .toarray()
+            .astype(np.float64)
+        )
         is_plain = self.problem.prior.variance is None
         V, size, U = svd(X, full_matrices=not is_plain, check_finite=False)
         rank = int(np.count_nonzero(size > RANK * size.max(initial=0.0)))
@@ -63,7 +67,7 @@ class DenseFactors:
 
     @cached_property
     def _projection(self) -> RowScaledFactor:
-        return RowScaledFactor(self._parts[0], np.sqrt(self.problem.weights[self._used]))
+        return RowScaledFactor(self._parts[0], np.sqrt(self.problem.weights[self._used_rows]))
 
     @cached_property
     def _free(self) -> RowScaledFactor:
@@ -71,7 +75,7 @@ class DenseFactors:
 
     def fit(self, z: Real) -> Real:
         """The fit to targets, of smallest move from the starting table."""
-        y, used = self.problem.prior.starts(np.arange(self.problem.design.n_inner)), self._used
+        y, used = self.problem.prior.starts(np.arange(self.problem.design.n_inner)), self._used_rows
         y = y.copy()
         for _ in range(_CORRECTIONS):
             left = (z - self.problem.design.aggregate(y))[used]
@@ -80,7 +84,7 @@ class DenseFactors:
 
     def deviation(self, left: Real) -> Real:
         """The part of residuals of used cells that the fit to them has: what a fit lacks still."""
-        scaled = np.sqrt(self.problem.weights[self._used]) * left
+        scaled = np.sqrt(self.problem.weights[self._used_rows]) * left
         return np.asarray(self._parts[0] @ self._projection.solve(scaled))
 
     def _smallest(self, fitted: Real) -> Real:
@@ -97,10 +101,10 @@ class DenseFactors:
     def certify(self, z: Real, y: Real) -> Certificate:
         """How far published cells are from the optimum, and inner ones from the smallest move."""
         problem, off = self.problem, np.zeros(len(z))
-        off[self._used] = self.deviation((z - problem.design.aggregate(y))[self._used])
+        off[self._used_rows] = self.deviation((z - problem.design.aggregate(y))[self._used_rows])
         move, apart = (y - problem.prior.starts(np.arange(len(y))))[self._cells], np.zeros_like(y)
         apart[self._cells] = move
-        sums = problem.design.aggregate(apart)[self._used]
+        sums = problem.design.aggregate(apart)[self._used_rows]
         apart[self._cells] = move - self._smallest(sums)
         return certify_deviations(problem, off, apart)
 

@@ -151,7 +151,7 @@ class _PreparedLogLinear(PreparedLikelihood):
         if isinstance(fit, str):
             fit = self._fit_stored(target, used, on_processor(options.device, fit))
         elif fit.status is Status.stalled and design.n_inner <= LARGEST_DENSE:
-            fit = self._refuted(fit, target, used)
+            fit = self._refute(fit, target, used)
         return replace(fit, seconds=time.perf_counter() - began)
 
     def _fit_stored(self, z: Real, used: Mask, device: str) -> Fit:
@@ -162,14 +162,14 @@ class _PreparedLogLinear(PreparedLikelihood):
             most, has_factors = min(most, _BEFORE_FACTORS), most > _BEFORE_FACTORS
         fit = fit_stored(replace(options, max_steps=most), *given)
         if fit.status is Status.stalled or (has_factors and not fit.is_converged):
-            fit = self._refuted(fit, z, used)
+            fit = self._refute(fit, z, used)
             if has_factors and fit.status is not Status.inconsistent:
                 again = fit_stored(options, *given, by_factors=True)
                 fit = min(fit, again, key=lambda found: found.certificate.worst)
         fit.notes["device"] = device
         return fit
 
-    def _refuted(self, fit: Fit, z: Real, used: Mask) -> Fit:
+    def _refute(self, fit: Fit, z: Real, used: Mask) -> Fit:
         """The fit, called inconsistent where a proof shows that no table has the margins."""
         given = (self.design, self.members, z, used, self.start > 0, _goal(self.options, z))
         proof = find_refutation(*given)

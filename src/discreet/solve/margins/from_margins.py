@@ -298,7 +298,7 @@ class _PreparedMargins:
         rng = stream(self.options.seed, _TASK)
         scale = n / max(1, round(float(found.effects[0])))
         precise = w / scale**2 / (unit or 1.0)
-        held = self._held(w) if scale == 1 else [[] for _ in self.full.axes]
+        held = self._known_by_axis(w) if scale == 1 else [[] for _ in self.full.axes]
         prior = self._prior(found)
         start = self._first_records(z, w, prior, n, held, rng)
 
@@ -339,7 +339,7 @@ class _PreparedMargins:
             shares.append(margin / margin.sum())
         return shares
 
-    def _held(self, w: Real) -> list[list[Axes]]:
+    def _known_by_axis(self, w: Real) -> list[list[Axes]]:
         """For each axis the known margins over leaves that have it."""
         known = self._known_margins(w)
         return [[axes for axes in known if a in axes] for a in range(len(self.full.axes))]

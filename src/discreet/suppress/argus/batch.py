@@ -193,7 +193,7 @@ def read_batch(source: str | Path) -> tuple[Step, ...]:
 
 def _step(line: int, word: str, text: str) -> Step:
     if word in _FILES:
-        return OpenFile(line, _FILES[word], _unquoted(text))
+        return OpenFile(line, _FILES[word], _strip_quotes(text))
     if word in IGNORED:
         return Ignored(line, word, text)
     if word in ("READMICRODATA", "READTABLE"):
@@ -290,7 +290,7 @@ def _values(text: str) -> list[str]:
     return [value.strip() for value in next(csv.reader([text], skipinitialspace=True))]
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     return text.strip().strip('"')
 
 

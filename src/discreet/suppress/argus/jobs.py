@@ -155,10 +155,10 @@ def _from_records(
     """A table of records, by units or by holdings; rules on the other level become a list."""
     first = jobs[0]
     _check_linked(jobs)
-    rows, trees = _recoded(jobs, about)
+    rows, trees = _recode_records(jobs, about)
     responses = tuple(dict.fromkeys(job.spec.response for job in jobs))
     if len(responses) > 1:
-        rows, trees[INDICATOR] = _stacked(jobs, rows, responses)
+        rows, trees[INDICATOR] = _stack_responses(jobs, rows, responses)
     has_counts = first.spec.has_counts
     levels = [level for level in (UNITS, HOLDINGS) if rules_of(first, level, has_counts)]
     main = HOLDINGS if HOLDINGS in levels or has_request(first, HOLDINGS) else UNITS
@@ -206,7 +206,7 @@ def _check_linked(jobs: Sequence[TableJob]) -> None:
             )
 
 
-def _stacked(
+def _stack_responses(
     jobs: Sequence[TableJob], rows: pa.Table, responses: tuple[str, ...]
 ) -> tuple[pa.Table, Hierarchy]:
     """The records once for each response that is part of another, and the variable of responses."""
@@ -284,7 +284,9 @@ def _recodes_of(jobs: Sequence[TableJob], name: str) -> list[str]:
     return found[0]
 
 
-def _recoded(jobs: Sequence[TableJob], about: Metadata) -> tuple[pa.Table, dict[str, Hierarchy]]:
+def _recode_records(
+    jobs: Sequence[TableJob], about: Metadata
+) -> tuple[pa.Table, dict[str, Hierarchy]]:
     """The records with new codes, and the hierarchy of each variable."""
     import pyarrow as pa
 

@@ -73,7 +73,7 @@ def output_text(cells: OutputCells, kind: int, *, status: bool, skip_empty: bool
     """
     target = io.StringIO()
     if kind == 1:
-        csv.writer(target, lineterminator="\n").writerows(_crossed(cells))
+        csv.writer(target, lineterminator="\n").writerows(_cross_last(cells))
         return target.getvalue()
     places = [k for k in range(len(cells.codes)) if not (skip_empty and cells.empty[k])]
     if kind == 4:
@@ -90,7 +90,7 @@ def output_text(cells: OutputCells, kind: int, *, status: bool, skip_empty: bool
     return target.getvalue()
 
 
-def _crossed(cells: OutputCells) -> list[list[str]]:
+def _cross_last(cells: OutputCells) -> list[list[str]]:
     """The last variable in columns, the others in rows."""
     columns = list(dict.fromkeys(codes[-1] for codes in cells.codes))
     rows: dict[tuple[str, ...], dict[str, str]] = {}

@@ -37,7 +37,7 @@ def recoding(
             f"{by} groups single codes, but the variable has a hierarchy; close its nodes with "
             "<TREERECODE>, or leave <HIERARCHICAL> out of the metadata."
         )
-    return {code: new for line in body for new, code in _grouped(line, by, codes)}, None
+    return {code: new for line in body for new, code in _read_groups(line, by, codes)}, None
 
 
 def close_nodes(tree: Hierarchy, nodes: Sequence[str]) -> tuple[dict[str, str], Hierarchy]:
@@ -52,7 +52,7 @@ def close_nodes(tree: Hierarchy, nodes: Sequence[str]) -> tuple[dict[str, str], 
     return moved, Hierarchy(tree.root, {c: p for c, p in tree.parents.items() if c not in moved})
 
 
-def _grouped(line: str, file: str, codes: Sequence[str]) -> list[tuple[str, str]]:
+def _read_groups(line: str, file: str, codes: Sequence[str]) -> list[tuple[str, str]]:
     """Pairs of a new code and an old one, of a line such as `1: 01-05, 07`."""
     new, colon, listed = line.partition(":")
     if not colon or not new.strip():

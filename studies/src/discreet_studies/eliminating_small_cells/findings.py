@@ -307,7 +307,7 @@ def nearest_adjustment(seed: int) -> Finding:
     noise = CellKey(matrix(REACHES[0]))
     noisy = counts.simulate(noise, seed=seed).z
     found = counts.simulate(Adjust(noise), seed=seed).z
-    distance, least = float(np.abs(found - noisy).sum()), _least_distance(counts, noisy)
+    distance, least = float(np.abs(found - noisy).sum()), least_distance(counts, noisy)
     return own(
         "Adjusted tables are as near to the noisy ones, in absolute deviations that all weigh the "
         "same, as a proof of optimality allows.",
@@ -316,7 +316,7 @@ def nearest_adjustment(seed: int) -> Finding:
     )
 
 
-def _least_distance(table: TrueTable, noisy: Whole) -> float:
+def least_distance(table: TrueTable, noisy: Whole) -> float:
     """The smallest sum of absolute deviations of an additive table without small cells (HiGHS).
 
     Columns are inner cells, switches that make them positive, and deviations up and down.

@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.assessment.plots.style import altair_module, apply_style, colours, shapes
 from discreet.protect.safe import Effect
+from discreet_studies.eliminating_small_cells.extras import ALLOWANCES_RUN, extra_findings
 from discreet_studies.eliminating_small_cells.findings import (
     LARGE,
     LIKELY,
@@ -51,6 +52,7 @@ FROZEN = {
     "efforts": asdict(Effort()),
     "tolerances": TOLERANCES,
     "sentences": {"normal": NORMAL, "large counts": LARGE, "likely": LIKELY},
+    "allowances of SAFE": ALLOWANCES_RUN,
     "seeds": SEEDS,
 }
 """What an entry of the log freezes."""
@@ -73,6 +75,7 @@ def study_of(found: CensusResults, seed: int = 1) -> Study:
             *findings(found),
             nearest_adjustment(seed),
             *shape_findings(seed),
+            *extra_findings(seed),
             is_frozen(FROZEN, LOG),
         ),
         pictures=pictures(found),

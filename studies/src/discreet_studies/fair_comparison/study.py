@@ -20,6 +20,7 @@ from discreet_studies.fair_comparison.example import (
     redraw_keys,
     redraw_roundings,
 )
+from discreet_studies.fair_comparison.likely import fit_findings, fit_releases
 from discreet_studies.fair_comparison.tables import (
     Worked,
     additivity_table,
@@ -61,7 +62,10 @@ def run(options: Options) -> Study:
             share_table(keys),
             rounding_table(roundings),
         ),
-        findings=_findings(example, keys, roundings),
+        findings=(
+            *_findings(example, keys, roundings),
+            *fit_findings(fit_releases(example, replicates, options.seed)),
+        ),
         pictures=pictures(worked, keys),
         notes=(
             f"Redrawn keys: {replicates}; redrawn roundings: {len(roundings.published)}.",

@@ -11,6 +11,7 @@ from discreet.assessment.plots.style import altair_module, apply_style, colours,
 from discreet.errors import DataError, NotConvergedError
 from discreet.facade.microdata import open as open_records
 from discreet_studies.frozen import SEEDS, is_frozen
+from discreet_studies.inner_frequencies.extras import extra_findings
 from discreet_studies.inner_frequencies.log import LOG
 from discreet_studies.inner_frequencies.results import (
     EPSILONS,
@@ -74,6 +75,7 @@ def _judged_findings(found: SchemeResults, options: Options) -> tuple[Finding, .
             right == len(others),
             f"For {right} of {len(others)} seeds.",
         ),
+        *extra_findings(options.seed),
         is_frozen(FROZEN, LOG),
     )
 

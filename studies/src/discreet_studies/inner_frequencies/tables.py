@@ -63,15 +63,19 @@ _PURE = ("(no fitting)", "(zero replace)")
 
 def small_tables() -> tuple[PrintedTable, ...]:
     """Tables 2 to 7."""
-    totals = _design("row + col")
-    exact = totals.aggregate(INNER)
-    log_linear = _fit("log-linear", totals, exact, tolerance=1e-10)
+    totals, log_linear = small_fit()
     return (
         _suppression_table(),
-        _from_totals(totals, exact),
+        _from_totals(totals, totals.aggregate(INNER)),
         _table("Table 4", "Log-linear modelling", printed.TABLE_4, totals, log_linear),
         *_perturbation_tables(totals),
     )
+
+
+def small_fit(margins: str = "row + col") -> tuple[Design, Fit]:
+    """The nine cells with these margins, and their log-linear fit."""
+    design = _design(margins)
+    return design, _fit("log-linear", design, design.aggregate(INNER), tolerance=1e-10)
 
 
 def _design(margins: str) -> Design:

@@ -45,7 +45,7 @@ METHODS: dict[str, DiscreteLaplace | Pram | DropAdd] = {
     "PRAM": Pram(invariant=True, alpha=ALPHA, epsilon=EPSILON, cap=CAP),
     "Q": DropAdd(share=0.01, cap=CAP),
 }
-_INNER = Design.product({"row": SIDE, "column": SIDE}, [("row", "column")])
+INNER = Design.product({"row": SIDE, "column": SIDE}, [("row", "column")])
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def _columns(listed: list[Measured]) -> dict[str, Real]:
 def _releases(people: Whole, n: Whole, seed: int, name: str) -> Iterator[tuple[str, Measured]]:
     """The sample counts and the weighted counts, true and perturbed."""
     weighted, average = people.astype(np.float64), mean_weight(people, n)
-    table = Table.from_inner(_INNER, n).rekeyed(stream(seed, f"three approaches, keys, {name}"))
+    table = Table.from_inner(INNER, n).rekeyed(stream(seed, f"three approaches, keys, {name}"))
     yield "Original", Measured(float(n.sum()))
     yield "Original weighted", Measured(float(people.sum()), **_test(weighted))
     for method, chosen in METHODS.items():

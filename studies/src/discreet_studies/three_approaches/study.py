@@ -29,6 +29,7 @@ from discreet_studies.three_approaches.simulation import (
     many_totals,
     simulate,
 )
+from discreet_studies.three_approaches.steps import publish_in_steps, step_findings
 from discreet_studies.three_approaches.tables import (
     Totals,
     law_tables,
@@ -67,6 +68,7 @@ def run(options: Options) -> Study:
             *findings(found["dependent"], found["independent"]),
             _totals_follow_the_law(totals),
             _association_as_stated(found),
+            *step_findings(publish_in_steps(replicates, options.seed)),
         ),
         pictures=pictures(found),
         notes=(
