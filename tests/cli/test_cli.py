@@ -8,6 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.cli import in_flags, main
+from discreet.facade.microdata import Microdata
 from discreet.randomness import stream
 
 ROWS = pd.DataFrame(
@@ -262,6 +263,60 @@ def test_a_second_table_wise_release_needs_again(folder, capsys):
     assert run(*rounding, "-s", "base=5") == 2
     assert "--again" in capsys.readouterr().err
     assert run(*rounding, "-s", "base=5", "--again") == 0
+
+
+def test_twelve_private_columns_are_counted_by_a_ledger(folder, capsys):
+    codes = [str(k) for k in range(12)]  # 12 ** 12 crossed cells would not fit into any memory
+    names = [f"v{k}" for k in range(12)]
+    lines = [",".join(["id", *names])]
+    lines += [",".join(map(str, [i, *((i * (k + 1)) % 12 for k in range(12))])) for i in range(30)]
+    (folder / "twelve.csv").write_text("\n".join(lines))
+    (folder / "codes.toml").write_text(
+        "".join(f'[{n}]\ncodes = {codes}\nother = "drop"\nmissing = "drop"\n' for n in names)
+    )
+    arguments = ("private", "twelve.csv", "--codes", "codes.toml", "--id", "id", "--epsilon", "1",
+                 "--delta", "1e-9", "--by", "v0*v1 + v2*v3 + v4*v5 + v6*v7 + v8*v9 + v10*v11",
+                 "--ledger", "book.db", "--budget", "1.1", "--budget-delta", "1e-9",
+                 "--out", "synthetic.csv")  # fmt: skip
+    assert run(*arguments) == 0, capsys.readouterr().err
+    assert (folder / "synthetic.csv").exists()
+    assert run(*arguments) == 2  # the budget is spent
+    assert "budget" in capsys.readouterr().err
+
+
+def test_a_lack_of_memory_ends_in_a_message(folder, capsys, monkeypatch):
+    def tabulate(*_, **__):
+        raise MemoryError("Unable to allocate 25.4 GiB")
+
+    monkeypatch.setattr(Microdata, "tabulate", tabulate)
+    assert run("tabulate", "people.parquet", "--by", "sex", "--out", "table.parquet") == 2
+    assert "not enough memory (Unable to allocate 25.4 GiB)" in capsys.readouterr().err
+
+
+def test_a_suppression_that_hides_nothing_says_so_and_draws_nothing(folder, capsys):
+    assert run("tabulate", "people.parquet", "--by", "sex", "--out", "table.parquet") == 0
+    capsys.readouterr()
+    assert run("protect", "table.parquet", "--method", "suppress", "--out", "r.csv") == 0
+    said = capsys.readouterr().out
+    assert "No cell is sensitive" in said
+    assert "Editions are drawn" not in said
+    assert run("protect", "table.parquet", "--method", "suppress", "-s", "max=1000",
+               "--out", "hidden.csv") == 0  # fmt: skip
+    said = capsys.readouterr().out
+    assert "No cell is sensitive" not in said
+    assert "Editions are drawn" not in said
+
+
+def test_a_column_of_amounts_is_no_variable_to_recode(folder, capsys):
+    rows = [f"U{i};{'nord' if i % 2 else 'sør'};{i},5" for i in range(300)]
+    (folder / "firms.csv").write_text("\n".join(["unit;place;turnover", *rows]))
+    look = ("check", "data", "firms.csv", "--id", "unit", "--by", "place")
+    assert run(*look) == 0
+    said = capsys.readouterr().out
+    assert "value='turnover'" in said
+    assert "id='turnover'" not in said
+    assert run(*look, "--value", "turnover") == 0
+    assert "recode" not in capsys.readouterr().out  # an amount that is named needs no classes
 
 
 def test_private_releases_are_paid_for_from_a_budget(folder, capsys):

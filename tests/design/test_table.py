@@ -86,7 +86,7 @@ def test_fractional_keys_follow_the_peers_convention():
 
 def test_missing_keys_weights_and_inner_cells_are_explained():
     table = party_table()
-    with pytest.raises(KeysError, match="with_keys"):
+    with pytest.raises(KeysError, match="an id and a secret"):
         _ = table.cell_keys
     with pytest.raises(DesignError, match="weight column"):
         _ = table.weights

@@ -29,6 +29,11 @@ def main(arguments: list[str] | None = None) -> None:
         code = app(args=arguments, standalone_mode=False)
     except DiscreetError as error:
         _fail(in_flags(" ".join(str(error).split())))
+    except MemoryError as error:
+        _fail(
+            f"there is not enough memory ({error or 'no size is known'}). Cross fewer variables, "
+            "or take fewer codes; `discreet check data --by` tells the size of a table."
+        )
     except KeyboardInterrupt:
         _stop()
     except Exception as error:

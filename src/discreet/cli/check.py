@@ -43,7 +43,11 @@ def check(
     max_codes: Annotated[
         int, typer.Option(min=1, help="data: codes of a variable beyond which classes are advised.")
     ] = 200,
-    hierarchies: Hierarchies = None,
+    value: Annotated[
+        list[str] | None,
+        typer.Option(help="data: a column of amounts that will be summed; may be repeated."),
+    ] = None,
+    hierarchy: Hierarchies = None,
     records: Annotated[RecordOptions, (*_ROLES, *FILE_OPTIONS)],
     json: Json = False,
 ) -> None:
@@ -54,6 +58,8 @@ def check(
 
     Example: discreet check data people.csv --id person_id --by "region*sex"
 
+    Example: discreet check data firms.csv --id unit --value turnover --by "activity*region"
+
     Example: discreet check engine postgresql:///census
 
     Example: discreet check site site.toml
@@ -61,7 +67,8 @@ def check(
     Example: discreet check install
     """
     if subject == "data":
-        _check_data(_require(source, "the records"), by, max_codes, hierarchies, records, json)
+        place = _require(source, "the records")
+        _check_data(place, by, max_codes, value or [], hierarchy, records, json)
     elif subject == "engine":
         _check_engine(source, json)
     elif subject == "site":
@@ -80,13 +87,14 @@ def _check_data(
     source: str,
     by: str | None,
     max_codes: int,
+    values: list[str],
     hierarchies: list[str] | None,
     records: RecordOptions,
     json: bool,
 ) -> None:
     from discreet.records.findings import look_through  # start-up time
 
-    numbers = [name for name in (records.weight, records.key) if name]
+    numbers = [name for name in (records.weight, records.key, *values) if name]
     data = records.open(source, hierarchies=hierarchies, weight=None, key=None)
     with progress_bar():
         findings = look_through(data, by, numbers=numbers, max_codes=max_codes)

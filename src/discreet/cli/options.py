@@ -28,6 +28,7 @@ from discreet.ledger import Ledger
 from discreet.progress import listening
 from discreet.registry import plain_value
 from discreet.release.formats.write import writer_of
+from discreet.tables.editions import DRAWS_NOTHING
 from discreet.tables.statement import Statement
 
 SecretFile = Annotated[
@@ -335,9 +336,9 @@ def write_release(release: Release, out: Path | None, as_json: bool, **more: Any
 
 
 def editions_line(statement: Statement) -> str:
-    """Which mode the editions of a release are drawn in, and why."""
+    """Which mode the editions of a release are drawn in, and why; nothing where none is drawn."""
     first = statement.steps[0].parameters if statement.steps else {}
-    if "why" not in first:
+    if first.get("why") in (None, DRAWS_NOTHING):
         return ""
     return f"Editions are drawn {first['keys']}: {first['why']}."
 

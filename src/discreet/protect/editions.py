@@ -22,7 +22,8 @@ from discreet.ledger.published import EarlierValues, PublishedValues
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.series import Tables, leaver_claims, unchanged_recovered
 from discreet.protect.cells import definitions
-from discreet.tables.editions import EditionMode
+from discreet.protect.sentences import follows_truth
+from discreet.tables.editions import DRAWS_NOTHING, EditionMode
 from discreet.tables.protected import Protected, PublicTable
 from discreet.tables.statement import plain_data
 from discreet.tables.truth import TrueTable
@@ -114,7 +115,9 @@ def plan_edition(table: TrueTable, method: Any) -> EditionPlan:
     law = law if isinstance(law, TransitionMatrix) else None
     churn, planned = data.churn or ASSUMED_CHURN, data.planned or ASSUMED_EDITIONS
     tables, mode = tables_of(table.design), data.mode
-    if method.source != "keys" and mode.kind != "phased":
+    if follows_truth(method):
+        mode, why = EditionMode("fresh"), DRAWS_NOTHING
+    elif method.source != "keys" and mode.kind != "phased":
         mode, why = EditionMode("fresh"), "this method draws for a table as a whole"
     elif mode.kind == "given":
         why = "the record keys came with the records"

@@ -214,7 +214,10 @@ def _register(book: Ledger | None, method: Method, table: TrueTable, again: bool
         )
     if method.source != "system":  # ε says what two private editions tell of one person
         book.enter(table)
-    ordered, arranged = in_canonical_order(method, table)
+    # The order of all inner cells is as large as the crossing: a dozen columns by pairs have none.
+    ordered, arranged = table, method
+    if table.inner is not None or method.source == "table":
+        ordered, arranged = in_canonical_order(method, table)
     if table.inner is not None:
         codes = [(axis.name, axis.leaves) for axis in ordered.design.axes]
         counts = table_digest(ordered).hex()

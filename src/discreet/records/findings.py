@@ -163,7 +163,7 @@ def _about_codes(data: UnitRecords, facts: ColumnFacts, records: int, max_codes:
     spellings = [look for look in _SPELLINGS if looks.get(look)]
     numbers = sum(looks.get(look, 0) for look in (*_SPELLINGS, "decimal"))
     others = looks.get("text", 0) + looks.get("date", 0)
-    if len(spellings) > 1 and not others and not looks["decimal"] and name not in data.hierarchies:
+    if len(spellings) > 1 and not looks["decimal"] and name not in data.hierarchies:
         found = ", ".join(f"{looks[look]:,} {_IN_WORDS[look]}" for look in spellings)
         remarks.append(
             f'{name!r} has {found}. If 47, 47.0 and 047 are one code, say spelling = "number" '
@@ -176,12 +176,14 @@ def _about_codes(data: UnitRecords, facts: ColumnFacts, records: int, max_codes:
     if looks.get("date", 0) or facts.kind.startswith(("date", "timestamp")):
         remarks.append(f"{name!r} holds dates: recode it to year, quarter, month or 'age on …'.")
     elif max_codes < facts.codes and name not in data.hierarchies:
-        is_id = facts.codes == records - facts.missing
+        is_id = data.id is None and facts.codes == records - facts.missing
+        amount = f": if it is an amount or a weight, say value={name!r} or weight={name!r}; else "
         remarks.append(
             f"{name!r} has a different value in every record; if it is the id, say id={name!r}."
             if is_id
-            else f"{name!r} has {facts.codes:,} values: recode it into classes, or list them all "
-            f"with `discreet codes … --max-codes {facts.codes}`."
+            else f"{name!r} has {facts.codes:,} values{amount if numbers or not looks else ': '}"
+            "recode it into classes, or list them all with "
+            f"`discreet codes … --max-codes {facts.codes}`."
         )
     return remarks
 

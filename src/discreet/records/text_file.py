@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")
+_NAMED = 5  # columns that a note names; a survey has dozens
 _ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
@@ -179,6 +180,7 @@ def one_spelling(
     }
     if not changed:
         return table, ()
-    named = ", ".join(map(repr, changed))
+    named = ", ".join(map(repr, list(changed)[:_NAMED]))
+    named += f" and {len(changed) - _NAMED} more columns" if len(changed) > _NAMED else ""
     note = f"whole numbers with and without '.0' are one code in {named}: 47.0 is 47"
     return table.mutate(**changed), (note,)

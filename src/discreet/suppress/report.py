@@ -55,6 +55,9 @@ class PatternReport:
         costly = [f"{cell}: {why}" for cell, why in self.costliest.items()]
         parts = [[head, *rows]]
         parts += [["Found by rule", *rules]] if rules else []
+        # Statements follow from method and design alone, so that only the custodian is told.
+        hides = any(primary or secondary for _, primary, secondary in self.levels.values())
+        parts += [] if hides else [["No cell is sensitive, so all are shown."]]
         parts += [["Costliest cells that are hidden to protect others", *costly]] if costly else []
         return "\n".join("\n  ".join(part) for part in parts)
 

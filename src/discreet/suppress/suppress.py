@@ -394,8 +394,8 @@ def _check_kind(rule: PrimaryRule, table: TrueTable) -> None:
     if unit != COUNT and isinstance(rule, CountRule):
         raise ParameterError(
             f"rule {type(rule).__name__} is about counts, but sums of {unit!r} are published. "
-            "Use a rule for sums: FewContributors(3), PPercent(10), Dominance(1, 80); or "
-            "unit='count'."
+            "Use rules for sums: FewContributors(3), PPercent(10), Dominance(1, 80), as texts "
+            """rules=["few-contributors(3)", "p%(10)", "dominance(1,80)"]; or unit='count'."""
         )
 
 

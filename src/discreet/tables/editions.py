@@ -16,6 +16,8 @@ from discreet.errors import ParameterError
 Kind = Literal["kept", "fresh", "renewed", "phased", "given"]
 _KINDS: tuple[str, ...] = get_args(Kind)
 _OLD = {"redrawn": "fresh"}  # what version 0.2 called it; ends with version 0.4
+DRAWS_NOTHING = "this method draws nothing"
+"""Why editions are fresh where shown values are the true ones."""
 CHOICES = "'kept', 'fresh', 'renewed:SHARE', 'phased:EVERY' or 'phased'"
 
 

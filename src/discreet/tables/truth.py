@@ -217,8 +217,9 @@ class TrueTable(show.Frames):
         """Keys of the published cells."""
         if self.published.key is None:
             raise KeysError(
-                "this table has no cell keys. Give the records keys before tabulating "
-                "(`people.with_keys(secret)`), or name the column (`key=...`)."
+                "this table has no cell keys. Tabulate again from records with an id and a secret "
+                "(`id=...`, `secret=...`), with keys drawn once where there are no ids "
+                "(`random_keys=...`), or with a column of keys (`key=...`)."
             )
         return self.published.key
 
