@@ -311,7 +311,11 @@ def _stage(
         (staging / SERIES).mkdir(exist_ok=True)
         for name, content in series.items():
             (staging / SERIES / name).write_bytes(content)
-    told = {"edition": place.edition, "period": place.period, "notices": list(notices)}
+    told: dict[str, Any] = {
+        "edition": place.edition,
+        "period": place.period,
+        "notices": list(notices),
+    }
     told |= {"corrects": place.corrects, "reason": place.reason, "valid": True}
     _write_manifest(staging, publication, files, told)
 

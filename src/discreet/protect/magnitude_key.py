@@ -215,7 +215,7 @@ class MagnitudeKey:
         names = ("scale", "least", "D", "V", "steps", "top", "base")
         found: dict[str, Any] = {name: getattr(self, name) for name in names}
         if self.counts is not None:
-            own = getattr(self.counts, "parameters", dict)()
+            own: dict[str, Any] = getattr(self.counts, "parameters", dict)()
             found["counts"] = {"method": self.counts.name, **own}
         return found
 

@@ -116,10 +116,11 @@ class Cube:
         )
         values = np.zeros([len(axis) for axis in axes], dtype=release.z.dtype)
         status = np.full(values.shape, ABSENT, dtype=np.int8)
-        values[where] = np.where(release.hidden, 0, release.z)
+        values[where] = np.where(release.hidden, 0, release.z).reshape(values[where].shape)
         for block in design.blocks:  # what a published margin leaves out cannot occur
             status[np.ix_(*_margin_places(axes, block.levels))] = CellStatus.structural_zero
-        status[where] = 0 if release.status is None else release.status
+        told = np.zeros(len(release.z)) if release.status is None else release.status
+        status[where] = told.reshape(values[where].shape)
         return cls(axes, values, status, release.unit, release.statement)
 
     @property
