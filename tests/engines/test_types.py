@@ -109,6 +109,30 @@ def test_texts_of_duckdb_that_fold_case(tmp_path):
         assert people.tabulate("n").z[-1] == 4
 
 
+def test_a_table_of_ibis_is_the_one_it_names(tmp_path):
+    """The same name in the main database, in a schema and in an attached database."""
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(f"ATTACH '{tmp_path / 'other.duckdb'}' AS \"the other\"")
+    connection.raw_sql("CREATE SCHEMA kept")
+    expected = {"t": 1, "kept.t": 2, '"the other".t': 3}
+    for name, n in expected.items():
+        connection.raw_sql(f"CREATE TABLE {name} AS SELECT 'x' AS g FROM range({n})")
+    named = [None, "kept", ("the other", "main")]
+    tables = [connection.table("t", database=database) for database in named]
+    assert [counts(dc.open(t).tabulate("g"), "g")["x"] for t in tables] == [1, 2, 3]
+
+
+def test_texts_of_ibis_that_fold_case_in_another_schema(tmp_path):
+    connection = ibis.duckdb.connect()
+    connection.raw_sql(f"ATTACH '{tmp_path / 'other.duckdb'}' AS other")
+    connection.raw_sql("CREATE SCHEMA kept")
+    for name, database in (("kept.folded", "kept"), ("other.folded", ("other", "main"))):
+        connection.raw_sql(f"CREATE TABLE {name} (g VARCHAR COLLATE NOCASE)")
+        connection.raw_sql(f"INSERT INTO {name} VALUES ('a'), ('A'), ('b')")
+        people = dc.open(connection.table("folded", database=database))
+        assert counts(people.tabulate("g"), "g") == {"a": 1, "A": 1, "b": 1, "Total": 3}
+
+
 def test_texts_of_spark_that_fold_case_or_pad(session, on_spark):
     session.sql("DROP TABLE IF EXISTS folded")
     session.sql("CREATE TABLE folded (a STRING COLLATE UTF8_LCASE, c CHAR(4)) USING parquet")

@@ -1,6 +1,7 @@
 """A site's file: read with clear errors, built, started, reloaded without dropping a request."""
 
 import itertools
+import json
 import os
 import signal
 import threading
@@ -15,10 +16,12 @@ import tomli_w
 
 import discreet as dc
 from discreet import Secret
+from discreet.cli import main
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
 from discreet.publication import Publication
 from discreet.serve.app import make_app
 from discreet.serve.build import build, datasets_to_build, open_records_of, origin_of, plan_build
+from discreet.serve.data.inner import current_build
 from discreet.serve.data.live import GuardedFiles
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal
@@ -174,6 +177,37 @@ def test_another_secret_makes_the_build_stale(folder):
     Secret.from_file(folder / "keys.secret", create=True)
     with pytest.raises(DataError, match="other keys"):
         start_site(config)
+
+
+def test_a_secret_that_is_gone_is_never_made_anew(folder, capsys):
+    config = read_site(folder / "site.toml")
+    (folder / "keys.secret").unlink()
+    with pytest.raises(DataError, match=r"keys\.secret.*discreet secret make"):
+        open_records_of(config, config.datasets[0])
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "site", str(folder / "site.toml")])
+    assert ended.value.code != 0
+    assert "discreet secret make" in capsys.readouterr().err
+    assert not (folder / "keys.secret").exists()
+
+
+def test_the_check_of_a_site_says_what_it_read(folder, capsys):
+    def check():
+        with pytest.raises(SystemExit) as ended:
+            main(["check", "site", str(folder / "site.toml"), "--json"])
+        return ended.value.code, json.loads(capsys.readouterr().out)["builds"]
+
+    assert check() == (0, {"people": "not built"})
+    config = build_all(folder)
+    assert check() == (0, {"people": "whole"})
+    place = current_build(config.cache_folder / "people")
+    (place / "values.npy").chmod(0o600)
+    with (place / "values.npy").open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x07")
+    code, found = check()
+    assert code != 0
+    assert found == {"people": "damaged (values.npy)"}
 
 
 def test_a_code_list_that_is_gone_is_a_clear_error(folder):

@@ -20,7 +20,7 @@ from discreet.cli.options import (
     progress_bar,
     with_options,
 )
-from discreet.errors import EngineError, MissingDependencyError, ParameterError
+from discreet.errors import DataError, EngineError, MissingDependencyError, ParameterError
 
 _ROLES = ("weight", "key", "id", "codes")
 _NAME = re.compile(r"[\w.-]+")
@@ -137,19 +137,41 @@ def _backend(address: str | None) -> Any:
 
 def _check_site(path: Path, json: bool) -> None:
     try:
+        from discreet.serve.build import datasets_to_build  # optional packages
+        from discreet.serve.data.inner import current_build, damaged_files  # optional packages
         from discreet.serve.data.live import open_records  # optional packages
         from discreet.serve.site.config import read_site  # optional packages
     except ImportError as error:
         raise MissingDependencyError("a table builder", "FastAPI", "serve") from error
     config = read_site(path)
     lines = [f"{path}: {len(config.datasets)} data sets"]
+    builds: dict[str, str] = {}
     for dataset in config.datasets:
+        said = "only its entries in the site's file were read"
         if dataset.records is not None:
             data = open_records(dataset.records, path.parent)
             dataset.recipe.tabulate(data)
-        lines.append(f"  {dataset.name}: the file, its code lists and its records are in order")
+            said = "its records and code lists were read, and its tables counted"
+        if dataset.mode == "release-once":
+            build = current_build(config.cache_folder / dataset.name)
+            if build is None or not build.is_dir():
+                found = "not built"
+            elif damaged := damaged_files(build):
+                found = f"damaged ({', '.join(damaged)})"
+            else:
+                is_stale = bool(datasets_to_build(config, [dataset.name], stale=True))
+                found = "of another recipe, edition, code list or secret" if is_stale else "whole"
+            builds[dataset.name] = found
+            said += f"; its build is {found}" if build else "; it is not built"
+        lines.append(f"  {dataset.name}: {said}")
     names = [dataset.name for dataset in config.datasets]
-    answer({"site": str(path), "datasets": names}, json, "\n".join(lines))
+    answer({"site": str(path), "datasets": names, "builds": builds}, json, "\n".join(lines))
+    broken = [name for name, found in builds.items() if found.startswith("damaged")]
+    if broken:
+        raise DataError(
+            f"builds were damaged after they were written: {', '.join(broken)}. Nothing of them is "
+            f"served. Build them again: discreet build {path}."
+        )
 
 
 def _check_install(json: bool) -> None:

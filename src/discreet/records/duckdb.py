@@ -163,8 +163,12 @@ def from_ibis(source: Any) -> tuple[SqlTable, DuckDB]:
 
     engine, node = source.get_backend(), source.op()
     backend = DuckDB(engine.con, engine)
-    if isinstance(node, ops.DatabaseTable) and node.namespace.database in (None, "main"):
-        return backend.table(node.name), backend
+    if isinstance(node, ops.DatabaseTable):
+        # The whole name: an attached database may have a table of the same one. Collations are
+        # looked for by the last part alone, so that a table elsewhere costs time at most.
+        parts = (node.namespace.catalog, node.namespace.database, node.name)
+        whole = ".".join(quote_name(part) for part in parts if part is not None)
+        return backend.relation(f"SELECT * FROM {whole}", node.name), backend
     engine._run_pre_execute_hooks(source)  # frames that Ibis holds; the expression keeps them
     return backend.relation(str(engine.compile(source)), source), backend
 

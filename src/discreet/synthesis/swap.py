@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-HEADER = b"discreet_swapped"
+HEADER = b"discreet_swapped"  # a note for programs: nothing here reads it, and no table quotes it
 NOT_EXCHANGED = -1
 RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Shares of households that may be exchanged where the records are published from."""
@@ -130,7 +130,11 @@ class SwappedRecords:
     levels: Whole
 
     def save(self, path: str | Path) -> Path:
-        """Write the records to a Parquet file that only its owner can read, with the statement."""
+        """Write the records to a Parquet file that only its owner can read.
+
+        The statement is in the file's metadata, as a note for programs. Statements of tables that
+        are made of the file do not quote it: publish it beside them.
+        """
         import pyarrow.parquet as pq
 
         table = fetch(self.records.backend, self.records.table, self.records.origin)

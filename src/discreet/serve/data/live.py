@@ -23,7 +23,7 @@ import numpy as np
 from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import Term, parse
-from discreet.errors import BudgetError, LedgerError, ParameterError
+from discreet.errors import BudgetError, DataError, LedgerError, ParameterError
 from discreet.facade.microdata import open as open_microdata
 from discreet.ledger import Ledger
 from discreet.protect.editions import plan_edition
@@ -273,10 +273,20 @@ def files_of(records: RecordsConfig, folder: Path) -> GuardedFiles:
 
 
 def open_records(records: RecordsConfig, folder: Path) -> Microdata:
-    """The records that a site's file names; paths are relative to its folder."""
+    """The records that a site's file names; paths are relative to its folder.
+
+    Raises:
+      DataError: The secret's file is missing. A new secret would be new noise for the same cells.
+    """
     names = [f.name for f in fields(records) if f.name not in _APART]
     given = {name: getattr(records, name) for name in names}
     given |= {name: folder / given[name] for name in _PATHS if given[name] is not None}
+    if records.secret is not None and not given["secret"].exists():
+        raise DataError(
+            f"there is no secret file {given['secret']}, which the site's file names. Put the one "
+            "back that tables were made with; for a site without any tables yet make one: "
+            f"`discreet secret make {given['secret']}`."
+        )
     if records.keys is not None:
         given["keys"] = _resolve(records.keys, folder)
     if records.ledger is not None:
