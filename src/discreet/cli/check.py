@@ -58,7 +58,7 @@ def check(
 
     Example: discreet check data people.csv --id person_id --by "region*sex"
 
-    Example: discreet check data firms.csv --id unit --value turnover --by "activity*region"
+    Example: discreet check data firms.csv --id enterprise --value turnover --by "activity*region"
 
     Example: discreet check engine postgresql:///census
 

@@ -159,49 +159,6 @@ def test_noise_without_a_bound_leaves_all_counts_open():
     assert np.isinf(dc.audit(fitted, table).high).all()
 
 
-def test_nothing_known_does_not_read_as_all_known():
-    table = table_of(0, 1)
-    found = dc.audit(table.simulate(OTHERS["private without"], seed=1))
-    assert found.possible is None
-    assert "nothing is known from above" in found.text
-    exact = dc.audit(table.simulate(dc.Pram(), seed=1), bounds=(table.z, table.z))
-    assert exact.possible[1] == 1
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_published_margins_that_are_taken_keep_their_ranges(law):
-    for seed in range(3):
-        release = table_of(0, seed).simulate(dc.CellKey(LAWS[law]), seed=seed)
-        margins = "*".join(axis.name for axis in release.design.axes)
-        known = LAWS[law] if law == "with gaps" else None
-        whole, again = (ranges_of(r, known) for r in (release, release.tabulate(margins)))
-        assert again.low.tolist() == whole.low.tolist()
-        assert again.high.tolist() == whole.high.tolist()
-        assert np.isfinite(again.high).all()
-
-
-@pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.parametrize("shape", range(len(SHAPES)))
-def test_the_truth_lies_in_every_range_of_a_further_table(name, shape):
-    for seed in range(3):
-        table = table_of(shape, seed, largest=6)
-        release = table.simulate(OTHERS[name], seed=seed)
-        axis = release.design.axes[0].name
-        part = release.tabulate(axis)
-        found, truth = ranges_of(part), part.design.aggregate(summed(table, axis))
-        assert (found.low <= truth).all()
-        assert (found.high >= truth).all()
-        if release.y is not None:
-            assert np.isinf(found.high).all()
-
-
-def summed(table, name):
-    """Inner cells of a variable alone."""
-    axes = [axis.name for axis in table.design.axes]
-    others = tuple(k for k, known in enumerate(axes) if known != name)
-    return np.asarray(table.inner.count).reshape(table.design.shape).sum(axis=others)
-
-
 def test_drop_add_of_small_shares_gives_small_counts_away():
     """A share of one per cent moves counts below a hundred by one: sums tell many of them."""
     design = Design.product({"a": 12, "b": 6, "c": 2}, "a*b*c")

@@ -33,10 +33,6 @@ _MATRICES = {
 }
 """Matrices that can be made again from their public parameters, by the name in a statement."""
 _LEAVES_VALUES = ("data", "protect:quality")  # steps that change no value
-_OWN_NOISE = tuple(
-    f"protect:{name}"
-    for name in ("cell-key", "drop-add", "pram", "discrete-laplace", "discrete-gaussian", "laplace")
-)  # methods that with margins="own" bound each published value by itself
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,16 +160,8 @@ def law_of(parameters: Mapping[str, Any], name: str | None = None) -> Transition
 
 
 def _last_change(release: Protected) -> Step | None:
-    """The last step that changed values, or made others of them.
-
-    Without inner cells further tables only take published margins. Where each of these has noise of
-    its own, its bounds stay; sums of inner cells have other bounds, and none are derived here.
-    """
+    """The last step that changed values."""
     changes = [step for step in release.statement.steps if step.name not in _LEAVES_VALUES]
-    made = [step for step in changes if step.name != "tabulate"]
-    if made and made[-1].name in _OWN_NOISE and release.y is None:
-        if made[-1].parameters.get("margins", "own") == "own":
-            return made[-1]
     return changes[-1] if changes else None
 
 
