@@ -103,13 +103,18 @@ def test_keys_that_a_secret_made_allow_no_other_secret(folder):
         dc.open("people.csv", id="pid", keys="keys.parquet", secret="elsewhere/k.secret")
 
 
-def test_a_site_makes_its_secret_too(folder, caplog):
+def test_a_site_never_makes_a_secret(folder):
+    """A site that lost its secret would answer the same cells with new noise."""
+    from discreet.errors import DataError
     from discreet.serve.data.live import open_records
     from discreet.serve.site.config import RecordsConfig
 
-    with caplog.at_level(logging.WARNING, "discreet"):
-        open_records(RecordsConfig(source="people.csv", id="pid", secret="keys.secret"), folder)
-    assert "is new" in caplog.text
+    records = RecordsConfig(source="people.csv", id="pid", secret="keys.secret")
+    with pytest.raises(DataError, match="discreet secret make"):
+        open_records(records, folder)
+    assert not (folder / "keys.secret").exists()
+    dc.Secret.from_file(folder / "keys.secret", create=True)
+    assert open_records(records, folder).tabulate("region").to_arrow().num_rows == 4
 
 
 def test_a_secret_is_made_on_purpose_beside_another(folder, capsys):
