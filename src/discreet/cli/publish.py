@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from discreet.design.formula import table_name
 from discreet.errors import ParameterError
 from discreet.facade.microdata import open as open_records
 from discreet.publication import Choice, Outlet, Publication
+
+if TYPE_CHECKING:
+    from discreet.publication.editions import PublishedEdition
 
 _MOST_CODES = 40  # categories of a variable that a first draft proposes
 _TABLES = 5  # tables of a draft
@@ -51,27 +54,37 @@ def publish(
 
     Example: discreet publish --convert recipe.toml publication.toml
     """
-    from discreet.publishing import publish as publish_edition  # start-up time
-    from discreet.publishing import withdraw as withdraw_edition  # start-up time
+    from discreet.publication import editions  # start-up time
 
     if draft is not None or convert is not None:
         if publication.exists():
             raise ParameterError(f"{publication} is there already; name another file.")
-        made = _draft(draft, codes) if draft is not None else Publication.read(convert or "")
-        made.write(publication)
+        first = _draft(draft, codes) if draft is not None else Publication.read(convert or "")
+        first.write(publication)
         answer({"file": str(publication)}, json, f"{publication}: a publication to review.")
         return
     plan, base = Publication.read(publication), publication.parent
     if withdraw is not None:
-        folder = withdraw_edition(plan, base, withdraw, reason)
+        folder = editions.withdraw(plan, base, withdraw, reason)
         answer({"folder": str(folder), "withdrawn": withdraw}, json, f"{folder}: withdrawn.")
         return
+    is_named = edition or corrects or plan.data.get("edition")
     with progress_bar():
-        done = publish_edition(
-            plan, base, edition=edition, corrects=corrects, reason=reason, again=again
-        )
+        if isinstance(plan.data.get("time"), str) and not is_named:
+            made = editions.publish_periods(plan, base, again=again)
+        else:
+            done = editions.publish(
+                plan, base, edition=edition, corrects=corrects, reason=reason, again=again
+            )
+            made = [done]
+    summaries, texts = zip(*map(_summary, made), strict=True)
+    summary = summaries[0] if len(made) == 1 else {"editions": list(summaries)}
+    answer(summary, json, "\n".join(texts))
+
+
+def _summary(done: PublishedEdition) -> tuple[dict[str, Any], str]:
     files = sorted(str(p.relative_to(done.folder)) for p in done.folder.rglob("*") if p.is_file())
-    summary = {
+    told = {
         "folder": str(done.folder),
         "edition": done.edition,
         "side": "public",
@@ -80,7 +93,7 @@ def publish(
         "log": str(done.log),
     }
     text = f"{done.folder}: {len(done.release.tables)} tables in {len(files)} files."
-    answer(summary, json, f"{text} Confidential log: {done.log}.")
+    return told, f"{text} Confidential log: {done.log}."
 
 
 def _draft(source: Path, codes: Path | None) -> Publication:
@@ -124,7 +137,7 @@ def republish(
 
     Example: discreet republish published/2026-1 --out again
     """
-    from discreet.publishing import republish as make_again  # start-up time
+    from discreet.publication.editions import republish as make_again  # start-up time
 
     made = make_again(folder, out)
     answer({"folder": str(made)}, json, f"{made}: the files of {folder}, byte by byte.")

@@ -23,6 +23,7 @@ from discreet.records.code_list import CodeLists
 from discreet.records.engine import Engine
 from discreet.records.expressions import KeyCheck
 from discreet.records.indicators import stack_parts
+from discreet.records.periods import at_period, list_periods, require_one_period
 from discreet.records.recode import moved_rules
 from discreet.records.recode import recode as recoded
 from discreet.records.record_keys import KeysOf, RecordKeys
@@ -57,6 +58,13 @@ class Microdata(UnitRecords):
     holds the records groups them; the records themselves never leave it. The methods return a new
     object and leave this one as it is.
     """
+
+    @property
+    def periods(self) -> list[str]:
+        """The periods of the records in their order, where one column tells them (`time=`)."""
+        if len(self.passage.time) != 1:
+            raise ParameterError("periods are told by one column: name it by time= when opening.")
+        return list_periods(self.backend, self.table, self.passage.time[0], self.origin)
 
     def recode(
         self, changes: Mapping[str, Any] | None = None, /, *, default: object = None, **by_name: Any
@@ -280,6 +288,8 @@ class Microdata(UnitRecords):
             up by cell keys do without; memory then grows with the published cells alone.
         """
         self.check_keys()
+        if len(self.passage.time) == 1:
+            require_one_period(self.backend, self.table, self.passage.time[0], self.origin)
         table = tabulate(
             self,
             margins,
@@ -430,7 +440,7 @@ def open(
     table: str | None = None,
     convention: str | KeyConvention = "discreet",
     name: str | None = None,
-    edition: str = "1",
+    edition: str | None = None,
     secret: str | Path | Secret | None = None,
     editions: str = DEFAULT_EDITIONS,
     churn: float | None = None,
@@ -444,6 +454,7 @@ def open(
     header: int | None = None,
     metadata: str | Path | None = None,
     time: str | Sequence[str] = (),
+    period: str | None = None,
     moves: Mapping[str, int] | None = None,
     units: str = "",
 ) -> Microdata:
@@ -475,7 +486,7 @@ def open(
       convention: What the keys mean.
       name: Name of the data set, the same in all its editions; by default that of the file or
         table.
-      edition: Changes whenever the records do.
+      edition: Changes whenever the records do; the period by default, or `"1"`.
       secret: A secret or its file, which is made when it is first used, and never a second time
         for the same data. It makes record keys from the ids; beside keys that are there, or
         without ids, it serves noise alone.
@@ -498,7 +509,9 @@ def open(
       metadata: The `.rda` file that describes a file of fixed width, if it does not lie beside it
         under the same name.
       time: Columns that say which time a record is of. A ledger leaves them out of account when it
-        compares editions.
+        compares editions. Records of several periods are not counted together: where one column
+        tells them apart, one of them is chosen by `period`, and each is an edition.
+      period: The period whose records are opened, by its code in the column of time.
       moves: By column how far it moves from one edition to the next: `{"age": 1}`. A ledger moves
         it back, by the number in the edition's name.
       units: What the records are of, as public statements call them: `"enterprises"`. People, or
@@ -527,6 +540,11 @@ def open(
         metadata=metadata,
     )
     found = find_source(source, table, form)
+    if period is not None:
+        if not isinstance(time, str):
+            raise ParameterError("period= chooses records by a column: name it by time=.")
+        records = at_period(found.backend, found.records, time, period, found.origin)
+        found = found._replace(records=records)
     for note in found.notes:
         notice(f"{found.origin}: {note}.")
     if random_keys is not None and id is None:
@@ -548,7 +566,7 @@ def open(
         undeclared=frozenset(categories) - said - trees.keys(),
         data_set=DataSet(
             name_of(source, found.origin) if name is None else name,
-            edition,
+            edition or period or "1",
             churn=churn,
             planned=planned,
             units=units,
