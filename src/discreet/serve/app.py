@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet import __version__
 from discreet.serve.api import pxweb, reply, v1
-from discreet.serve.api.reply import base_of, json_reply
+from discreet.serve.api.reply import base_of, json_reply, shared_headers
 from discreet.serve.guard import guard
 from discreet.serve.office import admin
 from discreet.serve.office.office import Office, OfficeMiddleware
@@ -56,7 +56,8 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     app.state.site, app.state.office = holder, office
     office.watch(holder)
     pages.mount(app)
-    for router in (_router, reply.router, pages.router, v1.router, pxweb.router, admin.router):
+    routers = (_router, reply.router, pages.router, v1.router, *pxweb.routers, admin.router)
+    for router in routers:
         app.include_router(router)
     # The layer that is added last is asked first. The office stands before the cache, so that an
     # answer from memory is limited and written down like any other; the guard before both, so that
@@ -90,6 +91,18 @@ def openapi(request: Request) -> Response:
     return json_reply(request, {**found, "servers": servers})
 
 
+@_router.options("/api/{path:path}", include_in_schema=False)
+def preflight(request: Request) -> Response:
+    """What a browser asks before a page of others may send a selection, where anybody may ask."""
+    shared = shared_headers(request)
+    allowed = {
+        "Access-Control-Allow-Methods": "GET, POST",
+        "Access-Control-Allow-Headers": "Content-Type",
+        "Access-Control-Max-Age": "86400",
+    }
+    return Response(status_code=204, headers={**shared, **allowed} if shared else {})
+
+
 @_router.get("/api/", include_in_schema=False)
 def reference(request: Request) -> Response:
     """A page for people, drawn from the document."""
@@ -100,7 +113,8 @@ def reference(request: Request) -> Response:
 @functools.lru_cache(maxsize=8)
 def openapi_document(title: str) -> dict[str, Any]:
     """The document of a site, but for its address."""
-    routes, description = [*v1.router.routes, *pxweb.router.routes], _API_DESCRIPTION
+    routes = [route for router in (v1.router, *pxweb.routers) for route in router.routes]
+    description = _API_DESCRIPTION
     return get_openapi(title=title, version=__version__, description=description, routes=routes)
 
 
