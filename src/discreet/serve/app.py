@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet import __version__
 from discreet.serve.api import pxweb, reply, v1
-from discreet.serve.api.reply import base_of, json_reply, shared_headers
+from discreet.serve.api.reply import base_of, json_reply
 from discreet.serve.guard import guard
 from discreet.serve.office import admin
 from discreet.serve.office.office import Office, OfficeMiddleware
@@ -89,18 +89,6 @@ def openapi(request: Request) -> Response:
     servers = [{"url": base_of(request) or "/"}]
     found = openapi_document(current_site(request).title)
     return json_reply(request, {**found, "servers": servers})
-
-
-@_router.options("/api/{path:path}", include_in_schema=False)
-def preflight(request: Request) -> Response:
-    """What a browser asks before a page of others may send a selection, where anybody may ask."""
-    shared = shared_headers(request)
-    allowed = {
-        "Access-Control-Allow-Methods": "GET, POST",
-        "Access-Control-Allow-Headers": "Content-Type",
-        "Access-Control-Max-Age": "86400",
-    }
-    return Response(status_code=204, headers={**shared, **allowed} if shared else {})
 
 
 @_router.get("/api/", include_in_schema=False)

@@ -58,11 +58,6 @@ def validate(answer, name):
 
 
 @pytest.fixture(scope="module")
-def client():
-    return Client(make_app(small_site(), Office(SiteConfig(accounts=AccountsConfig(rate=0)))))
-
-
-@pytest.fixture(scope="module")
 def saved(client):
     answer = client.request("POST", f"{ROOT}/savedqueries", json=QUERY)
     assert answer.status_code == 201

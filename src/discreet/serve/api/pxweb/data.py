@@ -51,8 +51,7 @@ from discreet.serve.api.pxweb.selection import (
     selectable,
     split_expressions,
 )
-from discreet.serve.api.reply import TableDescriber, json_reply
-from discreet.serve.api.reply import reply as send
+from discreet.serve.api.reply import TableDescriber, json_reply, reply, shared_headers
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import Refusal, one_of
 from discreet.serve.site.site import current_site
@@ -148,7 +147,7 @@ def save_query(request: Request, query: models.SavedQueryModel) -> Response:
     selection_of_body(table_named(request, query.tableId), query.selection)
     named = query.model_copy(update={"id": name_of(query)})
     content = json_bytes(_saved_json(request, named))
-    return send(request, content, "application/json", {"Cache-Control": "no-store"}, 201)
+    return reply(request, content, "application/json", {"Cache-Control": "no-store"}, 201)
 
 
 @router.get(
@@ -191,6 +190,19 @@ def saved_data(
     saved = query.outputFormatParams if outputFormat in (None, query.outputFormat) else []
     params: Sequence[str] = outputFormatParams or saved
     return data_reply(request, selection, outputFormat or query.outputFormat, params)
+
+
+@router.options("/tables/{dataset}/data", include_in_schema=False)
+@router.options("/savedqueries", include_in_schema=False)
+def preflight(request: Request) -> Response:
+    """What a browser asks before a page of others may send a selection, where anybody may ask."""
+    shared = shared_headers(request)
+    allowed = {
+        "Access-Control-Allow-Methods": "GET, POST",
+        "Access-Control-Allow-Headers": "Content-Type",
+        "Access-Control-Max-Age": "86400",
+    }
+    return Response(status_code=204, headers={**shared, **allowed} if shared else {})
 
 
 def selection_of_body(
@@ -255,13 +267,13 @@ def data_reply(
     options = _file_options(selection, answers, describer)
     if form in _AS_JSON:
         found = _AS_JSON[form](selection, cube, options, describer)
-        return send(request, json_bytes(found), "application/json")
+        return reply(request, json_bytes(found), "application/json")
     writer = writer_named(form)
     laid_out = _with_format_params(options, named)
     content = writer.write(cube, laid_out)
     if form == "csv" and "IncludeTitle" in named:  # pages and workbooks have one anyway
         content = _title_line(laid_out) + content
-    return send(request, content, writer.media_type)
+    return reply(request, content, writer.media_type)
 
 
 def _names(given: Sequence[str] | None) -> tuple[str, ...]:
