@@ -1,7 +1,6 @@
 """Publications in files: editions that appear whole or not at all, corrections, series, notes."""
 
 import json
-import tomllib
 import zipfile
 from dataclasses import replace
 
@@ -248,20 +247,6 @@ def test_republish_says_which_version_it_needs(office):
     with pytest.raises(DataError, match=r"discreet==0\.1\.7"):
         editions.republish(path.parent, office / "again")
     assert not (office / "again").exists()
-
-
-def test_a_draft_runs_and_an_old_recipe_is_converted(office, capsys):
-    (office / "publication.toml").unlink()
-    drafted = ("publish", "--draft", "people.csv", "--codes", "codes.toml", "draft.toml")
-    assert run(*drafted) == 0
-    assert run(*drafted) == 2
-    spec = tomllib.loads((office / "draft.toml").read_text())
-    assert [*spec["tables"]] == ["Region by age", "Region by sex"]
-    (office / "draft.toml").write_text((office / "draft.toml").read_text() + "\n")
-    recipe = '[tabulate]\nmargins = "region*age"\n[protect]\nmethod = "drop-add"\n'
-    (office / "recipe.toml").write_text(recipe)
-    assert run("publish", "--convert", "recipe.toml", "publication.toml") == 0
-    assert Publication.read("publication.toml") == Publication.read("recipe.toml")
 
 
 def test_notes_are_complete_in_norwegian_for_every_method(office):

@@ -15,7 +15,7 @@ from discreet.cli.methods import methods
 from discreet.cli.private import private
 from discreet.cli.swap import swap
 from discreet.cli.synthesize import synthesize
-from discreet.errors import PluginError
+from discreet.errors import DiscreetError, ParameterError, PluginError
 
 COMMANDS: dict[str, Any] = {
     "check": check,
@@ -32,7 +32,6 @@ COMMANDS: dict[str, Any] = {
     "study": None,
     "publish": publish.publish,
     "republish": publish.republish,
-    "run": tables.run,
     "export": tables.export,
     "argus": argus,
     "ptable": tables.ptable,
@@ -50,6 +49,12 @@ COMMANDS: dict[str, Any] = {
 """Commands in the order of the help; a study comes with a package of its own."""
 PACKAGES = {"study": "discreet-studies"}
 """Commands that come with packages of their own; they are listed whether these are there or not."""
+GONE = {
+    "run": "`discreet run` is `discreet publish` now. A recipe becomes a publication once, "
+    "`discreet publish --convert recipe.toml --draft people.csv publication.toml`, and `discreet "
+    "publish publication.toml` publishes it every period."
+}
+"""Commands of version 0.2 that others took the place of."""
 
 
 def build_app() -> typer.Typer:
@@ -78,6 +83,8 @@ def build_app() -> typer.Typer:
             _refuse(app, name, PluginError(line))
         else:
             app.command(name)(COMMANDS[name])
+    for name, line in GONE.items():
+        _refuse(app, name, ParameterError(line), hidden=True)
     return app
 
 
@@ -89,11 +96,13 @@ def _top(
         raise typer.Exit
 
 
-def _refuse(app: typer.Typer, name: str, error: PluginError) -> None:
+def _refuse(app: typer.Typer, name: str, error: DiscreetError, *, hidden: bool = False) -> None:
     """A command that cannot be had says why, whatever it is asked, its help included."""
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 
-    @app.command(name, help=str(error), add_help_option=False, context_settings=anything)
+    @app.command(
+        name, help=str(error), add_help_option=False, context_settings=anything, hidden=hidden
+    )
     def refuse() -> None:
         raise error
 

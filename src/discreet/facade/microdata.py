@@ -62,9 +62,9 @@ class Microdata(UnitRecords):
     @property
     def periods(self) -> list[str]:
         """The periods of the records in their order, where one column tells them (`time=`)."""
-        if len(self.passage.time) != 1:
+        if not self.time:
             raise ParameterError("periods are told by one column: name it by time= when opening.")
-        return list_periods(self.backend, self.table, self.passage.time[0], self.origin)
+        return list_periods(self.backend, self.table, self.time, self.origin)
 
     def recode(
         self, changes: Mapping[str, Any] | None = None, /, *, default: object = None, **by_name: Any
@@ -288,8 +288,8 @@ class Microdata(UnitRecords):
             up by cell keys do without; memory then grows with the published cells alone.
         """
         self.check_keys()
-        if len(self.passage.time) == 1:
-            require_one_period(self.backend, self.table, self.passage.time[0], self.origin)
+        if self.time:
+            require_one_period(self.backend, self.table, self.time, self.origin)
         table = tabulate(
             self,
             margins,
@@ -508,9 +508,10 @@ def open(
         default.
       metadata: The `.rda` file that describes a file of fixed width, if it does not lie beside it
         under the same name.
-      time: Columns that say which time a record is of. A ledger leaves them out of account when it
-        compares editions. Records of several periods are not counted together: where one column
-        tells them apart, one of them is chosen by `period`, and each is an edition.
+      time: The column that says which period a record is of. Each period is an edition: one of
+        them is chosen by `period`, and records of several are not counted together. Several
+        columns, in a list, tell a time without being periods. A ledger leaves all of them out of
+        account when it compares editions.
       period: The period whose records are opened, by its code in the column of time.
       moves: By column how far it moves from one edition to the next: `{"age": 1}`. A ledger moves
         it back, by the number in the edition's name.
@@ -573,6 +574,7 @@ def open(
         ),
         notes=found.notes,
         passage=passage if lists is None else lists.passage.joined(passage),
+        time=time if isinstance(time, str) else "",
     )
     if lists is not None:
         data = replace(data, table=lists.inside(data.table), outside=lists.outside)

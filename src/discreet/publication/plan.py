@@ -320,7 +320,7 @@ class Publication:
 _SEED = (
     "[protect] has a seed, but publication draws from a secret: whoever reads a seed can undo the "
     "noise. Remove it and run the publication with a secret (`publication.run(data, secret=...)`, "
-    "`discreet run --secret keys.secret`); a seed for the rounding goes to [fit]."
+    "or [data] secret = 'keys.secret'); a seed for the rounding goes to [fit]."
 )
 
 
