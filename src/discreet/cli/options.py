@@ -21,7 +21,8 @@ import typer
 
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.facade.microdata import open as open_microdata
+from discreet.facade.opening import FILE_OPTIONS as FILE_OPTIONS
+from discreet.facade.opening import open as open_microdata
 from discreet.facade.release import Release
 from discreet.files import PARQUET
 from discreet.ledger import Ledger
@@ -159,7 +160,6 @@ class RecordOptions:
         return open_microdata(source, **chosen).with_roles(**bounds)
 
 
-FILE_OPTIONS = ("encoding", "decimal", "delimiter", "thousands", "header", "metadata")
 UNWEIGHTED = tuple(f.name for f in fields(RecordOptions) if f.name not in ("weight", *_BOUNDS))
 
 

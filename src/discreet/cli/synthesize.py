@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,78 +33,106 @@ MIXED = "mixed"
 if TYPE_CHECKING:
     from discreet.synthesis.result import Synthetic
 
-Model = Annotated[
-    str,
-    typer.Option(help='Confidential columns ~ what is preserved, e.g. "income ~ age + region".'),
-]
-Clusters = Annotated[
-    str | None,
-    typer.Option(help="Clusters of hybrid records: a column, or a size for similar records."),
-]
-Gain = Annotated[float | None, typer.Option(help="Makes the size of such clusters variable.")]
-Outliers = Annotated[
-    float | None,
-    typer.Option(help="Split off records farther out than this share of a normal law, e.g. 0.999."),
-]
-Outlying = Annotated[
-    str,
-    typer.Option(help="Such records: synthetic by themselves, or public as they are."),
-]
-Groups = Annotated[
-    str | None, typer.Option(help="Column of groups of clusters, for terms in groups(…).")
-]
-Pieces = Annotated[
-    str | None, typer.Option(help="Column of pieces of clusters, for terms in pieces(…).")
-]
-Missing = Annotated[str, typer.Option(help="Missing values: refuse, or category.")]
-Merge = Annotated[
-    str | None, typer.Option(help="pool merges cells and clusters that are too small.")
-]
-Large = Annotated[
-    str, typer.Option(help="Large units: refuse, or top-code to cut their values back first.")
-]
-Rule = Annotated[
-    list[str] | None,
-    typer.Option(help='A rule for all that is preserved, e.g. "p%(10)" (may be repeated).'),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(help="Another column that is published (may be repeated); all if absent."),
-]
-Report = Annotated[
-    Path | None, typer.Option(help="Write what is preserved, for the custodian: .html.")
-]
-Control = Annotated[
-    str | None,
-    typer.Option(help="Records that were set aside; the report then tells the membership risk."),
-]
-Target = Annotated[
-    str | None, typer.Option(help="A column that must not be guessed, for the report.")
-]
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What else is asked of a model: clusters, records that are difficult, columns that stay."""
+
+    clusters: Annotated[
+        str | None,
+        typer.Option(help="Clusters of hybrid records: a column, or a size for similar records."),
+    ] = None
+    gain: Annotated[
+        float | None, typer.Option(help="Makes the size of such clusters variable.")
+    ] = None
+    outliers: Annotated[
+        float | None,
+        typer.Option(
+            help="Split off records farther out than this share of a normal law, e.g. 0.999."
+        ),
+    ] = None
+    outlying: Annotated[
+        str, typer.Option(help="Such records: synthetic by themselves, or public as they are.")
+    ] = "synthetic"
+    groups: Annotated[
+        str | None, typer.Option(help="Column of groups of clusters, for terms in groups(…).")
+    ] = None
+    pieces: Annotated[
+        str | None, typer.Option(help="Column of pieces of clusters, for terms in pieces(…).")
+    ] = None
+    missing: Annotated[str, typer.Option(help="Missing values: refuse, or category.")] = "refuse"
+    merge: Annotated[
+        str | None, typer.Option(help="pool merges cells and clusters that are too small.")
+    ] = None
+    large: Annotated[
+        str, typer.Option(help="Large units: refuse, or top-code to cut their values back first.")
+    ] = "refuse"
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(help='A rule for all that is preserved, e.g. "p%(10)" (may be repeated).'),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Another column that is published (may be repeated); all if absent."),
+    ] = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The options as arguments of `discreet.synthesize`."""
+        given = dict(vars(self))
+        rules = given.pop("rule")
+        if self.clusters is not None and self.clusters.isdecimal():
+            given["clusters"] = int(self.clusters)
+        return {**given, "rules": rules} if rules else given
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """A report for the custodian, and what it is to tell."""
+
+    report: Annotated[
+        Path | None, typer.Option(help="Write what is preserved, for the custodian: .html.")
+    ] = None
+    control: Annotated[
+        str | None,
+        typer.Option(
+            help="Records that were set aside; the report then tells the membership risk."
+        ),
+    ] = None
+    target: Annotated[
+        str | None, typer.Option(help="A column that must not be guessed, for the report.")
+    ] = None
+
+    def write(self, data: Microdata, made: Synthetic, records: RecordOptions) -> None:
+        """Write the report, if one is asked for; records that were set aside are of one form."""
+        from discreet.assessment.assess import assess  # start-up time
+        from discreet.assessment.report.page import write_preserved  # start-up time
+        from discreet.synthesis.preserved import Preserved  # start-up time
+
+        if self.report is None:
+            return
+        others = RecordOptions(**{name: getattr(records, name) for name in FILE_OPTIONS})
+        apart = None if self.control is None else others.open(self.control)
+        assessment = assess(data, made, control=apart, target=self.target)
+        text = made.statement.text
+        write_preserved(Preserved.of(data, made), self.report, text, assessment)
 
 
 @with_options
 def synthesize(
     *,
     source: Annotated[str, typer.Argument(help="A file or database of records.")],
-    model: Model,
+    model: Annotated[
+        str,
+        typer.Option(
+            help='Confidential columns ~ what is preserved, e.g. "income ~ age + region".'
+        ),
+    ],
     method: Annotated[str, typer.Option(help="ipso, score-correlation, romm, hybrid, …")] = "ipso",
     out: Out = None,
     set: Parameters = None,
-    clusters: Clusters = None,
-    gain: Gain = None,
-    outliers: Outliers = None,
-    outlying: Outlying = "synthetic",
-    groups: Groups = None,
-    pieces: Pieces = None,
-    missing: Missing = "refuse",
-    merge: Merge = None,
-    large: Large = "refuse",
-    rule: Rule = None,
-    keep: Keep = None,
-    report: Report = None,
-    control: Control = None,
-    target: Target = None,
+    options: ModelOptions,
+    about: ReportOptions,
     secret: SecretFile = None,
     ledger: LedgerFile = None,
     again: Again = False,
@@ -124,12 +152,8 @@ def synthesize(
     """
     from discreet.synthesis.synthesize import synthesize as make  # start-up time
 
-    _check_options(method, out, report, seed)
+    _check_options(method, out, about.report, seed)
     data = replace(records, secret=secret).open(source)
-    options: dict[str, Any] = {"gain": gain, "missing": missing, "merge": merge, "keep": keep}
-    options |= {"clusters": _size_or_column(clusters), "outliers": outliers, "outlying": outlying}
-    options |= {"groups": groups, "pieces": pieces, "large": large}
-    options |= {"rules": rule} if rule else {}
     with progress_bar():
         made: Any = make(
             data,
@@ -137,22 +161,19 @@ def synthesize(
             method,
             ledger=LedgerOptions(ledger).open(),
             again=again,
-            **options,
+            **options.arguments,
             **plain_values(set),
         )
     if out is not None:
         made.save(out)
-    if report is not None:
-        others = RecordOptions(**{name: getattr(records, name) for name in FILE_OPTIONS})
-        apart = None if control is None else others.open(control)
-        _write_report(data, made, report, {"control": apart, "target": target})
+    about.write(data, made, records)
     summary = {
         "file": None if out is None else str(out),
         "side": "public",
         "method": method,
         "synthetic_columns": list(made.confidential),
         "statement": made.statement.text,
-        "confidential_report": None if report is None else str(report),
+        "confidential_report": None if about.report is None else str(about.report),
     }
     answer(summary, json, f"{made}" if out is None else f"{out}: {made.statement.text}")
 
@@ -172,16 +193,3 @@ def _check_options(method: str, out: Path | None, report: Path | None, seed: int
         )
     if report is not None:
         ending_of(report, (".html", ".htm"))
-
-
-def _size_or_column(clusters: str | None) -> str | int | None:
-    return int(clusters) if clusters is not None and clusters.isdecimal() else clusters
-
-
-def _write_report(data: Microdata, made: Synthetic, report: Path, options: dict[str, Any]) -> None:
-    from discreet.assessment.assess import assess  # start-up time
-    from discreet.assessment.report.page import write_preserved  # start-up time
-    from discreet.synthesis.preserved import Preserved  # start-up time
-
-    assessment = assess(data, made, **options)
-    write_preserved(Preserved.of(data, made), report, made.statement.text, assessment)

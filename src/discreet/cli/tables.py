@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,8 +47,54 @@ from discreet.tables.storage import check_table_name
 
 if TYPE_CHECKING:
     from discreet.facade.table import Table
+    from discreet.ledger import Ledger
     from discreet.suppress.pattern import Pattern
     from discreet.suppress.report import PatternReport
+
+
+ShowKinds = Annotated[
+    Path | None,
+    typer.Option(
+        "--show-kinds",
+        help="Suppression: write true values with primary and secondary cells, a confidential "
+        ".csv or .parquet.",
+    ),
+]
+KeepParameters = Annotated[
+    bool,
+    typer.Option(
+        "--keep-parameters",
+        help="Noise by key: leave its parameters out of the statement. They protect nothing.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class MagnitudeOptions:
+    """What is summed, and whose it is."""
+
+    value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None
+    contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None
+    holding: Annotated[
+        str | None, typer.Option(help="Column of groups of contributors that count as one.")
+    ] = None
+    negative: Annotated[
+        str, typer.Option(help="Negative values: 'refuse', or judge by 'absolute' value.")
+    ] = "refuse"
+    largest: Annotated[int, typer.Option(help="Largest contributions kept for each cell.")] = 3
+    link: Annotated[
+        str | None,
+        typer.Option(
+            help="What the value is the sum of, 'turnover = domestic + export', or its name where "
+            "parts have it in front; adds the variable 'indicator'."
+        ),
+    ] = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The options as arguments of `Microdata.tabulate`."""
+        given = {name: each for name, each in vars(self).items() if name != "link"}
+        return {**given, "negative": choice(Negative, self.negative, "--negative")}
 
 
 @with_options
@@ -67,22 +113,7 @@ def tabulate(
     records: RecordOptions,
     ledger: LedgerFile = None,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
-    value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,
-    contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None,
-    holding: Annotated[
-        str | None, typer.Option(help="Column of groups of contributors that count as one.")
-    ] = None,
-    negative: Annotated[
-        str, typer.Option(help="Negative values: 'refuse', or judge by 'absolute' value.")
-    ] = "refuse",
-    largest: Annotated[int, typer.Option(help="Largest contributions kept for each cell.")] = 3,
-    link: Annotated[
-        str | None,
-        typer.Option(
-            help="What the value is the sum of, 'turnover = domestic + export', or its name where "
-            "parts have it in front; adds the variable 'indicator'."
-        ),
-    ] = None,
+    magnitude: MagnitudeOptions,
     json: Json = False,
 ) -> None:
     """Count records into a table. The result holds true counts: only its owner can read it.
@@ -108,18 +139,11 @@ def tabulate(
         raise ParameterError("say what to publish: --by FORMULA, or --table NAME=FORMULA.")
     margins = by or pairs(table, "a table")
     data = records.open(source, hierarchies=hierarchy, ledger=ledger)
-    if link is not None:
-        data = data.with_parts(*read_link(link))
+    if magnitude.link is not None:
+        data = data.with_parts(*read_link(magnitude.link))
     with progress_bar():
-        made = data.tabulate(
-            margins,
-            support=choice(Support, support, "--support"),
-            value=value,
-            contributor=contributor,
-            holding=holding,
-            negative=choice(Negative, negative, "--negative"),
-            largest=largest,
-        )
+        chosen = choice(Support, support, "--support")
+        made = data.tabulate(margins, support=chosen, **magnitude.arguments)
         made.save(out)
     summary = {
         "file": str(out),
@@ -129,7 +153,7 @@ def tabulate(
         "inner_cells": made.design.n_inner,
         "keys": made.published.key is not None,
         "weights": made.published.weight is not None,
-        "value": value,
+        "value": magnitude.value,
         "ledger": made.ledger_path,
     }
     text = f"{out}: {made.design.n_published:,} published cells (confidential, owner only)"
@@ -148,21 +172,8 @@ def protect(
     set: Parameters = None,
     unit: Unit = None,
     secret: SecretFile = None,
-    show_kinds: Annotated[
-        Path | None,
-        typer.Option(
-            "--show-kinds",
-            help="Suppression: write true values with primary and secondary cells, a confidential "
-            ".csv or .parquet.",
-        ),
-    ] = None,
-    keep_parameters: Annotated[
-        bool,
-        typer.Option(
-            "--keep-parameters",
-            help="Noise by key: leave its parameters out of the statement. They protect nothing.",
-        ),
-    ] = False,
+    show_kinds: ShowKinds = None,
+    keep_parameters: KeepParameters = False,
     book: LedgerOptions,
     previous: Previous = None,
     json: Json = False,
@@ -183,24 +194,11 @@ def protect(
     Example: discreet protect table.parquet --method "suppress:rules=p%(10)" --out release.csv
     --show-kinds pattern.csv
     """
-    if seed is not None:
-        raise ParameterError(
-            "--seed no longer protects: publication draws from a secret, since whoever knows a "
-            "seed can undo the noise. Give --secret keys.secret instead; experiments are made in "
-            "Python, by `table.simulate`."
-        )
-    check_out(out)
-    if show_kinds is not None:
-        ending_of(show_kinds, (".csv", *PARQUET))
-        if registry.read_text(method)["name"] != "suppress":
-            raise ParameterError(f"--show-kinds is for method 'suppress', not for {method!r}.")
+    _check_protection(method, out, show_kinds, seed)
     ledger = book.open()  # a wrong ledger is found before the table is read
     truth = read_table(table)
     if secret is not None:
-        name, known = truth.data_set.name, truth.published.key is not None
-        marks = () if ledger is None else ledger.secret_marks(name)
-        by_secret = known and truth.data_set.keys != "given"
-        truth = truth.with_secret(secret_of(secret, name, marks=marks, has_keys=by_secret))
+        truth = _with_secret(truth, secret, ledger)
     chosen = registry.build("method", method, plain_values(set))
     from discreet.suppress.pattern import watched_patterns  # start-up time
 
@@ -221,6 +219,30 @@ def protect(
     write_release(release, out, json, method=method, confidential=report.summary)
     if not json:
         say(f"\n{report}")
+
+
+def _check_protection(
+    method: str, out: Path | None, show_kinds: Path | None, seed: int | None
+) -> None:
+    """Refuse what cannot be done before any table is read."""
+    if seed is not None:
+        raise ParameterError(
+            "--seed no longer protects: publication draws from a secret, since whoever knows a "
+            "seed can undo the noise. Give --secret keys.secret instead; experiments are made in "
+            "Python, by `table.simulate`."
+        )
+    check_out(out)
+    if show_kinds is not None:
+        ending_of(show_kinds, (".csv", *PARQUET))
+        if registry.read_text(method)["name"] != "suppress":
+            raise ParameterError(f"--show-kinds is for method 'suppress', not for {method!r}.")
+
+
+def _with_secret(table: Table, secret: Path, ledger: Ledger | None) -> Table:
+    name, has_keys = table.data_set.name, table.published.key is not None
+    marks = () if ledger is None else ledger.secret_marks(name)
+    by_secret = has_keys and table.data_set.keys != "given"
+    return table.with_secret(secret_of(secret, name, marks=marks, has_keys=by_secret))
 
 
 def _report(pattern: Pattern, table: Table, method: Any, show_kinds: Path | None) -> PatternReport:

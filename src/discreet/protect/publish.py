@@ -72,14 +72,7 @@ def publish(
             "use `table.simulate(method, seed=1)`."
         )
     chosen = built(method, parameters)
-    # a search by the clock differs from run to run, whether it is the method's or a wrapped one's
-    inside = [chosen, getattr(chosen, "method", None)]
-    if any(getattr(each, "seconds", None) is not None for each in inside):
-        raise ParameterError(
-            "seconds= makes the result depend on the machine, so that two runs could be averaged. "
-            "A release has the effort that the method gives a table of its size; seconds= works in "
-            "`table.simulate` only."
-        )
+    _refuse_clock(chosen)
     if not publish_parameters:
         check_law_to_keep(chosen)
     table = in_unit(table, chosen, unit)
@@ -110,6 +103,17 @@ def publish(
     made = PublicTable.wrap(replace(protected, statement=statement))
     editions.enter(found, made, table, chosen, book)
     return made
+
+
+def _refuse_clock(method: Method) -> None:
+    """A search by the clock differs from run to run, the method's own or that of a wrapped one."""
+    inside = [method, getattr(method, "method", None)]
+    if any(getattr(each, "seconds", None) is not None for each in inside):
+        raise ParameterError(
+            "seconds= makes the result depend on the machine, so that two runs could be averaged. "
+            "A release has the effort that the method gives a table of its size; seconds= works in "
+            "`table.simulate` only."
+        )
 
 
 def run(method: Method, table: TrueTable, draws: Draws) -> Protected:
