@@ -87,7 +87,7 @@ def codes(
 
     Example: discreet codes people.csv --id person_id --out codes.toml
     """
-    from discreet.records.draft_codes import draft_code_lists  # start-up time
+    from discreet.records.code_list import draft_code_lists  # start-up time
 
     if out.exists():
         raise ParameterError(f"{out} exists, and may have been reviewed; choose another name.")

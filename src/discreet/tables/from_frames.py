@@ -29,7 +29,9 @@ from discreet.tables.assembly import (
     HierarchiesLike,
     as_hierarchies,
     axis_of_codes,
+    base_rows,
     build_table,
+    check_adds_up,
     frame_hierarchies,
     inner_positions,
     variables_of,
@@ -43,7 +45,6 @@ from discreet.tables.magnitude import (
     named_owners,
     top_contributions,
 )
-from discreet.tables.totals import base_rows, check_adds_up
 from discreet.tables.truth import CellValues, TrueTable
 
 if TYPE_CHECKING:
