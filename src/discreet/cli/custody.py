@@ -157,7 +157,7 @@ def ledger(
         summary = {"side": "confidential", "data_sets": found.summary(), "entries": found.rows()}
         answer(summary, json, found.text())
     elif action == "backup":
-        from discreet.ledger.upkeep import back_up  # start-up time
+        from discreet.ledger.file import back_up  # start-up time
 
         copy = back_up(path, _require(out, "--out"))
         answer({"side": "confidential", "file": str(copy)}, json, f"{copy}: a copy (owner only)")
@@ -188,7 +188,7 @@ def _say_entered(data_set: DataSet, what: str, json: bool, **more: str) -> None:
 
 
 def _upgrade(path: Path, json: bool) -> None:
-    from discreet.ledger.upkeep import upgrade  # start-up time
+    from discreet.ledger.file import upgrade  # start-up time
 
     old = upgrade(path)
     text = (

@@ -1,4 +1,4 @@
-"""`discreet synthesize`: from confidential records to synthetic ones."""
+"""Commands that make records: synthesize, swap, private."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli.options import (
     FILE_OPTIONS,
+    UNWEIGHTED,
     Again,
     Json,
     LedgerFile,
@@ -22,16 +23,28 @@ from discreet.cli.options import (
     check_out,
     plain_values,
     progress_bar,
+    save_or_write,
     with_options,
+    write_rows,
 )
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.files import ending_of
+from discreet.files import ending_of, written_whole
 
 MIXED = "mixed"
 
 if TYPE_CHECKING:
     from discreet.synthesis.result import Synthetic
+Geography = Annotated[
+    list[str], typer.Option(help="A column of areas, from coarse to fine (repeat it).")
+]
+Risk = Annotated[
+    list[str], typer.Option(help="A column that with the others must not be rare (repeat it).")
+]
+Similar = Annotated[
+    list[str] | None,
+    typer.Option(help="A column in which exchanged households agree (may be repeated)."),
+]
 
 
 @dataclass(frozen=True)
@@ -193,3 +206,95 @@ def _check_options(method: str, out: Path | None, report: Path | None, seed: int
         )
     if report is not None:
         ending_of(report, (".html", ".htm"))
+
+
+@with_options
+def swap(
+    *,
+    source: Annotated[str, typer.Argument(help="A file or database of records.")],
+    geography: Geography,
+    risk: Risk,
+    similar: Similar = None,
+    household: Annotated[str | None, typer.Option(help="Column of households.")] = None,
+    within: Annotated[str | None, typer.Option(help="Areas that nobody leaves.")] = None,
+    k: Annotated[int, typer.Option(help="Combinations of fewer people are at risk.")] = 3,
+    rate: Annotated[float, typer.Option(help="Share of households exchanged at least.")] = 0.05,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of records to write: .parquet.")],
+    secret: SecretFile = None,
+    records: Annotated[RecordOptions, ("name", "edition", "id", *FILE_OPTIONS)],
+    json: Json = False,
+) -> None:
+    """Exchange rare households with similar ones of other areas; the records stay confidential.
+
+    Example: discreet swap people.parquet --geography region --geography municipality --risk age
+    --risk occupation --similar sex --household household --secret keys.secret --out swapped.parquet
+    """
+    from discreet.synthesis.swap import swap_records  # start-up time
+
+    ending_of(out, (".parquet",))
+    data = replace(records, secret=secret).open(source)
+    options: dict[str, Any] = {"geography": geography, "risk": risk, "similar": similar or ()}
+    options |= {"household": household, "within": within, "k": k, "rate": rate}
+    made = swap_records(data, **options)
+    made.save(out)
+    summary = {
+        "file": str(out),
+        "side": "confidential",
+        "exchanged": made.measures.share,
+        "unmatched": made.measures.unmatched,
+        "statement": made.statement.text,
+    }
+    said = f"{out} (confidential): {made.measures.share:.1%} exchanged, {made.measures.unmatched} "
+    answer(summary, json, f"{said}without a similar one. {made.statement.text}")
+
+
+@with_options
+def private(
+    *,
+    source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
+    epsilon: Annotated[float, typer.Option(help="What the tables cost, for one unit.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The synthetic records, a .csv or .parquet.")
+    ],
+    delta: Annotated[
+        float | None, typer.Option(help="With it the noise is Gaussian; without it Laplace.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="What is measured, 'a*b + c*d'; all pairs if absent.")
+    ] = None,
+    release: Annotated[
+        Path | None, typer.Option(help="Also the tables with noise, their fit and statement.")
+    ] = None,
+    records: Annotated[RecordOptions, UNWEIGHTED],
+    book: LedgerOptions,
+    seed: Annotated[int, typer.Option(help="Seed of the search for records; public.")] = 1,
+    json: Json = False,
+) -> None:
+    """Make private synthetic records: margins with noise within a budget, and records of them.
+
+    Codes must be declared (--codes). The records are public; what was done to them is written
+    beside them.
+
+    Example: discreet private people.csv --codes codes.toml --id person_id --epsilon 1
+    --delta 1e-9 --ledger discreet.db --budget 2 --budget-delta 1e-8 --out synthetic.csv
+    """
+    ending_of(out, (".csv", ".parquet"))
+    data = records.open(source)
+    ledger = book.open()
+    with progress_bar():
+        made = data.private(by, epsilon=epsilon, delta=delta, ledger=ledger, seed=seed)
+        rows = made.to_microdata()
+    if release is not None:
+        save_or_write(made, release)
+    write_rows(rows, out)
+    told = out.with_suffix(".statement.txt")
+    with written_whole(told) as temporary:
+        temporary.write_text(f"{made.statement.text}\n", encoding="utf-8")
+    summary = {
+        "file": str(out),
+        "side": "public",
+        "records": rows.num_rows,
+        "statement_file": str(told),
+        "statement": made.statement.text,
+    }
+    answer(summary, json, f"{out}: {rows.num_rows:,} synthetic records. {made.statement.text}")

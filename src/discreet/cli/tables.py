@@ -1,4 +1,4 @@
-"""Commands from records to a release: tabulate, protect, fit, run, export, ptable."""
+"""Commands from records to a release: tabulate, protect, fit, run, export."""
 
 from __future__ import annotations
 
@@ -31,13 +31,12 @@ from discreet.cli.options import (
     say,
     with_options,
     write_release,
+    write_rows,
 )
 from discreet.design.support import Support
-from discreet.errors import MissingDependencyError, ParameterError
+from discreet.errors import ParameterError
 from discreet.facade.table import read_release, read_table
-from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.noise import TransitionMatrix, perturbation_table
-from discreet.noise.entropy import Variant
+from discreet.files import OWNER_ONLY, PARQUET, ending_of
 from discreet.publication import Publication
 from discreet.records.indicators import read_link
 from discreet.records.secret import secret_of
@@ -249,21 +248,9 @@ def _report(pattern: Pattern, table: Table, method: Any, show_kinds: Path | None
     """What was hidden and why, for the custodian; written as a file where that is asked for."""
     from discreet.suppress.report import describe_pattern  # start-up time
 
-    if show_kinds is not None:
-        _write_kinds(pattern, show_kinds)
+    if show_kinds is not None:  # true values, states and reasons, for their owner
+        write_rows(pattern.to_arrow(), show_kinds, OWNER_ONLY)
     return describe_pattern(pattern, table, getattr(method, "rules", ()))
-
-
-def _write_kinds(pattern: Pattern, path: Path) -> None:
-    """True values, states and reasons, for their owner."""
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    with written_whole(path, OWNER_ONLY) as temporary:
-        if path.name.lower().endswith(".csv"):
-            pyarrow.csv.write_csv(pattern.to_arrow(), temporary)
-        else:
-            pyarrow.parquet.write_table(pattern.to_arrow(), temporary)
 
 
 def fit(
@@ -411,63 +398,3 @@ def export(
     size = sum(p.stat().st_size for p in files)
     summary = {"file": str(written), "side": "public", "files": len(files), "bytes": size}
     answer(summary, json, f"{written}: {summary['bytes']:,} bytes.")
-
-
-def ptable(
-    D: Annotated[int, typer.Option("--D", help="Largest move.")],
-    V: Annotated[float, typer.Option("--V", help="Variance of the noise.")],
-    js: Annotated[int, typer.Option(help="Counts 1..js are never published.")] = 0,
-    pstay: Annotated[float | None, typer.Option(help="Least probability of no change.")] = None,
-    variant: Annotated[str, typer.Option(help="'discreet' or 'ptable'.")] = "discreet",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the table: .csv or .json.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw it: .svg, .png or interactive .html.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Design a perturbation table by maximum entropy and print its audit.
-
-    Example: discreet ptable --D 5 --V 3 --js 2 --plot ptable.svg --out ptable.csv
-    """
-    law = choice(Variant, variant, "--variant")
-    matrix = perturbation_table(D, V, js, pstay, variant=law)
-    audit = matrix.audit()
-    if out is not None:
-        _write(matrix, out)
-    if plot is not None:
-        _draw(matrix, plot)
-    summary = {
-        "D": D,
-        "V": V,
-        "js": js,
-        "mean": audit.mean.tolist(),
-        "variance": audit.variance.tolist(),
-        "stay": audit.stay.tolist(),
-        "entropy": audit.entropy.tolist(),
-        "epsilon": audit.epsilon,
-        "delta": audit.delta,
-    }
-    written = "".join(f"\nwritten: {path}" for path in (out, plot) if path is not None)
-    answer(summary, json, f"{audit}{written}")
-
-
-def _write(matrix: TransitionMatrix, out: Path) -> None:
-    ending = ending_of(out, (".csv", ".json"))
-    with written_whole(out) as temporary:
-        if ending == ".csv":
-            matrix.to_ptable_csv(temporary)
-        else:
-            temporary.write_text(matrix.to_json(), encoding="utf-8")
-
-
-def _draw(matrix: TransitionMatrix, path: Path) -> None:
-    ending: Any = ending_of(path, (".svg", ".png", ".html"))
-    chart = matrix.plot()
-    inline = ending == ".html"  # the page loads nothing from elsewhere
-    try:
-        with written_whole(path) as temporary:
-            chart.save(str(temporary), format=ending[1:], inline=inline)
-    except ImportError:
-        raise MissingDependencyError("drawing", "vl-convert-python", "plot") from None

@@ -1,9 +1,21 @@
-"""Perturbation tables by linear programming, after Giessing & Höhne (2011, section 3.1).
+r"""Perturbation tables by linear programming, after Giessing & Höhne (2011, section 3.1).
 
 The rows are points of a polytope (`RowPolytope`): mean zero, variance `V`, targets `1..js`
 blocked, tails that fall on each side (the centre stands outside that comparison). The design
 keeps as many counts unchanged as it may: the probability of no change is maximised, and capped.
 The linear programs are HiGHS's, through SciPy; what a cap leaves open is settled by entropy.
+
+Tails of a row of probabilities in the shape of a normal law, after Giessing & Höhne (2011).
+
+A tail over the distances `r` has the shape
+
+.. math:: w_r(k, \sigma) = \Phi\!\left(\frac{k + r + 1/2}{\sigma}\right)
+          - \Phi\!\left(\frac{k + r - 1/2}{\sigma}\right).
+
+The spread :math:`\sigma` gives it its share of the variance, and the start `k` is the one that
+brings the last probability nearest to zero. Left and right are shaped by turns, each with what the
+other leaves of mass and variance; the mean is right only after the row is put back on its
+conditions.
 """
 
 from __future__ import annotations

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from discreet import __version__, registry
 from discreet.digests import digest
 from discreet.errors import ParameterError
-from discreet.ledger import Ledger
-from discreet.ledger.ledger import AVERAGED
+from discreet.ledger import AVERAGED, Ledger
 from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
 from discreet.protect.keyed_noise import check_law_to_keep, without_parameters

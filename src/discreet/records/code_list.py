@@ -1,4 +1,4 @@
-"""Code lists in a file: the codes of each variable, and what happens to records outside them."""
+"""Code lists in a file: the codes of each variable, records outside them, and drafts of lists."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from discreet.design.codes import MISSING, canonical, factorise, natural_order
 from discreet.design.hierarchy import Hierarchy
@@ -18,9 +18,11 @@ from discreet.progress import report
 from discreet.records.backend import fetch
 from discreet.records.query import language_of
 from discreet.records.recode import Recoded, Trees, is_missing, value_of_code
-from discreet.records.records import UnitRecords
 from discreet.tables.assembly import Hierarchies, free_total
 from discreet.tables.sketches import Passage
+
+if TYPE_CHECKING:
+    from discreet.records.records import UnitRecords
 
 REFUSE, DROP = "refuse", "drop"
 WORDS = (REFUSE, DROP)

@@ -1,4 +1,7 @@
-"""Recodes: new codes for a variable, written as queries so that records stay in the engine."""
+"""Recodes: new codes for a variable, written as queries so that records stay in the engine.
+
+Dates become years, quarters, months, or ages on a day.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
 from discreet.records.secret import Secret
 from discreet.signatures import takes_options
-from discreet.synthesis.cells import with_cells
 from discreet.synthesis.decompose import Synthesis
 from discreet.synthesis.formula import ModelFormula
 from discreet.synthesis.hybrid_safety import hybrid_arguments, safe_clusters
@@ -44,6 +43,7 @@ from discreet.synthesis.safety import (
     UnsafeRowsError,
     safe_model,
     safe_values,
+    with_cells,
 )
 from discreet.synthesis.sentences import (
     StatementFacts,

@@ -1,4 +1,9 @@
-"""From coded cells to a table: axes, support, and values in their places."""
+"""From coded cells to a table: axes, support, and values in their places; totals among the cells.
+
+Totals in frames that come in: rows that repeat other rows, and published cells that add up.
+
+Everything an error here says is confidential: it names true counts.
+"""
 
 from __future__ import annotations
 

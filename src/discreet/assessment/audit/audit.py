@@ -20,8 +20,7 @@ from discreet.assessment.audit.equations import (
     told_to_coalitions,
     told_with_signs,
 )
-from discreet.assessment.audit.inversion import invert_pattern
-from discreet.assessment.audit.perfect_fits import perfect_fits_of
+from discreet.assessment.audit.inversion import invert_pattern, perfect_fits_of
 from discreet.assessment.audit.perturbed import PerturbedAudit, audit_perturbed
 from discreet.assessment.audit.ranges import is_perturbed
 from discreet.assessment.audit.subject import Audit, Subject, subject_of

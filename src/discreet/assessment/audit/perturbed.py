@@ -1,4 +1,15 @@
-"""Audit of perturbed counts: what their law, signs and sums leave of each true count."""
+r"""Audit of perturbed counts: what their law, signs and sums leave of each true count.
+
+Ranges of cells made narrower by what all of them have in common: true cells add up.
+
+.. math:: \min_y, \max_y\; x_k^\top y \quad\text{subject to}\quad
+          l_m \le x_m^\top y \le u_m \text{ for all } m,\qquad f_j \le y_j \le c_j .
+
+Bounds are first passed from cells to sums and back until nothing moves, then linear programs are
+solved for the cells that are still open. Counts are whole: ends are rounded inwards, to counts that
+a value can come from, and the narrower ranges are passed on again. Every end is sound. Between
+them, a whole table for every count is certain only where sums form a network.
+"""
 
 from __future__ import annotations
 
