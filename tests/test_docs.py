@@ -149,3 +149,15 @@ def test_every_page_can_be_reached_from_the_front_page():
     known = {"index", *re.findall(r"^([\w/]+)$", trees, re.MULTILINE)}
     for page in (ROOT / "docs").glob("*.md"):
         assert page.stem in known, f"docs/index.md does not lead to {page.name}"
+
+
+@pytest.mark.slow
+def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
+    words = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", ROOT / "docs", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "_static" / "tex-svg.js").exists(), "run `make system` first"
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', text)
+        assert not loaded, f"{page.name} loads {loaded}"
