@@ -219,7 +219,7 @@ def _perturbed_summary(found: PerturbedAudit) -> dict[str, Any]:
         name: {found.name_of(int(k)): int(found.low[k]) for k in positions}
         for name, positions in known.items()
     }
-    alone, together = found.possible
+    alone, together = found.possible or (None, None)
     return {
         "side": "confidential",
         "is_clean": found.is_clean,

@@ -78,7 +78,8 @@ def publish(
     chosen = with_declared_grid(chosen, table.data_set.bounds)
     book = open_ledger(table.ledger, create=False) if ledger is None else open_ledger(ledger)
     if book is None:
-        check_listed(chosen)
+        over = table.design.over_variables
+        check_listed(chosen, 0 if over is None else len(over.axes))
     check = getattr(chosen, "check_for", None)
     if check is not None:
         check(table)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import DiscreetError, ParameterError, suggest
@@ -117,6 +118,23 @@ def as_json(refusal: Refusal) -> dict[str, Any]:
             "what_is_allowed": refusal.allowed,
             "offers": refusal.offers_json,
         }
+    }
+
+
+PROBLEM = "application/problem+json"
+_TOO_LARGE = ("too_many_cells", "too_many_variables")
+
+
+def as_problem(refusal: Refusal, address: str) -> dict[str, Any]:
+    """An error as problem details, as PxWebApi 2 has them; too large a table is forbidden there."""
+    status = 403 if refusal.code in _TOO_LARGE else refusal.status
+    return {
+        "type": f"urn:discreet:{refusal.code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": f"{refusal.public()} {refusal.allowed}",
+        "instance": address,
+        "offers": refusal.offers_json,
     }
 
 

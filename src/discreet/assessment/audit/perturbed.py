@@ -104,15 +104,16 @@ class PerturbedAudit:
         return not len(self.disclosed)
 
     @cached_property
-    def possible(self) -> tuple[float, float]:
+    def possible(self) -> tuple[float, float] | None:
         """Mean number of counts between the ends, by each value alone and with all others.
 
-        Over cells whose own value leaves several and not infinitely many.
+        Over cells whose own value leaves several and not infinitely many. `None` where no value
+        has a bound but those that are known: there is no mean then.
         """
         wide = self.alone.high - self.alone.low
         some = np.isfinite(wide) & (wide > 0)
         if not some.any():
-            return 1.0, 1.0
+            return None if np.isinf(wide).any() else (1.0, 1.0)
         after = (self.high - self.low)[some]
         return float(1 + wide[some].mean()), float(1 + after.mean())
 
@@ -158,10 +159,18 @@ class PerturbedAudit:
         return self.to_html()
 
     def _counts(self) -> str:
+        said = f"{len(self.z):,} published cells. Known to everybody: {self.alone.known_from}."
+        if self.possible is None:
+            is_open = np.isinf(self.alone.high)
+            bounded = int(np.isfinite(self.high[is_open]).sum())
+            return (
+                f"{said} Of {int(is_open.sum()):,} cells nothing is known from above by their own "
+                f"value; signs and sums bound {bounded or 'none'} of them."
+            )
         before, after = self.possible
         return (
-            f"{len(self.z):,} published cells. Known to everybody: {self.alone.known_from}. A "
-            f"value alone leaves {before:.1f} counts on average, with signs and sums {after:.1f}."
+            f"{said} A value alone leaves {before:.1f} counts on average, with signs and sums "
+            f"{after:.1f}."
         )
 
     def _findings(self) -> list[tuple[str, str]]:

@@ -85,6 +85,7 @@ class LiveSource:
     """
 
     mode: Mode = "on-the-fly"
+    made = ""
     budget: BudgetStatus | None = None
 
     def __init__(
@@ -429,6 +430,7 @@ class PrivateSource:
     """
 
     mode: Mode = "on-the-fly"
+    made = ""
 
     def __init__(
         self, tables: RecipeTables, disk_cache: DiskCache, titles: Mapping[str, str] | None = None

@@ -5,6 +5,7 @@ total. Levels of a hierarchy are code lists. What is published, counts or weight
 variable `ContentsCode`.
 """
 
-from discreet.serve.api.pxweb.listing import router
+from discreet.serve.api.pxweb import data, listing
 
-__all__ = ["router"]
+routers = (listing.router, data.router)
+__all__ = ["routers"]
