@@ -9,7 +9,7 @@ from pathlib import Path
 from discreet.design.formula import table_name
 from discreet.errors import DataError, ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.facade.microdata import open as open_records
+from discreet.facade.opening import open as open_records
 from discreet.publication.plan import Choice, Outlet, Publication
 from discreet.records.backend import fetch
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.facade.microdata import open as open_records
+from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.publication.plan import Outlet, Publication, is_local
