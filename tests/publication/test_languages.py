@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import tomllib
 import warnings
 
 import openpyxl
@@ -125,7 +126,10 @@ def test_what_a_language_lacks_is_named_before_anything_is_drawn(office, text, t
 def test_the_first_language_stands_in_only_where_that_is_said(office, capsys):
     (office / "texts" / "nb.toml").write_text(NORWEGIAN.replace('N = "Nord"\n', ""))
     assert run("check", "publication", "publication.toml") != 0
-    assert "[codes.region] N" in capsys.readouterr().err
+    told = capsys.readouterr().out
+    assert "missing: [codes.region] N" in told
+    lost = tomllib.loads(told.partition("# to be translated, nb\n")[2])
+    assert lost == {"codes": {"region": {"N": "N"}}}, "it can be pasted and translated"
     (office / "texts" / "nb.toml").write_text("fallback = true\n[variables]\nregion = 'Landsdel'\n")
     assert run("check", "publication", "publication.toml") == 0
     assert publish("1") == 0

@@ -110,21 +110,25 @@ def _check_data(
 
 
 def _check_publication(path: Path, json: bool) -> None:
+    import tomli_w
+
     from discreet.publication import Publication  # start-up time
     from discreet.publication.drawing import count_edition  # start-up time
-    from discreet.publication.wording import faults_of  # start-up time
+    from discreet.publication.wording import wording_faults  # start-up time
 
     plan = Publication.read(path)
     with progress_bar():
         table = count_edition(plan, path.parent)
-    faults = faults_of(plan, path.parent, table.design)
-    found = {code: said for code, said in faults.items() if said}
+    faults = wording_faults(plan, path.parent, table.design)
     lines = [f"{path}: {len(table.tables)} tables, {table.design.n_published:,} cells"]
-    lines += [f"  {code}: complete" for code in faults if code not in found]
-    answer({"publication": str(path), "faults": faults}, json, "\n".join(lines))
-    if found:
-        told = [f"{FOLDER}/{code}.toml: {fault}" for code, said in found.items() for fault in said]
-        raise DataError("languages do not fit the publication.\n" + "\n".join(told))
+    for code, found in faults.items():
+        lines += [f"{FOLDER}/{code}.toml: {len(found.said) or 'no'} faults", *found.said]
+        if found.missing:
+            lines += ["", f"# to be translated, {code}", tomli_w.dumps(found.missing)]
+    said = {code: list(found.said) for code, found in faults.items()}
+    answer({"publication": str(path), "faults": said}, json, "\n".join(lines))
+    if broken := [code for code, found in faults.items() if found.said]:
+        raise DataError(f"languages do not fit the publication: {', '.join(broken)}.")
 
 
 def _check_engine(address: str | None, json: bool) -> None:

@@ -45,6 +45,7 @@ _NAMES = ("source", "licence", "contact")
 _MOST_NAMED = 8  # entries that a message lists
 Entry = tuple[str, ...]
 """The place of an entry: its sections and its name."""
+Entries = dict[Entry, Any]
 
 
 @dataclass(frozen=True)
@@ -77,16 +78,20 @@ class Wording:
                 raise UnknownNameError(f"section of {FOLDER}/{code}.toml", section, _SECTIONS)
         return cls(language, is_first, own)
 
-    def faults(self, publication: Publication, axes: Sequence[CubeAxis], unit: str) -> list[str]:
-        """What the language's file lacks, and entries of it that name nothing."""
-        needed, found = dict(_entries_of(publication, axes, unit)), dict(_entries_in(self.own))
-        is_complete = self.is_first or bool(self.own.get("fallback", False))
-        missing = [] if is_complete else [_place(e) for e, text in needed.items() if _speaks(text)]
-        missing = [place for place in missing if place not in map(_place, found)]
-        if not is_complete and self.language.code != ENGLISH:
-            missing += [f"[words] {word}" for word in WORDS if word not in self.language.words]
-        said = [f"missing: {place}" for place in missing]
-        for entry, text in found.items():
+    def missing(self, publication: Publication, axes: Sequence[CubeAxis], unit: str) -> Entries:
+        """What the language's file lacks, with the texts of the first language."""
+        if self.is_first or self.own.get("fallback", False):
+            return {}
+        found = dict(_entries_in(self.own))
+        lost = {e: t for e, t in _entries_of(publication, axes, unit) if e not in found}
+        lost = {entry: text for entry, text in lost.items() if _speaks(text)}
+        words = () if self.language.code == ENGLISH else WORDS
+        return lost | {("words", w): w for w in words if w not in self.language.words}
+
+    def strange(self, publication: Publication, axes: Sequence[CubeAxis], unit: str) -> list[str]:
+        """Entries of the language's file that name nothing, and footnotes of another number."""
+        needed, said = dict(_entries_of(publication, axes, unit)), list[str]()
+        for entry, text in _entries_in(self.own):
             if entry not in needed:
                 said.append(f"names nothing: {_place(entry)}")
             elif isinstance(needed[entry], tuple) and len(needed[entry]) != len(text):
@@ -135,31 +140,55 @@ class Wording:
         return "" if named == unit else str(named)
 
 
-def faults_of(publication: Publication, folder: Path, design: Design) -> dict[str, list[str]]:
-    """For each language what its file lacks of what the publication's tables need.
+@dataclass(frozen=True)
+class WordingFaults:
+    """What is wrong with the file of a language.
 
-    Args:
-      publication: What is published.
-      folder: Where its file lies.
-      design: The design of its tables.
+    Attributes:
+      missing: Sections that it lacks, with the texts of the first language, as the file has them.
+      said: Everything in words.
     """
+
+    missing: Mapping[str, Any]
+    said: Sequence[str]
+
+
+def wording_faults(
+    publication: Publication, folder: Path, design: Design
+) -> dict[str, WordingFaults]:
+    """For each language what is wrong with its file, given the design of the tables."""
     axes = axes_of(design.require_variables("labels to be translated"))
     unit = publication.unit or publication.magnitude.get("value") or "count"
-    read = Wording.read_all(publication, folder)
-    return {each.language.code: each.faults(publication, axes, unit) for each in read}
+    found = {}
+    for wording in Wording.read_all(publication, folder):
+        missing = wording.missing(publication, axes, unit)
+        said = [f"missing: {_place(entry)}" for entry in missing]
+        said += wording.strange(publication, axes, unit)
+        found[wording.language.code] = WordingFaults(_nested(missing), said)
+    return found
 
 
 def check_wordings(publication: Publication, folder: Path, design: Design) -> None:
     """Refuse languages that lack something, before anything is drawn."""
-    for code, faults in faults_of(publication, folder, design).items():
-        if faults:
-            more = len(faults) - _MOST_NAMED
-            listed = "; ".join(faults[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+    for code, faults in wording_faults(publication, folder, design).items():
+        if said := faults.said:
+            more = len(said) - _MOST_NAMED
+            listed = "; ".join(said[:_MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
             raise DataError(
                 f"{FOLDER}/{code}.toml does not fit the publication: {listed}. Complete it "
                 "(`discreet check publication` lists all of it), or let it say `fallback = true` "
                 "in its first line: what is missing is then as in the first language."
             )
+
+
+def _nested(entries: Entries) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for (*sections, name), text in entries.items():
+        place = found
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[name] = list(text) if isinstance(text, tuple) else text
+    return found
 
 
 def _entries_of(
@@ -175,8 +204,8 @@ def _entries_of(
             told = publication.told.get(name, {})
             yield ("tables", name, "title"), told.get("title") or name
             yield ("tables", name, "footnotes"), tuple(told.get("footnotes", ()))
-    if outlet.time:
-        yield ("variables", outlet.time), outlet.time
+    if publication.time:
+        yield ("variables", publication.time), publication.time
     for axis in axes:
         yield ("variables", axis.name), axis.label
         for entry in axis.entries:
