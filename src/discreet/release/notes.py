@@ -87,7 +87,8 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
     text = "The table shows how far a count of a given size is changed on average."
     after = ["Fitting afterwards changes figures further, and makes most of them more accurate."]
     head = "| " + " | ".join(map(language.word, ("count", "standard error", "per cent"))) + " |"
-    listed = [f"| {n} | {error:.1f} | {100 * error / n:.0f} |" for n, error in rows]
+    number = language.number
+    listed = [f"| {n} | {number(f'{error:.1f}')} | {100 * error / n:.0f} |" for n, error in rows]
     return [say(text), *(map(say, after) if was_fitted else ()), head, *listed]
 
 
@@ -162,15 +163,15 @@ _RELATIONS = (
 
 def _docx(title: str, blocks: Sequence[Block]) -> bytes:
     """A document of Word: a ZIP file with three small XML files, so that no library is needed."""
-    body = [_paragraph(title, 32)]
+    body = [_heading(title, 0)]
     for heading, paragraphs in blocks:
-        body += [_paragraph(heading, 26)] if heading else []
+        body += [_heading(heading, 1)] if heading else []
         body += [_paragraph(p) for p in paragraphs if not p.startswith("|")]
         rows = [_cells(p) for p in paragraphs if p.startswith("|")]
-        body += [_word_table(rows)] if rows else []
+        body += [_word_table(rows), _paragraph("")] if rows else []
     document = (
         f'<?xml version="1.0" encoding="UTF-8"?><w:document xmlns:w="{_WORD}"><w:body>'
-        f"{''.join(body)}</w:body></w:document>"
+        f"{''.join(body)}{_PAGE}</w:body></w:document>"
     )
     target = io.BytesIO()
     files = {
@@ -185,16 +186,29 @@ def _docx(title: str, blocks: Sequence[Block]) -> bytes:
     return target.getvalue()
 
 
-def _paragraph(text: str, size: int = 0) -> str:
-    """A paragraph; headings are bold and of a size, in half points."""
-    look = f'<w:rPr><w:b/><w:sz w:val="{size}"/></w:rPr>' if size else ""
-    after = '<w:pPr><w:spacing w:after="120"/></w:pPr>'
-    run = f'<w:r>{look}<w:t xml:space="preserve">{escape(text)}</w:t></w:r>'
-    return f"<w:p>{after}{run}</w:p>"
+_PAGE = '<w:sectPr><w:pgSz w:w="11906" w:h="16838"/></w:sectPr>'  # A4, in twentieths of a point
+
+
+def _heading(text: str, level: int) -> str:
+    """A heading, which stays with what follows and is listed in the document's outline."""
+    place = f'<w:keepNext/><w:spacing w:before="120" w:after="120"/><w:outlineLvl w:val="{level}"/>'
+    return _paragraph(text, f'<w:b/><w:sz w:val="{32 - 6 * level}"/>', place)
+
+
+def _paragraph(text: str, look: str = "", place: str = '<w:spacing w:after="120"/>') -> str:
+    """A paragraph: how its text looks, and how it stands on the page."""
+    run = f'<w:r><w:rPr>{look}</w:rPr><w:t xml:space="preserve">{escape(text)}</w:t></w:r>'
+    return f"<w:p><w:pPr>{place}</w:pPr>{run}</w:p>"
 
 
 def _word_table(rows: Sequence[Sequence[str]]) -> str:
-    lines = ("".join(f"<w:tc><w:tcPr/>{_paragraph(cell)}</w:tc>" for cell in row) for row in rows)
-    edge = "".join(f'<w:{side} w:val="single" w:sz="4"/>' for side in ("top", "bottom", "insideH"))
-    look = f"<w:tblPr><w:tblBorders>{edge}</w:tblBorders></w:tblPr>"
-    return f"<w:tbl>{look}{''.join(f'<w:tr>{line}</w:tr>' for line in lines)}</w:tbl>"
+    """A table of numbers: names over them, each row in one piece, all on one page."""
+    wide = '<w:tcPr><w:tcW w:w="2000" w:type="dxa"/></w:tcPr>'
+    stand = '<w:keepNext/><w:spacing w:after="0"/><w:jc w:val="right"/>'
+    lines = []
+    for k, row in enumerate(rows):
+        look = "<w:b/>" if k == 0 else ""
+        cells = "".join(f"<w:tc>{wide}{_paragraph(c, look, stand)}</w:tc>" for c in row)
+        lines.append(f"<w:tr><w:trPr><w:cantSplit/></w:trPr>{cells}</w:tr>")
+    edge = "".join(f'<w:{side} w:val="single" w:sz="4"/>' for side in ("top", "bottom"))
+    return f"<w:tbl><w:tblPr><w:tblBorders>{edge}</w:tblBorders></w:tblPr>{''.join(lines)}</w:tbl>"
