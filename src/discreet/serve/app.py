@@ -56,8 +56,8 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     app.state.site, app.state.office = holder, office
     office.watch(holder)
     pages.mount(app)
-    routers = (_router, reply.router, pages.router, v1.router, *pxweb.routers, admin.router)
-    for router in routers:
+    own = (_router, reply.router, pages.router, admin.router, v1.router)
+    for router in (*own, *pxweb.routers, pxweb.older):
         app.include_router(router)
     # The layer that is added last is asked first. The office stands before the cache, so that an
     # answer from memory is limited and written down like any other; the guard before both, so that

@@ -48,6 +48,11 @@ class Refusal(ParameterError):
         super().__init__(message)
 
     @property
+    def is_too_large(self) -> bool:
+        """Whether a smaller table would be answered, which PxWeb calls forbidden."""
+        return self.code in ("too_many_cells", "too_many_variables")
+
+    @property
     def offers_json(self) -> list[dict[str, str]]:
         """The offers as plain data."""
         return [{"label": label, "address": query.address} for label, query in self.offers]
@@ -122,12 +127,11 @@ def as_json(refusal: Refusal) -> dict[str, Any]:
 
 
 PROBLEM = "application/problem+json"
-_TOO_LARGE = ("too_many_cells", "too_many_variables")
 
 
 def as_problem(refusal: Refusal, address: str) -> dict[str, Any]:
-    """An error as problem details, as PxWebApi 2 has them; too large a table is forbidden there."""
-    status = 403 if refusal.code in _TOO_LARGE else refusal.status
+    """An error as problem details, as PxWebApi 2 has them."""
+    status = 403 if refusal.is_too_large else refusal.status
     return {
         "type": f"urn:discreet:{refusal.code}",
         "title": HTTPStatus(status).phrase,
