@@ -93,6 +93,8 @@ def refuse(request: Request, error: Exception) -> Response:
     request.scope["state"]["outcome"] = refusal.code
     wait = refusal.wait or (5 if refusal.status == 503 else 0)
     headers = {"Retry-After": str(math.ceil(wait))} if wait else {}
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     if {"content-length", "transfer-encoding"} <= {*request.headers}:
         headers["Connection"] = "close"
     if isinstance(error, HTTPException) and refusal.status == 405:

@@ -285,6 +285,13 @@ _WITHOUT_ACCOUNT = ("/sign-in",)
 _LONGEST_USER = 60  # characters; as many as the name of a token may have
 
 
+def _is_program(scope: Scope) -> bool:
+    """Whether a program asks, which no page to sign in would help: it wants a file or JSON."""
+    path = scope["state"]["path"]
+    takes_pages = b"text/html" in dict(scope["headers"]).get(b"accept", b"")
+    return path.startswith("/api/") or ("/table." in path and not takes_pages)
+
+
 class OfficeMiddleware:
     """The layer that knows visitors.
 
@@ -309,7 +316,7 @@ class OfficeMiddleware:
         state["office"], state["sender"] = self.office, Sender(scope, self.office)
         visitor = self._admit(state["sender"], state["path"])
         if visitor is None:
-            if state["path"].startswith("/api/") or self.office.config.accounts.who == "proxy":
+            if _is_program(scope) or self.office.config.accounts.who == "proxy":
                 message = "This site answers visitors with an account."
                 allowed = "Requests with a token, or through the proxy of the office."
                 raise Refusal("not_signed_in", message, allowed, 401)

@@ -216,7 +216,7 @@ def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
         "notes": notes_of(answer, texts),
         "statement": answer.cube.statement,
         "citation": describer.citation(answer),
-        "snippets": snippets_of(describer.base, answer),
+        "snippets": snippets_of(describer, answer),
     }
 
 
