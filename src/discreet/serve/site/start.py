@@ -91,7 +91,12 @@ class _SiteMaker:
 def _open_dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
     try:
         source = _open_source(config, dataset)
-        return Dataset(dataset.name, dataset.about, source, dataset.policy, has_queue=True)
+        offered = {v.name for v in source.variables}
+        named = dataset.records.time if dataset.records else ()
+        time = next((name for name in named if name in offered), "")
+        return Dataset(
+            dataset.name, dataset.about, source, dataset.policy, time=time, has_queue=True
+        )
     except DiscreetError as error:
         error.args = (f"data set {dataset.name!r}: {error}",)
         raise
