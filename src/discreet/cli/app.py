@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import typer
+import typer.core
 
 from discreet import __version__, registry
 from discreet.cli import custody, judge, publish, site, tables
@@ -15,7 +16,7 @@ from discreet.cli.methods import methods
 from discreet.cli.private import private
 from discreet.cli.swap import swap
 from discreet.cli.synthesize import synthesize
-from discreet.errors import PluginError
+from discreet.errors import ParameterError, PluginError
 
 COMMANDS: dict[str, Any] = {
     "check": check,
@@ -52,6 +53,20 @@ PACKAGES = {"study": "discreet-studies"}
 """Commands that come with packages of their own; they are listed whether these are there or not."""
 
 
+class OnceEach(typer.core.TyperCommand):
+    """A command that refuses an option given twice: of two columns to sum the first would go."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words; options that may be repeated say so in the help."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        once = [p for p in order if isinstance(p, typer.core.TyperOption) and not p.multiple]
+        for option in once:
+            if once.count(option) > 1 and not option.is_flag:
+                flag, often = option.opts[0], once.count(option)
+                raise ParameterError(f"{flag} is given {often} times, and takes one value.")
+        return super().parse_args(ctx, args)
+
+
 def build_app() -> typer.Typer:
     """The command line with every command that is installed."""
     app = typer.Typer(
@@ -77,7 +92,7 @@ def build_app() -> typer.Typer:
             line = f"`discreet {name}` needs the package {package}: `pip install {package}`."
             _refuse(app, name, PluginError(line))
         else:
-            app.command(name)(COMMANDS[name])
+            app.command(name, cls=OnceEach)(COMMANDS[name])
     return app
 
 

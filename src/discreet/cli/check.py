@@ -17,6 +17,7 @@ from discreet.cli.options import (
     Json,
     RecordOptions,
     answer,
+    in_flags,
     progress_bar,
     with_options,
 )
@@ -100,7 +101,7 @@ def _check_data(
         findings = look_through(data, by, numbers=numbers, max_codes=max_codes)
     memory = None if findings.size is None else findings.size.memory
     summary = {"side": "confidential", **asdict(findings), "memory": memory}
-    answer(summary, json, str(findings))
+    answer(summary, json, in_flags(str(findings)))
 
 
 def _check_engine(address: str | None, json: bool) -> None:
@@ -137,16 +138,18 @@ def _backend(address: str | None) -> Any:
 
 def _check_site(path: Path, json: bool) -> None:
     try:
-        from discreet.serve.build import datasets_to_build  # optional packages
+        from discreet.serve.build import datasets_to_build, require_inner  # optional packages
         from discreet.serve.data.inner import current_build, damaged_files  # optional packages
-        from discreet.serve.data.live import open_records  # optional packages
+        from discreet.serve.data.live import method_of, open_records  # optional packages
         from discreet.serve.site.config import read_site  # optional packages
     except ImportError as error:
         raise MissingDependencyError("a table builder", "FastAPI", "serve") from error
     config = read_site(path)
-    lines = [f"{path}: {len(config.datasets)} data sets"]
+    n = len(config.datasets)
+    lines = [f"{path}: {n} data set{'s' if n > 1 else ''}"]
     builds: dict[str, str] = {}
     for dataset in config.datasets:
+        (require_inner if dataset.mode == "release-once" else method_of)(dataset.recipe)
         said = "only its entries in the site's file were read"
         if dataset.records is not None:
             data = open_records(dataset.records, path.parent)
