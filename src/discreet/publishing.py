@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from discreet import __version__
 from discreet.design.codes import natural_order
 from discreet.errors import DataError, ParameterError
-from discreet.facade.microdata import open as open_records
+from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
 from discreet.ledger import Ledger

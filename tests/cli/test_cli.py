@@ -190,9 +190,9 @@ def test_unknown_methods_parameters_and_formats(folder, capsys):
 
 
 def test_every_command_shows_an_example(capsys):
-    from discreet.cli.app import COMMANDS
+    from discreet.cli.app import HOMES
 
-    for command in COMMANDS:
+    for command in HOMES:
         assert run(command, "--help") == 0
         shown = capsys.readouterr().out
         assert f"discreet {command}" in shown.replace("\n", " "), command

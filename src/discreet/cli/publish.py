@@ -10,7 +10,7 @@ import typer
 from discreet.cli.options import Again, Json, answer, progress_bar
 from discreet.design.formula import table_name
 from discreet.errors import ParameterError
-from discreet.facade.microdata import open as open_records
+from discreet.facade.opening import open as open_records
 from discreet.publication import Choice, Outlet, Publication
 
 _MOST_CODES = 40  # categories of a variable that a first draft proposes

@@ -56,7 +56,8 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     app.state.site, app.state.office = holder, office
     office.watch(holder)
     pages.mount(app)
-    for router in (_router, reply.router, pages.router, v1.router, pxweb.router, admin.router):
+    own = (_router, reply.router, pages.router, admin.router, v1.router)
+    for router in (*own, *pxweb.routers, pxweb.older):
         app.include_router(router)
     # The layer that is added last is asked first. The office stands before the cache, so that an
     # answer from memory is limited and written down like any other; the guard before both, so that
@@ -100,7 +101,8 @@ def reference(request: Request) -> Response:
 @functools.lru_cache(maxsize=8)
 def openapi_document(title: str) -> dict[str, Any]:
     """The document of a site, but for its address."""
-    routes, description = [*v1.router.routes, *pxweb.router.routes], _API_DESCRIPTION
+    routes = [route for router in (v1.router, *pxweb.routers) for route in router.routes]
+    description = _API_DESCRIPTION
     return get_openapi(title=title, version=__version__, description=description, routes=routes)
 
 

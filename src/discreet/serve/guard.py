@@ -16,8 +16,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
 from discreet.serve.refusals import (
+    PROBLEM,
     Refusal,
     as_json,
+    as_problem,
     malformed_request,
     refusal_of,
     with_own_cookies,
@@ -95,6 +97,9 @@ def refuse(request: Request, error: Exception) -> Response:
         headers["Connection"] = "close"
     if isinstance(error, HTTPException) and refusal.status == 405:
         headers |= {name: text for name, text in (error.headers or {}).items() if name == "Allow"}
+    if path.startswith("/api/pxweb/v2/"):
+        told = as_problem(refusal, path)
+        return JSONResponse(told, told["status"], headers, media_type=PROBLEM)
     if path.startswith(("/api/", "/health", "/live", "/ready")):
         return JSONResponse(as_json(refusal), refusal.status, headers)
     content = render(request, "error.html", refusal=refusal)

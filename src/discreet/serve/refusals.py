@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import DiscreetError, ParameterError, suggest
@@ -45,6 +46,11 @@ class Refusal(ParameterError):
         self.code, self.allowed, self.status = code, allowed, status
         self.offers, self.wait = tuple(offers), wait
         super().__init__(message)
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether a smaller table would be answered, which PxWeb calls forbidden."""
+        return self.code in ("too_many_cells", "too_many_variables")
 
     @property
     def offers_json(self) -> list[dict[str, str]]:
@@ -117,6 +123,22 @@ def as_json(refusal: Refusal) -> dict[str, Any]:
             "what_is_allowed": refusal.allowed,
             "offers": refusal.offers_json,
         }
+    }
+
+
+PROBLEM = "application/problem+json"
+
+
+def as_problem(refusal: Refusal, address: str) -> dict[str, Any]:
+    """An error as problem details, as PxWebApi 2 has them."""
+    status = 403 if refusal.is_too_large else refusal.status
+    return {
+        "type": f"urn:discreet:{refusal.code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": f"{refusal.public()} {refusal.allowed}",
+        "instance": address,
+        "offers": refusal.offers_json,
     }
 
 

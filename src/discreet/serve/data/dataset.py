@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from discreet.errors import ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, Question, arrange
 from discreet.serve.data.cache import ENGINE_LIMITS, MemoryCache
@@ -18,6 +19,7 @@ from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal, note_question, role_of_visitor
 from discreet.tables.statement import Statement
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CUBE_BYTES = 256e6  # that a data set keeps in memory
 _MOST_OFFERS, _MOST_TRIED = 3, 8  # tables near to a refused one
 Offer = tuple[str, Query]
@@ -32,6 +34,7 @@ class DatasetInfo:
       description: What it counts, in a few sentences.
       source: Where the figures come from.
       date: The day or period they are about.
+      updated: The day when they were last changed; that of the build if empty.
       licence: Under which they may be used.
       contact: Whom to ask.
       footnotes: Notes that go with every table.
@@ -41,14 +44,19 @@ class DatasetInfo:
     description: str = ""
     source: str = ""
     date: str = ""
+    updated: str = ""
     licence: str = ""
     contact: str = ""
     footnotes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.updated and not _DAY.fullmatch(self.updated):
+            raise ParameterError(f"updated must be a day, 2026-11-16, got {self.updated!r}.")
+
     @property
     def day(self) -> str:
         """The date where it is a day, `2026-11-16`, and nothing where it is a period."""
-        return self.date if re.fullmatch(r"\d{4}-\d{2}-\d{2}", self.date) else ""
+        return self.date if _DAY.fullmatch(self.date) else ""
 
 
 @dataclass(eq=False)
@@ -87,6 +95,7 @@ class Dataset:
       source: Where protected cubes come from.
       policy: What may be asked.
       switch: Whether the office has closed it, and for whom it is.
+      time: The variable of periods, where one is on offer.
     """
 
     name: str
@@ -94,6 +103,7 @@ class Dataset:
     source: Source
     policy: Policy = field(default_factory=Policy)
     switch: Switch = field(default_factory=Switch)
+    time: str = ""
 
     def __post_init__(self) -> None:
         self.policy.check_names({v.name: v for v in self.source.variables})
@@ -112,6 +122,11 @@ class Dataset:
     def edition(self) -> str:
         """The edition of the records."""
         return self.source.edition
+
+    @property
+    def updated(self) -> str:
+        """The day when the figures were last changed, `2026-11-16`; empty if it is not known."""
+        return self.about.updated or self.source.made or self.about.day
 
     @property
     def variables(self) -> tuple[OfferedVariable, ...]:

@@ -24,7 +24,7 @@ from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import Term, parse
 from discreet.errors import BudgetError, DataError, LedgerError, ParameterError
-from discreet.facade.microdata import open as open_microdata
+from discreet.facade.opening import open as open_microdata
 from discreet.ledger import Ledger
 from discreet.protect.editions import plan_edition
 from discreet.protect.sentences import data_step
@@ -85,6 +85,7 @@ class LiveSource:
     """
 
     mode: Mode = "on-the-fly"
+    made = ""
     budget: BudgetStatus | None = None
 
     def __init__(
@@ -429,6 +430,7 @@ class PrivateSource:
     """
 
     mode: Mode = "on-the-fly"
+    made = ""
 
     def __init__(
         self, tables: RecipeTables, disk_cache: DiskCache, titles: Mapping[str, str] | None = None

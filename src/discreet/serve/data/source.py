@@ -189,6 +189,10 @@ class Source(Protocol):
         """The edition of the records."""
 
     @property
+    def made(self) -> str:
+        """The day when figures were made, `2026-11-16`; empty where it is that of the question."""
+
+    @property
     def budget(self) -> BudgetStatus | None:
         """What private tables may cost and have cost; nothing for other methods."""
 

@@ -86,7 +86,11 @@ class _SiteMaker:
 
 def _open_dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
     try:
-        return Dataset(dataset.name, dataset.about, _open_source(config, dataset), dataset.policy)
+        source = _open_source(config, dataset)
+        offered = {v.name for v in source.variables}
+        named = dataset.records.time if dataset.records else ()
+        time = next((name for name in named if name in offered), "")
+        return Dataset(dataset.name, dataset.about, source, dataset.policy, time=time)
     except DiscreetError as error:
         error.args = (f"data set {dataset.name!r}: {error}",)
         raise
