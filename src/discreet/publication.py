@@ -10,7 +10,6 @@ paths to records and to a secret at most, never the secret.
 from __future__ import annotations
 
 import tomllib
-import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
@@ -24,7 +23,6 @@ from discreet.design.support import Support
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.files import written_whole
-from discreet.moved import ENDS
 from discreet.release.fitting import METHODS, check_zeros
 from discreet.tables.statement import plain_data
 
@@ -346,10 +344,3 @@ def _tables(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def _plain(margins: Margins) -> Any:
     return margins if isinstance(margins, str) else [list(term) for term in parse(margins)]
-
-
-def __getattr__(name: str) -> Any:
-    if name != "Recipe":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"Recipe is called Publication now; {ENDS}", DeprecationWarning, stacklevel=2)
-    return Publication
