@@ -67,6 +67,17 @@ def shared_headers(request: Request) -> dict[str, str]:
     return {"Access-Control-Allow-Origin": "*"} if is_open and not is_known else {}
 
 
+def preflight(request: Request) -> Response:
+    """What a browser asks before a page of others may send a selection, where anybody may ask."""
+    shared = shared_headers(request)
+    allowed = {
+        "Access-Control-Allow-Methods": "GET, POST",
+        "Access-Control-Allow-Headers": "Content-Type",
+        "Access-Control-Max-Age": "86400",
+    }
+    return Response(status_code=204, headers={**shared, **allowed} if shared else {})
+
+
 def json_reply(
     request: Request, found: dict[str, Any], headers: dict[str, str] | None = None
 ) -> Response:

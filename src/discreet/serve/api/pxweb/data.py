@@ -51,7 +51,7 @@ from discreet.serve.api.pxweb.selection import (
     selectable,
     split_expressions,
 )
-from discreet.serve.api.reply import TableDescriber, json_reply, reply, shared_headers
+from discreet.serve.api.reply import TableDescriber, json_reply, preflight, reply
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import Refusal, one_of
 from discreet.serve.site.site import current_site
@@ -192,17 +192,8 @@ def saved_data(
     return data_reply(request, selection, outputFormat or query.outputFormat, params)
 
 
-@router.options("/tables/{dataset}/data", include_in_schema=False)
-@router.options("/savedqueries", include_in_schema=False)
-def preflight(request: Request) -> Response:
-    """What a browser asks before a page of others may send a selection, where anybody may ask."""
-    shared = shared_headers(request)
-    allowed = {
-        "Access-Control-Allow-Methods": "GET, POST",
-        "Access-Control-Allow-Headers": "Content-Type",
-        "Access-Control-Max-Age": "86400",
-    }
-    return Response(status_code=204, headers={**shared, **allowed} if shared else {})
+for _path in ("/tables/{dataset}/data", "/savedqueries"):
+    router.options(_path, include_in_schema=False)(preflight)
 
 
 def selection_of_body(
@@ -253,7 +244,11 @@ def selected_metadata(selection: CellSelection, describer: TableDescriber) -> di
 
 
 def data_reply(
-    request: Request, selection: CellSelection, form: str, params: Sequence[str]
+    request: Request,
+    selection: CellSelection,
+    form: str,
+    params: Sequence[str] = (),
+    describer: TableDescriber | None = None,
 ) -> Response:
     """The selected cells in the format asked for."""
     named = _format_params(form, params)
@@ -261,7 +256,7 @@ def data_reply(
     if selection.cells > most:
         message = f"The query selects {selection.cells:,} cells."
         raise Refusal("too_many_cells", message, f"At most {most:,} cells in one call.")
-    describer = TableDescriber.of(request)
+    describer = describer or TableDescriber.of(request)
     answers = selection.ask()
     cube = selection.cube(answers, describer.texts)
     options = _file_options(selection, answers, describer)

@@ -30,6 +30,7 @@ from discreet.serve.api.pxweb.models import (
     LISTS,
     PROBLEMS,
     ROOT,
+    CallLimit,
     Lang,
     ProblemRoute,
     by_brackets,
@@ -44,15 +45,13 @@ from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import texts as texts_in
 
 API_VERSION = "2.0.0"
-_WINDOW = 10  # seconds
 router = APIRouter(prefix=ROOT, tags=["PxWebApi 2"], responses=PROBLEMS, route_class=ProblemRoute)
 
 
 @router.get("/config", response_model=models.Config, summary="Configuration and limits")
 def config(request: Request) -> Response:
     """What the interface can do, and its limits."""
-    site, accounts = current_site(request), request.app.state.office.config.accounts
-    calls = min(accounts.burst, int(accounts.rate * _WINDOW)) if accounts.rate else 1_000_000
+    site, limit = current_site(request), CallLimit.of(request)
     licences = dict.fromkeys(d.about.licence for d in site.datasets.values() if d.about.licence)
     languages = site.config.languages
     found = {
@@ -61,8 +60,8 @@ def config(request: Request) -> Response:
         "languages": [{"id": code, "label": str(texts_in(code).name)} for code in languages],
         "defaultLanguage": languages[0],
         "maxDataCells": max_cells(site),
-        "maxCallsPerTimeWindow": max(1, calls),
-        "timeWindow": _WINDOW,
+        "maxCallsPerTimeWindow": limit.calls,
+        "timeWindow": limit.seconds,
         "license": ", ".join(licences),
         "sourceReferences": [{"language": code, "text": site.title} for code in languages],
         "defaultDataFormat": JSON_STAT,

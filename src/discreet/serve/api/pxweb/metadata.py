@@ -150,11 +150,17 @@ def metadata_json(
     dataset: Dataset, describer: TableDescriber, codelists: Mapping[str, LevelCodeList]
 ) -> dict[str, Any]:
     """All variables with their values, as a JSON-stat data set without figures."""
+    return metadata_of(dataset, describer, axes_of(dataset, describer, codelists))
+
+
+def axes_of(
+    dataset: Dataset, describer: TableDescriber, codelists: Mapping[str, LevelCodeList]
+) -> list[CubeAxis]:
+    """All variables with their values, or with those of a code list; what is published last."""
     period = period_axis(dataset)
     axes = [_axis(v, codelists.get(v.name)) for v in dataset.variables]
     axes += [period] if period else []
-    axes.append(contents_axis(dataset.source.units, describer.texts))
-    return metadata_of(dataset, describer, axes)
+    return [*axes, contents_axis(dataset.source.units, describer.texts)]
 
 
 def metadata_of(

@@ -7,6 +7,7 @@ import binascii
 import re
 import zlib
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlencode
 
@@ -317,6 +318,21 @@ def by_brackets(request: Request, kind: str) -> dict[str, str]:
     return found
 
 
+@dataclass(frozen=True)
+class CallLimit:
+    """How often a program may call: so many times in a window of so many seconds."""
+
+    calls: int
+    seconds: int = 10
+
+    @classmethod
+    def of(cls, request: Request) -> CallLimit:
+        """That of the office of a site."""
+        accounts = request.app.state.office.config.accounts
+        most = min(accounts.burst, int(accounts.rate * cls.seconds)) if accounts.rate else 1_000_000
+        return cls(max(1, most))
+
+
 def table_named(request: Request, name: str) -> TableData:
     """The table of this name, in capitals or not."""
     return current_site(request).dataset(name.lower())
@@ -343,14 +359,20 @@ class ProblemRoute(APIRoute):
             try:
                 return await handler(_with_names(request, names))
             except Refusal as refusal:
-                return problem(request, refusal)
+                return self.refuse(request, refusal)
             except RequestValidationError as error:
-                return problem(request, malformed_request(error.errors(), 400))
+                return self.refuse(request, malformed_request(error.errors(), 400))
             except HTTPException:  # the body is no JSON
                 message = "The body of the request cannot be read."
-                return problem(request, Refusal("unreadable", message, "A body in JSON."))
+                return self.refuse(request, Refusal("unreadable", message, "A body in JSON."))
 
         return handle
+
+    def refuse(self, request: Request, refusal: Refusal) -> Response:
+        """A refusal as problem details; `offers` are tables that would be answered."""
+        request.scope["state"]["outcome"] = refusal.code
+        told = as_problem(refusal, f"{base_of(request)}{request.scope['state']['path']}")
+        return JSONResponse(told, told["status"], shared_headers(request), media_type=PROBLEM)
 
 
 def _with_names(request: Request, names: Mapping[str, str]) -> Request:
@@ -360,10 +382,3 @@ def _with_names(request: Request, names: Mapping[str, str]) -> Request:
         return request
     spelt = urlencode([(names.get(name.lower(), name), value) for name, value in given])
     return Request({**request.scope, "query_string": spelt.encode()}, request.receive)
-
-
-def problem(request: Request, refusal: Refusal) -> Response:
-    """A refusal as problem details; `offers` are tables that would be answered."""
-    request.scope["state"]["outcome"] = refusal.code
-    told = as_problem(refusal, f"{base_of(request)}{request.scope['state']['path']}")
-    return JSONResponse(told, told["status"], shared_headers(request), media_type=PROBLEM)
