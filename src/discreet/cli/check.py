@@ -133,7 +133,7 @@ def _check_publication(path: Path, json: bool) -> None:
 
 
 def _check_engine(address: str | None, json: bool) -> None:
-    from discreet.testing.engines import check_engine  # start-up time
+    from discreet.testing import check_engine  # start-up time
 
     backend = _backend(address)
     with progress_bar():
@@ -207,7 +207,7 @@ def _check_site(path: Path, json: bool) -> None:
 
 def _check_install(json: bool) -> None:
     """Packages with their versions, and a first table from end to end."""
-    from discreet.testing.engines import CASES, check_engine  # start-up time
+    from discreet import testing  # start-up time
 
     about = importlib.metadata.metadata("discreet")
     found: dict[str, dict[str, str]] = {}
@@ -216,7 +216,7 @@ def _check_install(json: bool) -> None:
         named = _NAME.match(requirement)
         if named and named[0] != "discreet" and (extra is None or extra[1] != "dev"):
             found.setdefault(extra[1] if extra else "core", {})[named[0]] = _version(named[0])
-    report = check_engine(_backend(None), cases=list(CASES)[:3])
+    report = testing.check_engine(_backend(None), cases=list(testing.engines.CASES)[:3])
     lines = [f"discreet {about['Version']}"]
     for part, packages in found.items():
         shown = ", ".join(f"{name} {version}" for name, version in packages.items())

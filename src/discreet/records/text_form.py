@@ -199,7 +199,7 @@ def _delimiter_of(text: str) -> str:
 
     def fit(sign: str) -> tuple[float, int]:
         header, *rows = _records(text[:65_536], sign, is_whole=len(text) <= 65_536)
-        same = sum(len(row) == len(header) for row in rows)
+        same = list(map(len, rows)).count(len(header))
         return (same / len(rows) if rows else 1.0) * (len(header) > 1), len(header)
 
     return max(_DELIMITERS, key=fit)
@@ -224,7 +224,7 @@ def _records(text: str, delimiter: str, is_whole: bool) -> list[list[str]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows: list[list[str]] = []
     with suppress(csv.Error):  # a very long value; the engine will say in which line
-        rows.extend(row for row in reader if row)
+        rows.extend(filter(None, reader))
     return rows if is_whole or len(rows) < 2 else rows[:-1]
 
 
