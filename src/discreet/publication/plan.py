@@ -158,14 +158,19 @@ class Publication:
     def __reduce__(self) -> tuple[Any, ...]:
         return Publication.from_dict, (self.to_dict(),)
 
-    def tabulate(self, data: Microdata, *, inner: bool = True) -> Table:
-        """The confidential table that the publication asks for."""
+    def tabulate(self, data: Microdata, **options: Any) -> Table:
+        """The confidential table that the publication asks for.
+
+        Args:
+          data: The records.
+          **options: `engine` and `inner` as for `Microdata.tabulate`.
+        """
         return data.tabulate(
             self.margins,
             hierarchies=self.hierarchies or None,
             support=self.support,
             **self.magnitude,
-            inner=inner,
+            **options,
         )
 
     def run(
