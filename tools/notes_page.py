@@ -5,6 +5,7 @@ Run: python tools/notes_page.py
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import discreet as dc
@@ -32,4 +33,4 @@ def note_of(method: str) -> str:
 if __name__ == "__main__":
     for name in METHODS:
         (FOLDER / f"{name}.md").write_text(note_of(name), encoding="utf-8")
-        print(f"written: {FOLDER / name}.md")
+        sys.stdout.write(f"written: {FOLDER / name}.md\n")

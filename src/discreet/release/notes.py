@@ -11,11 +11,14 @@ import zipfile
 from collections.abc import Sequence
 from html import escape
 
+import numpy as np
+
 from discreet.errors import DiscreetError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.release.formats.write import About
 from discreet.release.inference.law import matrix_of
 from discreet.release.language import Language
+from discreet.release.uncertainty import standard_errors
 from discreet.tables.protected import PublicTable
 
 _HEADINGS = {
@@ -34,7 +37,11 @@ _ADVICE = {
     "mean-zero": "Averages over many figures are nearly right; single small figures are not.",
     "moves-at-most": "Do not read differences between small figures that are within the change.",
     "private": "Small figures are mostly noise; compare large ones.",
+    "clipped": "A figure of zero may stand for a small number: negative results became zero.",
 }
+_ZERO = "A figure of zero may stand for a few people, since small numbers can become zero."
+_WHOLE = "A total is the sum of its parts, those that are not shown among them."
+_SHARED = "A figure that stands in several of these tables is the same in each."
 _CITED = {
     "cell-key": "Fraser & Wooton (2005); Thompson, Broadfoot & Elazar (2013)",
     "drop-add": "Shlomo, Krenzke & Li (2019)",
@@ -63,12 +70,27 @@ def methods_note(release: PublicTable, language: Language) -> list[Block]:
     parts = [
         (say(_HEADINGS[about]), [*map(say, said)]) for about, said in statement.methods.items()
     ]
-    use = [say(text) for kind, text in _ADVICE.items() if statement.says(kind)]
+    use = [say(text) for text in _advice(release)]
     blocks = [*parts, *([(say(_USE), use)] if use else [])]
     if accuracy := _accuracy(release, language):
         blocks.append((say(_ACCURACY), accuracy))
     cited = [_CITED[name] for step in statement.steps if (name := _method(step.name)) in _CITED]
     return [*blocks, *([(say(_REFERENCES), [f"{'; '.join(cited)}."])] if cited else [])]
+
+
+def _advice(release: PublicTable) -> list[str]:
+    """What readers may do with the figures, as far as the statement says what they are."""
+    says = release.statement.says
+    found = [text for kind, text in _ADVICE.items() if says(kind)]
+    is_true = says("shown-is-true")
+    shows_empty = any(
+        s.text.startswith("Which cells are empty") for s in release.statement.sentences
+    )
+    if says("never-published") and not is_true and not shows_empty:
+        found.append(_ZERO)
+    found += [_WHOLE] if is_true else []
+    design = release.design.over_variables
+    return [*found, *([_SHARED] if found and design and len(design.tables) > 1 else [])]
 
 
 def _method(step: str) -> str:
@@ -77,19 +99,37 @@ def _method(step: str) -> str:
 
 def _accuracy(release: PublicTable, language: Language) -> list[str]:
     """The standard error of figures by their size, where the law of the noise is public."""
+    rows = _errors(release)
+    if not rows:
+        return []
+    say, number = language.say, language.number
+    was_fitted = any(step.name.startswith("fit:") for step in release.statement.steps)
+    said = ["The table shows how far a count of a given size is changed on average."]
+    if release.statement.says("private"):
+        said.append(
+            "Two of three figures are off by less, nineteen of twenty by less than twice that."
+        )
+    if was_fitted:
+        said.append(
+            "Fitting afterwards changes figures further, and makes most of them more accurate."
+        )
+    head = "| " + " | ".join(map(language.word, ("count", "standard error", "per cent"))) + " |"
+    listed = [f"| {n} | {number(f'{error:.1f}')} | {100 * error / n:.0f} |" for n, error in rows]
+    return [*map(say, said), head, *listed]
+
+
+def _errors(release: PublicTable) -> list[tuple[int, float]]:
+    """Standard errors by size of figure, from the law of the noise or from what it was told."""
     try:
         matrix = matrix_of(release)
-        rows = [(n, _deviation(matrix, n)) for n in _SIZES]
+        return [(n, _deviation(matrix, n)) for n in _SIZES]
     except DiscreetError:
+        pass
+    if release.precision is None or not release.statement.says("private"):
         return []
-    say = language.say
-    was_fitted = any(step.name.startswith("fit:") for step in release.statement.steps)
-    text = "The table shows how far a count of a given size is changed on average."
-    after = ["Fitting afterwards changes figures further, and makes most of them more accurate."]
-    head = "| " + " | ".join(map(language.word, ("count", "standard error", "per cent"))) + " |"
-    number = language.number
-    listed = [f"| {n} | {number(f'{error:.1f}')} | {100 * error / n:.0f} |" for n, error in rows]
-    return [say(text), *(map(say, after) if was_fitted else ()), head, *listed]
+    errors = standard_errors(release)
+    largest = errors[np.isfinite(errors)].max(initial=0.0)
+    return [(n, float(largest)) for n in _SIZES] if largest > 0 else []
 
 
 def _deviation(matrix: TransitionMatrix, count: int) -> float:
