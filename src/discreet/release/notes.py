@@ -107,7 +107,7 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
     said = ["The table shows how far a count of a given size is changed on average."]
     if release.statement.says("private"):
         said.append(
-            "Two of three figures are off by less, nineteen of twenty by less than twice that."
+            "About nineteen of twenty figures are off by less than twice the standard error."
         )
     if was_fitted:
         said.append(
