@@ -46,7 +46,8 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 _RESPONSES[304] = {"description": "What the program has is still right."}
 _FILES: dict[str, Any] = {writer.media_type.partition(";")[0]: {} for writer in writers()}
 router = APIRouter(prefix=ROOT, tags=["Tables"], responses=_RESPONSES)
-_ABOUT_FIELDS = ("description", "date", "source", "licence", "contact")
+_FIELDS = ("name", "title", "edition", "updated", "closed")
+_ABOUT_FIELDS = ("description", "topic", "date", "source", "licence", "contact")
 
 
 @router.get("", response_model=models.IndexModel, summary="Where to start")
@@ -73,12 +74,8 @@ def datasets(
     page_size: PageSize = 100,
 ) -> Response:
     """The catalogue, page by page."""
-    words = query.casefold().split()
-    found = [
-        dataset
-        for dataset in current_site(request).datasets.values()
-        if all(w in f"{dataset.title} {dataset.about.description}".casefold() for w in words)
-    ]
+    known = current_site(request).datasets.values()
+    found = [dataset for dataset in known if dataset.holds(query.split())]
     part = ListPage(page, page_size, len(found))
     base = base_of(request)
     listed = [summary_json(dataset, base) for dataset in part.of(found)]
@@ -198,7 +195,7 @@ def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:
     """A data set as the catalogue shows it."""
     at = Addresses(base, dataset.name)
     return {
-        **{name: getattr(dataset, name) for name in ("name", "title", "edition", "closed")},
+        **{name: getattr(dataset, name) for name in _FIELDS},
         **{name: getattr(dataset.about, name) for name in _ABOUT_FIELDS},
         "links": {
             "self": at.programs,

@@ -91,9 +91,13 @@ def logo(request: Request) -> Response:
 
 
 @router.get("/")
-def catalogue(request: Request) -> Response:
-    """The data sets of the site."""
-    return page(request, "catalogue.html")
+def catalogue(request: Request, query: str = "", topic: str = "") -> Response:
+    """The data sets of the site: all, or those that hold the words and have the topic."""
+    listed = current_site(request).datasets.values()
+    topics = dict.fromkeys(d.about.topic for d in listed if d.about.topic)
+    found = [d for d in listed if d.holds(query.split(), topic)]
+    asked: dict[str, Any] = {"wanted": query, "topic": topic, "topics": list(topics)}
+    return page(request, "catalogue.html", **asked, found=found)
 
 
 @router.get("/about")
@@ -106,7 +110,9 @@ def about(request: Request) -> Response:
 def start(request: Request, dataset: str) -> Response:
     """A data set with a first table."""
     found = current_site(request).dataset(dataset)
-    return _table_page(request, found, found.first.changed(chart="bars"), "")
+    is_series = found.time in [name.partition("[")[0] for name in found.first.rows]
+    query = found.first.changed(chart="lines" if is_series else "bars")
+    return _table_page(request, found, query, "")
 
 
 @router.get("/d/{dataset}/")

@@ -25,7 +25,7 @@ from discreet.serve.api.pxweb.models import (
 from discreet.serve.api.pxweb.selection import CellSelection, Wish, name_among, selectable
 from discreet.serve.api.reply import TableDescriber, base_of, preflight, reply, shared_headers
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.refusals import Refusal, malformed_request, no_such
+from discreet.serve.refusals import Refusal, as_json, malformed_request, no_such
 from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import texts
 
@@ -68,11 +68,13 @@ class FirstQuery(BaseModel):
 
 
 class FirstRoute(ProblemRoute):
-    """A route whose refusals are `{"error": …}`."""
+    """A route whose refusals are `{"error": …}`, but outside of the languages of the site."""
 
     def refuse(self, request: Request, refusal: Refusal) -> Response:
         """The refusal in words."""
         request.scope["state"]["outcome"] = refusal.code
+        if request.path_params["lang"] not in current_site(request).config.languages:
+            return JSONResponse(as_json(refusal), refusal.status)
         status = 403 if refusal.is_too_large else refusal.status
         told = {"error": f"{refusal.public()} {refusal.allowed}"}
         return JSONResponse(told, status, shared_headers(request))
@@ -203,8 +205,7 @@ def _listed(dataset: Dataset) -> dict[str, Any]:
 def _describer(request: Request, lang: str) -> TableDescriber:
     site = current_site(request)
     if lang not in site.config.languages:
-        allowed = f"Languages: {', '.join(site.config.languages)}."
-        raise Refusal("not_found", "There is no such page.", allowed, 404)
+        raise Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
     return TableDescriber(site, base_of(request), texts(lang))
 
 

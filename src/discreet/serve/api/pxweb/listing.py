@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -40,6 +39,7 @@ from discreet.serve.api.pxweb.models import (
 )
 from discreet.serve.api.pxweb.selection import CellSelection, name_among
 from discreet.serve.api.reply import ListPage, TableDescriber, json_reply
+from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
 from discreet.serve.web.texts import texts as texts_in
@@ -109,9 +109,9 @@ def tables(
 ) -> Response:
     """The tables, page by page."""
     describer = TableDescriber.of(request)
-    listed = [table_json(d, describer) for d in describer.site.datasets.values()]
-    words = (query or "").casefold().split()
-    found = [t for t in listed if _is_listed(t, words, pastDays)]
+    words, listed = (query or "").split(), describer.site.datasets.values()
+    chosen = [d for d in listed if d.holds(words) and _is_new(d, pastDays)]
+    found = [table_json(dataset, describer) for dataset in chosen]
     part = ListPage(pageNumber, pageSize, len(found))
     if part.number > part.pages:
         message = f"There is no page {part.number}."
@@ -190,10 +190,9 @@ def code_list(request: Request, codelist_id: str, lang: Lang = None) -> Response
     return json_reply(request, codelist_json(found, TableDescriber.of(request)))
 
 
-def _is_listed(table: Mapping[str, Any], words: Sequence[str], days: int | None) -> bool:
-    """Whether a table's texts hold all words, and its day lies within so many days."""
-    texts = (table["id"], table["label"], table["description"], *table["variableNames"])
-    text, updated = " ".join(texts).casefold(), table["updated"]
-    since = None if days is None else datetime.now(UTC) - timedelta(days=days)
-    is_new = since is None or (bool(updated) and datetime.fromisoformat(updated) >= since)
-    return is_new and all(word in text for word in words)
+def _is_new(dataset: Dataset, days: int | None) -> bool:
+    """Whether the figures changed within so many days."""
+    if days is None:
+        return True
+    since = (datetime.now(UTC) - timedelta(days=days)).date().isoformat()
+    return dataset.updated >= since

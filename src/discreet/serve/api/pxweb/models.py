@@ -144,6 +144,7 @@ class Table(ClosedModel):
     discontinued: bool
     source: str
     timeUnit: Literal["Annual", "Quarterly", "Monthly", "Weekly", "Other"]
+    subjectCode: str
     paths: list[list[Named]]
     links: list[Link]
 
