@@ -23,7 +23,7 @@ LAYERS = [
     {"facade", "demo"},
     {"assessment"},
     {"attack"},
-    {"publication", "publishing", "testing"},
+    {"publication", "testing"},
     {"serve"},
     {"cli"},
 ]

@@ -37,7 +37,7 @@ ELSEWHERE = {
     "discreet ledger": "a history of editions: tests/cli, tests/ledger",
     "ledger enter": "a history of editions: tests/ledger",
     "/safe/": "a place outside the folder",
-    "publication.toml": "a publication with its records: tests/test_publishing.py",
+    "publication.toml": "a publication with its records: tests/publication",
     "discreet republish": "the same",
     "discreet swap": "records of households: tests/synthesize",
     "--time year": "a history of editions: tests/ledger",

@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from discreet import __version__, registry
-from discreet.errors import PluginError
+from discreet.errors import DiscreetError, ParameterError, PluginError
 
 HOMES = {
     "check": "discreet.cli.check:check",
@@ -27,7 +27,6 @@ HOMES = {
     "study": "",
     "publish": "discreet.cli.publish:publish",
     "republish": "discreet.cli.publish:republish",
-    "run": "discreet.cli.tables:run",
     "export": "discreet.cli.tables:export",
     "argus": "discreet.cli.argus:argus",
     "ptable": "discreet.cli.methods:ptable",
@@ -45,6 +44,12 @@ HOMES = {
 """Where each command is, in the order of the help; a study comes with a package of its own."""
 PACKAGES = {"study": "discreet-studies"}
 """Commands that come with packages of their own; they are listed whether these are there or not."""
+GONE = {
+    "run": "`discreet run` is `discreet publish` now. A recipe becomes a publication once, "
+    "`discreet publish --convert recipe.toml --draft people.csv publication.toml`, and `discreet "
+    "publish publication.toml` publishes it every period."
+}
+"""Commands of version 0.2 that others took the place of; they are not listed."""
 
 
 class Commands(Mapping[str, Any]):
@@ -64,7 +69,9 @@ class Commands(Mapping[str, Any]):
         single = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
         )
-        if name in self._others:
+        if name in GONE:
+            _refuse(single, name, ParameterError(GONE[name]))
+        elif name in self._others:
             try:
                 single.command(name)(registry.load_plugin("command", self._others[name]))
             except PluginError as error:  # other commands go on without it
@@ -111,7 +118,7 @@ def _top(
         raise typer.Exit
 
 
-def _refuse(app: typer.Typer, name: str, error: PluginError) -> None:
+def _refuse(app: typer.Typer, name: str, error: DiscreetError) -> None:
     """A command that cannot be had says why, whatever it is asked, its help included."""
     anything = {"ignore_unknown_options": True, "allow_extra_args": True}
 

@@ -139,6 +139,9 @@ class RecordOptions:
         list[str] | None,
         typer.Option(help="Column of time, which a ledger leaves out; may be repeated."),
     ] = None
+    period: Annotated[
+        str | None, typer.Option(help="Period whose records are read, by the column of --time.")
+    ] = None
     moves: Annotated[
         list[str] | None,
         typer.Option(
@@ -159,6 +162,8 @@ class RecordOptions:
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}
         given["moves"] = plain_values(self.moves) or None
+        if given.get("time") is not None and len(given["time"]) == 1:
+            given["time"] = given["time"][0]
         chosen = {option: value for option, value in given.items() if value is not None}
         return open_microdata(source, **chosen).with_roles(**bounds)
 

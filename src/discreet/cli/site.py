@@ -167,6 +167,7 @@ def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None)
         if path is not None:
             office = Office.open(holder.current.config)
             at_the_end.callback(office.close)
+            office.run_jobs(path, holder)
             at_the_end.callback(SiteWatcher(holder, path).start().stop)
         serve_until_stopped(make_app(holder, office), listening, server.root_path)
 

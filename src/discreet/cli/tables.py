@@ -37,7 +37,6 @@ from discreet.design.support import Support
 from discreet.errors import ParameterError
 from discreet.facade.table import read_release, read_table
 from discreet.files import OWNER_ONLY, PARQUET, ending_of
-from discreet.publication import Publication
 from discreet.records.indicators import read_link
 from discreet.records.secret import secret_of
 from discreet.release.fitting import Rounding
@@ -317,29 +316,6 @@ def _rounding(method: str | None, seed: int | None) -> tuple[str, int] | None:
     if seed is None:
         raise ParameterError("rounding draws at random: give it a --seed.")
     return choice(Rounding, method, "--round"), seed
-
-
-@with_options
-def run(
-    recipe: Annotated[Path, typer.Argument(help="A recipe.toml.")],
-    source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The release: .parquet, .csv, .xlsx, …")],
-    records: RecordOptions,
-    book: LedgerOptions,
-    previous: Previous = None,
-    json: Json = False,
-) -> None:
-    """Tabulate, protect and fit as a recipe says.
-
-    Example: discreet run recipe.toml people.csv --codes codes.toml --id person_id
-    --secret keys.secret --ledger discreet.db --out release.csv
-    """
-    check_out(out)
-    plan = Publication.read(recipe)
-    data = records.open(source, ledger=book.open())
-    with progress_bar():
-        release = plan.run(data, again=book.again, previous=previous_releases(previous))
-    write_release(release, out, json)
 
 
 def export(

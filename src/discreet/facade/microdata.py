@@ -20,6 +20,7 @@ from discreet.records.backend import fetch
 from discreet.records.engine import Engine
 from discreet.records.expressions import KeyCheck
 from discreet.records.indicators import stack_parts
+from discreet.records.periods import list_periods, require_one_period
 from discreet.records.recode import moved_rules
 from discreet.records.recode import recode as recoded
 from discreet.records.record_keys import KeysOf, RecordKeys
@@ -44,6 +45,13 @@ class Microdata(UnitRecords):
     holds the records groups them; the records themselves never leave it. The methods return a new
     object and leave this one as it is.
     """
+
+    @property
+    def periods(self) -> list[str]:
+        """The periods of the records in their order, where one column tells them (`time=`)."""
+        if not self.time:
+            raise ParameterError("periods are told by one column: name it by time= when opening.")
+        return list_periods(self.backend, self.table, self.time, self.origin)
 
     def recode(
         self, changes: Mapping[str, Any] | None = None, /, *, default: object = None, **by_name: Any
@@ -267,6 +275,8 @@ class Microdata(UnitRecords):
             up by cell keys do without; memory then grows with the published cells alone.
         """
         self.check_keys()
+        if self.time:
+            require_one_period(self.backend, self.table, self.time, self.origin)
         table = tabulate(
             self,
             margins,

@@ -12,6 +12,7 @@ from discreet.facade.microdata import DEFAULT_EDITIONS, Microdata
 from discreet.ledger import Ledger
 from discreet.progress import notice
 from discreet.records.code_list import CodeLists
+from discreet.records.periods import at_period
 from discreet.records.secret import Secret, secret_of
 from discreet.records.sources import (
     OpenedRecords,
@@ -52,7 +53,7 @@ class OpenOptions:
       convention: What the keys mean.
       name: Name of the data set, the same in all its editions; by default that of the file or
         table.
-      edition: Changes whenever the records do.
+      edition: Changes whenever the records do; the period by default, or `"1"`.
       secret: A secret or its file, which is made when it is first used, and never a second time
         for the same data. It makes record keys from the ids; beside keys that are there, or
         without ids, it serves noise alone.
@@ -74,8 +75,11 @@ class OpenOptions:
         default.
       metadata: The `.rda` file that describes a file of fixed width, if it does not lie beside it
         under the same name.
-      time: Columns that say which time a record is of. A ledger leaves them out of account when it
-        compares editions.
+      time: The column that says which period a record is of. Each period is an edition: one of
+        them is chosen by `period`, and records of several are not counted together. Several
+        columns, in a list, tell a time without being periods. A ledger leaves all of them out of
+        account when it compares editions.
+      period: The period whose records are opened, by its code in the column of time.
       moves: By column how far it moves from one edition to the next: `{"age": 1}`. A ledger moves
         it back, by the number in the edition's name.
       units: What the records are of, as public statements call them: `"enterprises"`. People, or
@@ -92,7 +96,7 @@ class OpenOptions:
     table: str | None = None
     convention: str | KeyConvention = "discreet"
     name: str | None = None
-    edition: str = "1"
+    edition: str | None = None
     secret: str | Path | Secret | None = None
     editions: str = DEFAULT_EDITIONS
     churn: float | None = None
@@ -106,10 +110,13 @@ class OpenOptions:
     header: int | None = None
     metadata: str | Path | None = None
     time: str | Sequence[str] = ()
+    period: str | None = None
     moves: Mapping[str, int] | None = None
     units: str = ""
 
     def __post_init__(self) -> None:
+        if self.period is not None and not isinstance(self.time, str):
+            raise ParameterError("period= chooses records by a column: name it by time=.")
         names = ("key", "weight", "id", "table", "encoding", "delimiter")
         texts(**{name: getattr(self, name) for name in names})
         paths(
@@ -154,10 +161,15 @@ class OpenOptions:
             hierarchies={**categories, **trees},
             undeclared=frozenset(categories) - said - trees.keys(),
             data_set=DataSet(
-                name, self.edition, churn=self.churn, planned=self.planned, units=self.units
+                name,
+                self.edition or self.period or "1",
+                churn=self.churn,
+                planned=self.planned,
+                units=self.units,
             ),
             notes=found.notes,
             passage=lists.passage.joined(Passage(self.time, self.moves or {})),
+            time=self.time if isinstance(self.time, str) else "",
         )
         return replace(data, table=lists.inside(data.table), outside=lists.outside)
 
@@ -200,6 +212,10 @@ def open(source: Any, options: OpenOptions) -> Microdata:  # noqa: D417  see its
     found = find_source(source, options.table, options.text_form(trees))
     for note in found.notes:
         notice(f"{found.origin}: {note}.")
+    if options.period is not None:
+        column = str(options.time)
+        records = at_period(found.backend, found.records, column, options.period, found.origin)
+        found = found._replace(records=records)
     if options.random_keys is not None and options.id is None:
         others, rule = options.key or options.keys, key_convention(options.convention)
         found, key, rule = keyed_source(found, options.random_keys, others, rule)

@@ -58,6 +58,37 @@ class Refusal(ParameterError):
         return [{"label": label, "address": query.address} for label, query in self.offers]
 
 
+class Queued(Refusal):
+    """A table that is made in the queue, since it would keep its visitor waiting.
+
+    Args:
+      dataset: The data set.
+      edition: Its edition.
+      details: The crossing that is made.
+      unit: What is counted.
+      query: What was asked.
+      seconds: What it costs, by its price.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        edition: str,
+        details: tuple[str, ...],
+        unit: str,
+        query: Query,
+        seconds: float,
+    ) -> None:
+        self.dataset, self.edition, self.details, self.unit = dataset, edition, details, unit
+        self.query, self.seconds = query, seconds
+        message = (
+            f"This table takes about {max(1, round(seconds)):,} seconds, so it waits its turn."
+        )
+        allowed = "The same address in a while, or a smaller table."
+        # Programs that do not know the code take a success for the table, hence a status of error.
+        super().__init__("queued", message, allowed, 503, wait=min(max(seconds, 2.0), 60.0))
+
+
 def one_of(name: str, value: str, allowed: Sequence[T]) -> T:
     """The value as one of those that are allowed.
 
@@ -153,6 +184,7 @@ class RequestNote:
       address: The question as an address.
       cells: How many cells the answer shows.
       outcome: The code of the refusal, where there is no answer.
+      visitor: Who asks.
     """
 
     role: str = "viewer"
@@ -161,6 +193,7 @@ class RequestNote:
     address: str = ""
     cells: int = 0
     outcome: str = ""
+    visitor: str = ""
 
 
 _UNDER_WAY: ContextVar[RequestNote | None] = ContextVar("note", default=None)
@@ -172,9 +205,9 @@ Header = tuple[bytes, bytes]
 
 
 @contextmanager
-def note_request(role: str) -> Iterator[RequestNote]:
+def note_request(role: str, visitor: str) -> Iterator[RequestNote]:
     """A note for one request; work that other threads do for the request writes to it, too."""
-    note = RequestNote(role)
+    note = RequestNote(role, visitor=visitor)
     token = _UNDER_WAY.set(note)
     try:
         yield note
@@ -199,6 +232,12 @@ def note_question(dataset: str, edition: str, address: str) -> Iterator[RequestN
 def current_note() -> RequestNote | None:
     """The note of the request under way."""
     return _UNDER_WAY.get()
+
+
+def asking_visitor() -> str:
+    """Who asks; outside of requests nobody."""
+    note = _UNDER_WAY.get()
+    return "" if note is None else note.visitor
 
 
 def role_of_visitor() -> str:

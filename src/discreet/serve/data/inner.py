@@ -34,7 +34,15 @@ from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNa
 from discreet.facade.release import Release
 from discreet.files import written_whole
 from discreet.release.cube import Cube
-from discreet.serve.data.source import BudgetStatus, Mode, by_detail, crossing, variables_on_offer
+from discreet.serve.data.price import Price, price_of
+from discreet.serve.data.source import (
+    BudgetStatus,
+    DetailedVariable,
+    Mode,
+    by_detail,
+    crossing,
+    variables_on_offer,
+)
 from discreet.tables.statement import Statement, Step
 from discreet.tables.storage import axis_from_json, axis_to_json
 
@@ -234,6 +242,14 @@ class InnerSource:
         self.edition, self.made = table.edition, table.made
         self.statement, self.units = table.statement, (table.unit,)
         self._asked = by_detail(self.variables)
+
+    def price(self, asked: Sequence[DetailedVariable]) -> Price:
+        """What the crossing costs: protected cells are added up."""
+        return price_of(asked, "protected", len(self.table.values))
+
+    def has(self, details: tuple[str, ...], unit: str) -> bool:
+        """Every crossing is at hand: nothing is counted for it."""
+        return True
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, summed from the inner table."""

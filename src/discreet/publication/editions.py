@@ -10,8 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,32 +18,29 @@ from typing import TYPE_CHECKING, Any
 from discreet import __version__
 from discreet.design.codes import natural_order
 from discreet.errors import DataError, ParameterError
-from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
 from discreet.ledger import Ledger
-from discreet.publication import Outlet, Publication
-from discreet.release.cube import Cube, CubeAxis, CubeEntry
-from discreet.release.formats.write import (
-    About,
-    Options,
-    TablePage,
-    file_stem,
-    file_stems,
-    folder_files,
-    page_files,
-    pages_of,
-    writer_named,
+from discreet.publication.drawing import (
+    HIDDEN,
+    RELEASE,
+    Place,
+    WaitingDraw,
+    draw_release,
+    edition_periods,
+    log_file,
 )
+from discreet.publication.folder import edition_files, series_files
+from discreet.publication.plan import Publication
+from discreet.publication.wording import Wording
 from discreet.tables.truth import DataSet
 
 if TYPE_CHECKING:
     from discreet.facade.release import Release
 
-RELEASE, MANIFEST, SERIES = "release.parquet", "manifest.json", "series"
-"""Files of an edition: the release itself, what the folder holds, and series over editions."""
-_HIDDEN, _OPEN = 0o700, 0o755  # folders before and after they are published
-_PATHS = ("source", "codes", "secret", "ledger", "keys", "random_keys", "metadata")
+MANIFEST, SERIES = "manifest.json", "series"
+"""Files of an edition: what the folder holds, and series over editions."""
+_OPEN = 0o755  # the mode of a folder that is published
 
 
 @dataclass(frozen=True)
@@ -62,17 +58,6 @@ class PublishedEdition:
     log: Path
     edition: str
     release: Release
-
-
-@dataclass(frozen=True)
-class _Place:
-    """Where an edition stands: its folder, name and period, which one it corrects, and why."""
-
-    base: Path
-    edition: str
-    period: str
-    corrects: str | None
-    reason: str
 
 
 def publish(
@@ -103,36 +88,55 @@ def publish(
     base = Path(base)
     if corrects is not None and not reason.strip():
         raise ParameterError("a correction needs a reason that readers are told: --reason.")
-    named = edition or publication.data.get("edition")
+    named = str(edition or publication.data.get("edition") or "")
     if not named:
         raise ParameterError("an edition needs a name: [data] edition, or --edition 2026-1.")
-    target = base / publication.outlet.folder / str(named)
-    _check_name(str(named))
-    kept = _origin_file(publication, base, str(named))
-    if target.exists() and kept.is_file() and _manifest(target).get("corrects") == corrects:
+    _check_name(named)
+    target = base / publication.outlet.folder / named
+    kept = WaitingDraw.file(publication, base, named)
+    was_drawn = WaitingDraw.read(kept).folder == publication.outlet.folder
+    if target.exists() and was_drawn and _manifest(target).get("corrects") == corrects:
         _finish(target, kept)  # a run was killed after the rename
-        release = read_release(target / RELEASE)
-        return PublishedEdition(target, kept.with_name(f"{named}.md"), str(named), release)
+        log = log_file(publication, base, named)
+        return PublishedEdition(target, log, named, read_release(target / RELEASE))
     if target.exists():
         raise DataError(
             f"edition {named} is published already, in {target}. A corrected one has a name of its "
             f"own: discreet publish --edition {named}-r1 --corrects {named} --reason '…'."
         )
     before = None if corrects is None else _require_edition(target.with_name(corrects))
-    period = str(named) if before is None else _manifest(before)["period"]
+    period = named if before is None else str(_manifest(before)["period"])
+    place = Place(base, named, period, corrects, reason)
     staging = target.with_name(f".{named}.part")
-    _check_outlet(publication, base)
-    release = _drawn_release(publication, base, str(named), staging, again)
+    release = draw_release(publication, place, staging, again)
     notices = () if corrects is None else (f"This edition replaces edition {corrects}: {reason}",)
-    data_set = _data_set(publication, base, str(named))
-    _enter_correction(publication, base, data_set, corrects, reason)
-    _stage(
-        staging, publication, release, _Place(base, str(named), period, corrects, reason), notices
-    )
-    log = _write_log(publication, base, str(named), release, notices)
+    _enter_correction(publication, base, _data_set(publication, named), corrects, reason)
+    broken = _stage(staging, publication, release, place, notices)
+    log = _write_log(publication, place, release, notices, broken)
     _rename(staging, target)
     _finish(target, kept)
-    return PublishedEdition(target, log, str(named), release)
+    return PublishedEdition(target, log, named, release)
+
+
+def publish_periods(
+    publication: Publication, base: str | Path, *, again: bool = False
+) -> list[PublishedEdition]:
+    """Publish every period of the records that is not published yet, each as an edition.
+
+    The records say by a column which period they are of, `[data] time = "year"`. Periods are
+    published in their order, so that the last one has the whole series.
+
+    Args:
+      publication: What is published.
+      base: The folder of its file.
+      again: As for `Table.protect`.
+    """
+    found = edition_periods(publication, Path(base))
+    folder = Path(base) / publication.outlet.folder
+    waiting = [period for period in found if not (folder / period / MANIFEST).is_file()]
+    if not waiting:
+        raise DataError(f"all periods of the records are published already: {', '.join(found)}.")
+    return [publish(publication, base, edition=period, again=again) for period in waiting]
 
 
 def withdraw(publication: Publication, base: str | Path, edition: str, reason: str) -> Path:
@@ -141,7 +145,7 @@ def withdraw(publication: Publication, base: str | Path, edition: str, reason: s
         raise ParameterError("a withdrawal needs a reason that readers are told: --reason.")
     folder = _require_edition(Path(base) / publication.outlet.folder / edition)
     if (ledger := _ledger(publication, Path(base))) is not None:
-        ledger.withdraw(_data_set(publication, Path(base), edition), reason)
+        ledger.withdraw(_data_set(publication, edition), reason)
     _renew(folder, f"This edition was withdrawn: {reason}")
     return folder
 
@@ -169,148 +173,30 @@ def republish(folder: str | Path, out: str | Path) -> Path:
         )
     if changed:
         raise DataError(f"{source} was changed since it was published: {', '.join(changed[:3])}.")
-    target = Path(out)
-    target.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        with written_whole(target / name) as temporary:
-            temporary.write_bytes(content)
-    return target
-
-
-def edition_files(
-    publication: Publication, release: Release, edition: str, notices: Any, folder: Path
-) -> dict[str, bytes]:
-    """The files of an edition by name, but release, series and manifest.
-
-    Languages of its own lie in the folder, and are copied to the edition.
-    """
-    from discreet.release.notes import notes_files  # start-up time: only publications write notes
-
-    about = _about(publication, edition, tuple(notices))
-    options = Options(about=about)
-    found = folder_files(
-        release, publication.outlet.formats, options, _about_by_table(publication, release, about)
-    )
-    languages = publication.outlet.languages
-    own = {path.name: path for code in languages if (path := folder / f"{code}.toml").is_file()}
-    found |= {name: path.read_bytes() for name, path in own.items()}
-    return found | notes_files(release, about, languages, folder)
-
-
-def _about(publication: Publication, edition: str, notices: tuple[str, ...]) -> About:
-    outlet = publication.outlet
-    return About(
-        title=outlet.title or outlet.name,
-        name=file_stem(outlet.name),
-        source=outlet.source,
-        licence=outlet.licence,
-        contact=outlet.contact,
-        edition=edition,
-        footnotes=(*notices, *outlet.footnotes),
-        language=outlet.languages[0],
-    )
-
-
-def _about_by_table(publication: Publication, release: Release, about: About) -> dict[str, About]:
-    stems = file_stems(release.tables)
-    return {
-        name: replace(
-            about,
-            title=publication.told.get(name, {}).get("title") or name,
-            name=stems[name],
-            footnotes=(*about.footnotes, *publication.told.get(name, {}).get("footnotes", ())),
-        )
-        for name in release.tables
-    }
-
-
-def _drawn_release(
-    publication: Publication, base: Path, edition: str, staging: Path, again: bool
-) -> Release:
-    """The release that an interrupted run has drawn of the same records, or a new one.
-
-    What noise from the operating system has cost is entered in the ledger; so it must not be drawn
-    again where the first draw is there.
-    """
-    origin = _origin(publication, base, edition)
-    kept = _origin_file(publication, base, edition)
-    is_drawn = (staging / RELEASE).is_file() and kept.is_file()
-    if origin and is_drawn and kept.read_text(encoding="utf-8") == origin:
-        return read_release(staging / RELEASE)
-    kept.unlink(missing_ok=True)
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(mode=_HIDDEN, parents=True)  # it lies in a public folder
-    release = publication.run(_records(publication, base, edition), again=again)
-    release.save(staging / RELEASE)
-    with written_whole(kept, OWNER_ONLY) as temporary:
-        temporary.write_text(origin, encoding="utf-8")
-    return release
-
-
-def _check_outlet(publication: Publication, base: Path) -> None:
-    """Read languages and formats before anything is drawn, and perhaps paid for."""
-    from discreet.release.notes import Language  # start-up time: only publications write notes
-
-    for code in publication.outlet.languages:
-        Language.read(code, base)
-    for name in publication.outlet.formats:
-        writer_named(name)
-
-
-def _origin_file(publication: Publication, base: Path, edition: str) -> Path:
-    """Of which publication and records a release was drawn that waits; never among public files."""
-    folder = base / publication.outlet.log
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / f".{edition}.origin"
-
-
-def _records(publication: Publication, base: Path, edition: str) -> Any:
-    given = dict(publication.data)
-    if "source" not in given:
-        raise ParameterError("the publication has no [data] with a source.")
-    for name in _PATHS:
-        if isinstance(given.get(name), str) and _is_local(given[name]):
-            given[name] = str(base / given[name])
-    return open_records(given.pop("source"), **{**given, "edition": edition})
-
-
-def _is_local(text: str) -> bool:
-    return "://" not in text and not text.startswith("::")
-
-
-def _origin(publication: Publication, base: Path, edition: str) -> str:
-    """What a release is drawn of: publication, edition and records; empty where that is unknown."""
-    drawn = replace(publication, outlet=Outlet(), told={}).to_dict()  # no figure depends on these
-    found = hashlib.sha256(json.dumps([drawn, edition], sort_keys=True).encode())
-    for name in ("source", "codes"):
-        text = publication.data.get(name)
-        if text is None:
-            continue
-        path = base / str(text)
-        if not _is_local(str(text)) or not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            found.update(hashlib.file_digest(file, "sha256").digest())
-    return found.hexdigest()
+    _write_files(Path(out), files)
+    return Path(out)
 
 
 def _stage(
     staging: Path,
     publication: Publication,
     release: Release,
-    place: _Place,
+    place: Place,
     notices: tuple[str, ...],
-) -> None:
-    """Write all files beside the place where they will stand, the manifest last."""
-    os.chmod(staging, _HIDDEN)
+) -> Mapping[str, str]:
+    """Write all files beside the place where they will stand, the manifest last.
+
+    For tables whose codes changed, the first period of their series is returned.
+    """
+    os.chmod(staging, HIDDEN)
     files = edition_files(publication, release, place.edition, notices, place.base)
-    for name, content in files.items():
-        (staging / name).write_bytes(content)
-    if publication.outlet.time:
-        series = _series_files(publication, release, place)
-        (staging / SERIES).mkdir(exist_ok=True)
-        for name, content in series.items():
-            (staging / SERIES / name).write_bytes(content)
+    _write_files(staging, files)
+    broken: Mapping[str, str] = {}
+    if publication.time:
+        releases = _releases_by_period(publication, release, place)
+        series = series_files(publication, releases, place.edition, place.base)
+        _write_files(staging / SERIES, series.files)
+        broken = series.broken
     told: dict[str, Any] = {
         "edition": place.edition,
         "period": place.period,
@@ -318,6 +204,14 @@ def _stage(
     }
     told |= {"corrects": place.corrects, "reason": place.reason, "valid": True}
     _write_manifest(staging, publication, files, told)
+    return broken
+
+
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes(content)
 
 
 def _write_manifest(
@@ -338,9 +232,10 @@ def _write_manifest(
         temporary.write_text(text + "\n", encoding="utf-8")
 
 
-def _series_files(publication: Publication, release: Release, place: _Place) -> dict[str, bytes]:
-    """Each table over all published editions that are valid, without a total over them."""
-    name = publication.outlet.time
+def _releases_by_period(
+    publication: Publication, release: Release, place: Place
+) -> dict[str, Release]:
+    """The newest valid release of each published period, and this one."""
     folders = (place.base / publication.outlet.folder).glob("[!.]*")
     published = {f.name: (f, _manifest(f)) for f in folders if (f / MANIFEST).is_file()}
     corrected = {place.corrects, *(told.get("corrects") for _, told in published.values())}
@@ -349,25 +244,9 @@ def _series_files(publication: Publication, release: Release, place: _Place) -> 
         folder, told = published[edition]
         if told["valid"] and edition not in corrected:
             newest[told["period"]] = folder
-    releases = {period: read_release(folder / RELEASE) for period, folder in newest.items()}
-    releases[place.period] = release
-    editions = natural_order(releases)
-    entries = tuple(CubeEntry(code, code, 1, is_sum=False) for code in editions)
-    axis = CubeAxis(name, name[:1].upper() + name[1:], entries)
-    about, found = _about(publication, place.edition, ()), dict[str, bytes]()
-    for table, its_about in _about_by_table(publication, release, about).items():
-        cubes = [_cube(releases[code], table) for code in editions]
-        if any(cube is None or cube.axes != cubes[0].axes for cube in cubes):
-            continue  # codes that changed make no series; the table stands in its edition
-        stacked = Cube.stack(axis, cubes)
-        page = TablePage(table, stacked, Options(about=its_about, time=name))
-        found |= page_files(page, publication.outlet.formats)
-    return found
-
-
-def _cube(release: Release, table: str) -> Any:
-    pages = {page.name or table: page.cube for page in pages_of(release, Options())}
-    return pages.get(table)
+    found = {period: read_release(folder / RELEASE) for period, folder in newest.items()}
+    found[place.period] = release
+    return {period: found[period] for period in natural_order(found)}
 
 
 def _rename(staging: Path, target: Path) -> None:
@@ -406,9 +285,7 @@ def _renew(folder: Path, notice: str) -> None:
     publication = Publication.from_dict(manifest["publication"])
     release = read_release(folder / RELEASE)
     files = edition_files(publication, release, manifest["edition"], notices, folder)
-    for name, content in files.items():
-        with written_whole(folder / name) as temporary:
-            temporary.write_bytes(content)
+    _write_files(folder, files)
     names = ("edition", "period", "corrects", "reason")
     told = {name: manifest[name] for name in names if name in manifest}
     told |= {"notices": list(notices), "valid": False}
@@ -420,7 +297,7 @@ def _ledger(publication: Publication, base: Path) -> Ledger | None:
     return None if path is None else Ledger(base / path)
 
 
-def _data_set(publication: Publication, base: Path, edition: str) -> DataSet:
+def _data_set(publication: Publication, edition: str) -> DataSet:
     name = publication.data.get("name") or Path(str(publication.data.get("source"))).stem
     return DataSet(str(name), edition)
 
@@ -444,19 +321,17 @@ def _enter_correction(
 
 def _write_log(
     publication: Publication,
-    base: Path,
-    edition: str,
+    place: Place,
     release: Release,
-    notices: tuple[str, ...],
+    notices: Sequence[str],
+    broken: Mapping[str, str],
 ) -> Path:
     """What the office keeps: what was published of which records, and what to watch."""
-    folder = base / publication.outlet.log
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    from discreet.release.notes import Language  # start-up time: only publications write notes
-
-    say = Language.read(publication.outlet.languages[0], base).say
-    ledger = _ledger(publication, base)
+    language = Wording.read_all(publication, place.base)[0].language
+    say, edition = language.say, place.edition
+    ledger = _ledger(publication, place.base)
     rows = [] if ledger is None else [r for r in ledger.rows() if r.get("edition") == edition]
+    head = [language.word(word) for word in ("table", "cells", "not shown")]
     lines = [
         f"# {publication.outlet.title or publication.outlet.name}, {edition}",
         "",
@@ -465,15 +340,17 @@ def _write_log(
         f"discreet {__version__}; {publication.data.get('source')}.",
         *notices,
         "",
-        f"| {say('table')} | {say('cells')} | {say('not shown')} |",
+        f"| {' | '.join(head)} |",
         "|---|---|---|",
     ]
     for name in release.tables:
         part = release[name]
         lines.append(f"| {name} | {part.design.n_published:,} | {int(part.hidden.sum()):,} |")
     lines += ["", say(f"Entries of this edition in the ledger: {len(rows)}."), ""]
+    for name, period in broken.items():
+        lines += [say(f"The series of {name!r} begins with {period}, since codes changed."), ""]
     lines += [f"## {say('What to watch')}", "", say(release.statement.office), ""]
-    path = folder / f"{edition}.md"
+    path = log_file(publication, place.base, edition)
     with written_whole(path, OWNER_ONLY) as temporary:
         temporary.write_text("\n".join(lines), encoding="utf-8")
     return path

@@ -90,7 +90,7 @@ def test_a_seed_for_the_protecting_step_is_refused_with_the_way_out(tmp_path):
     path.write_text("[tabulate]\nmargins='a'\n[protect]\nmethod='add-one'\nseed=1\n")
     with pytest.raises(ParameterError, match="publication draws from a secret") as caught:
         Publication.read(path)
-    for word in ("publication.run(data, secret=...)", "--secret keys.secret", "[fit]"):
+    for word in ("publication.run(data, secret=...)", "[data] secret = 'keys.secret'", "[fit]"):
         assert word in str(caught.value)
 
 

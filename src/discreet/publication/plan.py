@@ -10,7 +10,6 @@ paths to records and to a secret at most, never the secret.
 from __future__ import annotations
 
 import tomllib
-import warnings
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
@@ -24,7 +23,6 @@ from discreet.design.support import Support
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.files import written_whole
-from discreet.moved import ENDS
 from discreet.release.fitting import METHODS, check_zeros
 from discreet.tables.statement import plain_data
 
@@ -50,6 +48,8 @@ class Choice:
         return Choice, (self.name, dict(self.parameters))
 
 
+_PATHS = ("source", "codes", "secret", "ledger", "keys", "random_keys", "metadata")
+"""Entries of [data] that name files."""
 _MAGNITUDE = ("value", "contributor", "holding", "negative", "largest")
 """Entries of [tabulate] that speak of a value."""
 
@@ -158,14 +158,19 @@ class Publication:
     def __reduce__(self) -> tuple[Any, ...]:
         return Publication.from_dict, (self.to_dict(),)
 
-    def tabulate(self, data: Microdata, *, inner: bool = True) -> Table:
-        """The confidential table that the publication asks for."""
+    def tabulate(self, data: Microdata, **options: Any) -> Table:
+        """The confidential table that the publication asks for.
+
+        Args:
+          data: The records.
+          **options: `engine` and `inner` as for `Microdata.tabulate`.
+        """
         return data.tabulate(
             self.margins,
             hierarchies=self.hierarchies or None,
             support=self.support,
             **self.magnitude,
-            inner=inner,
+            **options,
         )
 
     def run(
@@ -212,6 +217,22 @@ class Publication:
     def of(self, margins: Margins) -> Publication:
         """The same for other margins."""
         return replace(self, margins=margins)
+
+    @property
+    def time(self) -> str:
+        """What periods are called; empty where editions are none."""
+        column = self.data.get("time", "")
+        return self.outlet.time or (column if isinstance(column, str) else "")
+
+    def at(self, base: Path) -> Publication:
+        """The publication with its paths, which are relative to this folder, made whole."""
+        data = dict(self.data)
+        for name in _PATHS:
+            if isinstance(data.get(name), str) and is_local(data[name]):
+                data[name] = str(base / data[name])
+        if isinstance(data.get("hierarchies"), Mapping):
+            data["hierarchies"] = _under(base, data["hierarchies"])
+        return replace(self, data=data, hierarchies=_under(base, self.hierarchies))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, in the shape of a `publication.toml`; empty sections are left out."""
@@ -304,8 +325,23 @@ class Publication:
 _SEED = (
     "[protect] has a seed, but publication draws from a secret: whoever reads a seed can undo the "
     "noise. Remove it and run the publication with a secret (`publication.run(data, secret=...)`, "
-    "`discreet run --secret keys.secret`); a seed for the rounding goes to [fit]."
+    "or [data] secret = 'keys.secret'); a seed for the rounding goes to [fit]."
 )
+
+
+def is_local(text: str) -> bool:
+    """Whether a source is a path, and no address or table of a database."""
+    return "://" not in text and not text.startswith("::")
+
+
+def _under(base: Path, named: Mapping[str, Any]) -> dict[str, Any]:
+    """Files of hierarchies by variable, one or several each."""
+    return {
+        variable: str(base / files)
+        if isinstance(files, str)
+        else [str(base / file) for file in files]
+        for variable, files in named.items()
+    }
 
 
 def _read_only(entries: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
@@ -346,10 +382,3 @@ def _tables(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 def _plain(margins: Margins) -> Any:
     return margins if isinstance(margins, str) else [list(term) for term in parse(margins)]
-
-
-def __getattr__(name: str) -> Any:
-    if name != "Recipe":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"Recipe is called Publication now; {ENDS}", DeprecationWarning, stacklevel=2)
-    return Publication

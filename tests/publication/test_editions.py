@@ -1,7 +1,6 @@
 """Publications in files: editions that appear whole or not at all, corrections, series, notes."""
 
 import json
-import tomllib
 import zipfile
 from dataclasses import replace
 
@@ -10,90 +9,14 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet import publishing, registry
-from discreet.cli import main
+from discreet import registry
 from discreet.errors import DataError, ParameterError
 from discreet.facade import read_release
 from discreet.ledger import Ledger
-from discreet.publication import Publication
-from discreet.release.notes import Language, methods_note, public_note
-
-TEXT = """
-[publication]
-name = "people"
-title = "People"
-formats = ["xlsx", "px", "json-stat", "sdmx-csv", "csv"]
-languages = ["en", "nb"]
-time = "year"
-
-[data]
-source = "people.csv"
-id = "id"
-codes = "codes.toml"
-secret = "keys.secret"
-ledger = "discreet.db"
-name = "people"
-{more}
-[tables."Age by region"]
-margins = "region*age"
-title = "People by region and age"
-footnotes = ["Age in years."]
-
-[tables."Sex by region"]
-margins = "region*sex"
-
-[protect]
-method = "{method}"
-{parameters}
-[fit]
-fitter = "non-negative"
-round = "margins"
-seed = 1
-"""
-CODES = """
-region = {codes = ["N", "S", "W"]}
-age = {codes = ["0-17", "18-64", "65+"]}
-sex = {codes = ["f", "m"]}
-"""
-KEYS = "[protect.parameters]\nD = 3\nV = 1.0\n"
-PRIVATE = "[protect.parameters]\nepsilon = 1.0\n"
-
-
-def records(seed, n=900):
-    rng = np.random.default_rng(seed)
-    return pd.DataFrame(
-        {
-            "id": np.arange(n) + 1000 * seed,
-            "region": rng.choice(["N", "S", "W"], n),
-            "age": rng.choice(["0-17", "18-64", "65+"], n),
-            "sex": rng.choice(["f", "m"], n),
-        }
-    )
-
-
-@pytest.fixture
-def office(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    write(tmp_path)
-    (tmp_path / "codes.toml").write_text(CODES)
-    dc.Secret.from_file(tmp_path / "keys.secret", create=True)
-    records(1).to_csv("people.csv", index=False)
-    return tmp_path
-
-
-def write(folder, method="cell-key", parameters=KEYS, more=""):
-    text = TEXT.format(method=method, parameters=parameters, more=more)
-    (folder / "publication.toml").write_text(text)
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
-
-
-def publish(edition, *more):
-    return run("publish", "publication.toml", "--edition", edition, *more)
+from discreet.publication import Publication, editions
+from discreet.release.language import Language
+from discreet.release.notes import methods_note, public_note
+from tests.publication.office import KEYS, PRIVATE, publish, records, run, write
 
 
 def test_two_periods_and_a_correction(office, capsys):
@@ -104,7 +27,7 @@ def test_two_periods_and_a_correction(office, capsys):
         assert name in names
     assert {"note.nb.md", "methods.en.docx", "methods.nb.html", "manifest.json"} <= names
     assert "people.csv" not in (first / "manifest.json").read_text()
-    assert (office / "confidential" / "2025.md").stat().st_mode & 0o077 == 0
+    assert (office / "confidential" / "people-2025.md").stat().st_mode & 0o077 == 0
     records(2).to_csv("people.csv", index=False)
     assert publish("2026") == 0
     series = (office / "published" / "2026" / "series" / "age-by-region.px").read_text()
@@ -128,8 +51,10 @@ def test_two_periods_and_a_correction(office, capsys):
     years = pd.read_csv(new / "series" / "age-by-region.sdmx.csv")["TIME_PERIOD"]
     assert set(years) == {2025, 2026}, "a correction stands in the period of what it corrects"
     assert run("republish", "published/2026-r1", "--out", "again") == 0
-    for path in (office / "again").iterdir():
-        assert path.read_bytes() == (new / path.name).read_bytes()
+    made = [p for p in (office / "again").rglob("*") if p.is_file()]
+    assert len(made) > 30
+    for path in made:
+        assert path.read_bytes() == (new / path.relative_to(office / "again")).read_bytes()
     assert run("publish", "publication.toml", "--withdraw", "2025", "--reason", "Old.") == 0
     assert "withdrawn: Old." in (first / "note.en.md").read_text()
 
@@ -138,15 +63,15 @@ def test_an_edition_is_published_once(office):
     assert publish("1") == 0
     plan = Publication.read("publication.toml")
     with pytest.raises(DataError, match="--corrects 1"):
-        publishing.publish(plan, office, edition="1")
+        editions.publish(plan, office, edition="1")
     with pytest.raises(ParameterError, match="folder"):
-        publishing.publish(plan, office, edition="../x")
+        editions.publish(plan, office, edition="../x")
 
 
 @pytest.mark.parametrize(
     ("method", "parameters"), [("cell-key", KEYS), ("discrete-laplace", PRIVATE)]
 )
-@pytest.mark.parametrize("broken", ["folder_files", "_write_log", "_rename"])
+@pytest.mark.parametrize("broken", ["edition_files", "_write_log", "_rename"])
 def test_what_is_interrupted_is_not_published_and_goes_on(
     office, monkeypatch, broken, method, parameters
 ):
@@ -157,14 +82,14 @@ def test_what_is_interrupted_is_not_published_and_goes_on(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(publishing, broken, stop)
+        patch.setattr(editions, broken, stop)
         with pytest.raises(KeyboardInterrupt):
-            publishing.publish(plan, office, edition="1")
+            editions.publish(plan, office, edition="1")
     assert not (office / "published" / "1").exists()
     entered, waiting = ledger.rows(), office / "published" / ".1.part" / "release.parquet"
     drawn = read_release(waiting)
     assert entered, "figures were drawn, so the ledger knows them"
-    done = publishing.publish(plan, office, edition="1")
+    done = editions.publish(plan, office, edition="1")
     assert np.array_equal(done.release.z, drawn.z)
     assert ledger.rows() == entered, "nothing was paid twice"
     assert not [p for p in done.folder.parent.iterdir() if p.name.startswith(".")]
@@ -173,12 +98,12 @@ def test_what_is_interrupted_is_not_published_and_goes_on(
 def test_other_records_do_not_go_on_with_an_old_draw(office, monkeypatch):
     plan = Publication.read("publication.toml")
     with monkeypatch.context() as patch:
-        patch.setattr(publishing, "_rename", lambda *_: 1 / 0)
+        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            publishing.publish(plan, office, edition="1")
+            editions.publish(plan, office, edition="1")
     records(9).to_csv("people.csv", index=False)
     with pytest.raises(DataError.__base__, match="other"):
-        publishing.publish(plan, office, edition="1")  # the ledger knows other records
+        editions.publish(plan, office, edition="1")  # the ledger knows other records
 
 
 def test_a_repaired_title_or_language_pays_nothing_twice(office, monkeypatch):
@@ -186,17 +111,18 @@ def test_a_repaired_title_or_language_pays_nothing_twice(office, monkeypatch):
     plan, ledger = Publication.read("publication.toml"), Ledger(office / "discreet.db")
     unknown = replace(plan, outlet=replace(plan.outlet, languages=("xx",)))
     with pytest.raises(DataError, match="no language"):
-        publishing.publish(unknown, office, edition="1")
+        editions.publish(unknown, office, edition="1")
     assert not ledger.rows(), "languages are read before anything is drawn"
-    (office / "da.toml").write_text('[texts]\n"Nothing." = "Intet."\n')
+    (office / "texts" / "da.toml").write_text('[texts]\n"Nothing." = "Intet."\n')
     danish = replace(plan, outlet=replace(plan.outlet, languages=("da",)))
     with pytest.raises(DataError, match="has no text"):
-        publishing.publish(danish, office, edition="1")
+        editions.publish(danish, office, edition="1")
     waiting, entered = office / "published" / ".1.part", ledger.rows()
     assert waiting.stat().st_mode & 0o777 == 0o700
     drawn = read_release(waiting / "release.parquet")
-    mended = replace(plan, outlet=replace(plan.outlet, title="All", footnotes=("x",)), told={})
-    done = publishing.publish(mended, office, edition="1")
+    outlet = replace(plan.outlet, title="All", footnotes=("x",), languages=("en",))
+    mended = replace(plan, outlet=outlet, told={})
+    done = editions.publish(mended, office, edition="1")
     assert np.array_equal(done.release.z, drawn.z)
     assert ledger.rows() == entered
     assert done.folder.stat().st_mode & 0o777 == 0o755
@@ -209,38 +135,97 @@ def test_a_correction_killed_after_the_rename_is_finished(office, monkeypatch):
     plan = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
     plan = replace(plan, data={k: v for k, v in plan.data.items() if k != "ledger"})
     for edition in ("2026-1", "2026-2", "2026-10"):
-        publishing.publish(plan, office, edition=edition)
+        editions.publish(plan, office, edition=edition)
     given = {"edition": "2026-2-r1", "corrects": "2026-2", "reason": "Wrong."}
     with monkeypatch.context() as patch:
-        patch.setattr(publishing, "_renew", lambda *_: 1 / 0)
+        patch.setattr(editions, "_renew", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            publishing.publish(plan, office, **given)
+            editions.publish(plan, office, **given)
     with pytest.raises(DataError, match="published already"):
-        publishing.publish(plan, office, **{**given, "corrects": "2026-1"})
-    publishing.publish(plan, office, edition="2026-11")  # the old edition is not marked yet
-    done = publishing.publish(plan, office, **given)
+        editions.publish(plan, office, **{**given, "corrects": "2026-1"})
+    editions.publish(plan, office, edition="2026-11")  # the old edition is not marked yet
+    done = editions.publish(plan, office, **given)
     assert done.log.is_file()
     old = json.loads((office / "published" / "2026-2" / "manifest.json").read_text())
     assert not old["valid"]
     assert old["notices"] == ["Edition 2026-2-r1 has taken the place of this edition: Wrong."]
     with pytest.raises(DataError, match="published already"):
-        publishing.publish(plan, office, **given)
+        editions.publish(plan, office, **given)
     series = pd.read_csv(office / "published" / "2026-11" / "series" / "age-by-region.csv")
     periods = [*dict.fromkeys(series["year"])]
     assert periods == ["2026-1", "2026-2", "2026-10", "2026-11"]
+
+
+@pytest.mark.parametrize("given", ["codes", "tabulate", "data"])
+def test_a_changed_hierarchy_is_another_publication(office, monkeypatch, given):
+    """Files of hierarchies decide about figures as records do, wherever they are named."""
+    file = office / "region.csv"
+    file.write_text("part,region\nA,N\nA,S\nB,W\n")
+    lists = (office / "codes.toml").read_text().splitlines()[2:]
+    first = ['region = {hierarchy = "region.csv"}'] if given == "codes" else []
+    (office / "codes.toml").write_text("\n".join([*first, *lists]))
+    plan = Publication.read("publication.toml")
+    data = {k: v for k, v in plan.data.items() if k != "ledger"}
+    if given == "data":
+        data["hierarchies"] = {"region": "region.csv"}
+    named = {"region": "region.csv"} if given == "tabulate" else {}
+    outlet = replace(plan.outlet, formats=("csv",), languages=("en",))
+    plan = replace(plan, data=data, hierarchies=named, outlet=outlet)
+    monkeypatch.chdir("/")  # files are named from where the publication lies
+    with monkeypatch.context() as patch:
+        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(plan, office, edition="1")
+    file.write_text(file.read_text().replace("A,S", "B,S"))
+    editions.publish(plan, office, edition="1")
+    rows = pd.read_csv(office / "published" / "1" / "sex-by-region.csv").set_index(
+        ["region", "sex"]
+    )
+    count = rows["count"]
+    assert count["B", "Total"] == count["S", "Total"] + count["W", "Total"]
+
+
+def test_a_draw_for_another_folder_publishes_nothing_here(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    plan = replace(plan, data={k: v for k, v in plan.data.items() if k != "ledger"})
+    other = replace(plan, outlet=replace(plan.outlet, folder="elsewhere"))
+    editions.publish(other, office, edition="1")
+    with monkeypatch.context() as patch:  # killed before the folder is there
+        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(plan, office, edition="1")
+    with pytest.raises(DataError, match="published already"):
+        editions.publish(other, office, edition="1")
+    assert editions.publish(plan, office, edition="1").folder == office / "published" / "1"
+    assert (office / "published" / "1" / "people.xlsx").is_file()
+
+
+def test_an_interrupted_run_leaves_no_file_of_other_formats_or_languages(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    with monkeypatch.context() as patch:
+        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(plan, office, edition="1")
+    mended = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
+    folder = editions.publish(mended, office, edition="1").folder
+    assert {path.suffix for path in folder.rglob("*.*")} == {
+        ".csv", ".json", ".md", ".html", ".docx", ".parquet"}  # fmt: skip
+    assert not list(folder.rglob("*nb*"))
+    log = (office / "confidential" / "people-1.md").read_text()
+    assert "Limit the tables" in log, "a release that was stored still tells the office"
 
 
 def test_the_newest_correction_stands_in_the_series(office):
     plan = Publication.read("publication.toml")
     plan = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
     plan = replace(plan, data={k: v for k, v in plan.data.items() if k != "ledger"})
-    publishing.publish(plan, office, edition="1")
+    editions.publish(plan, office, edition="1")
     last = None
     for seed, edition in ((2, "1-r9"), (3, "1-r10")):  # both correct the first edition
         records(seed).to_csv("people.csv", index=False)
-        last = publishing.publish(plan, office, edition=edition, corrects="1", reason="Wrong.")
+        last = editions.publish(plan, office, edition=edition, corrects="1", reason="Wrong.")
     records(4).to_csv("people.csv", index=False)
-    publishing.publish(plan, office, edition="2")
+    editions.publish(plan, office, edition="2")
     table = last.release["Age by region"]
     for folder in ("1-r10", "2"):
         rows = pd.read_csv(
@@ -257,25 +242,11 @@ def test_republish_says_which_version_it_needs(office):
     manifest["files"]["index.csv"] = "0" * 64
     path.write_text(json.dumps(manifest))
     with pytest.raises(DataError, match="changed since"):
-        publishing.republish(path.parent, office / "again")
+        editions.republish(path.parent, office / "again")
     path.write_text(json.dumps({**manifest, "version": "0.1.7"}))
     with pytest.raises(DataError, match=r"discreet==0\.1\.7"):
-        publishing.republish(path.parent, office / "again")
+        editions.republish(path.parent, office / "again")
     assert not (office / "again").exists()
-
-
-def test_a_draft_runs_and_an_old_recipe_is_converted(office, capsys):
-    (office / "publication.toml").unlink()
-    drafted = ("publish", "--draft", "people.csv", "--codes", "codes.toml", "draft.toml")
-    assert run(*drafted) == 0
-    assert run(*drafted) == 2
-    spec = tomllib.loads((office / "draft.toml").read_text())
-    assert [*spec["tables"]] == ["Region by age", "Region by sex"]
-    (office / "draft.toml").write_text((office / "draft.toml").read_text() + "\n")
-    recipe = '[tabulate]\nmargins = "region*age"\n[protect]\nmethod = "drop-add"\n'
-    (office / "recipe.toml").write_text(recipe)
-    assert run("publish", "--convert", "recipe.toml", "publication.toml") == 0
-    assert Publication.read("publication.toml") == Publication.read("recipe.toml")
 
 
 def test_notes_are_complete_in_norwegian_for_every_method(office):
@@ -306,7 +277,9 @@ def test_notes_are_complete_in_norwegian_for_every_method(office):
 
 
 def test_another_language_is_a_file_in_the_folder(office):
-    (office / "da.toml").write_text('[texts]\n"No figure moved by {}." = "Intet tal ({})."\n')
+    (office / "texts" / "da.toml").write_text(
+        '[texts]\n"No figure moved by {}." = "Intet tal ({})."\n'
+    )
     danish = Language.read("da", office)
     assert danish.say("No figure moved by 3.") == "Intet tal (3)."
     with pytest.raises(DataError, match=r"da\.toml"):
@@ -322,4 +295,4 @@ def test_advice_to_the_office_is_in_no_public_file(office):
         elif path.is_file():
             content = path.read_bytes()
         assert b"Limit the tables" not in content
-    assert "Limit the tables" in (office / "confidential" / "1.md").read_text()
+    assert "Limit the tables" in (office / "confidential" / "people-1.md").read_text()
