@@ -211,9 +211,10 @@ class Dataset:
         """Whether a table is answered at once: it costs little, or was made before."""
         if not self.is_live or self.price(question).seconds <= self.policy.queue_seconds:
             return True
-        return self._is_at_hand(question.details, question.unit)
+        return self.is_at_hand(question.details, question.unit)
 
-    def _is_at_hand(self, details: tuple[str, ...], unit: str) -> bool:
+    def is_at_hand(self, details: tuple[str, ...], unit: str) -> bool:
+        """Whether a crossing was made before."""
         is_kept = (self.source.edition, details, unit) in self._cubes
         return is_kept or self.source.has(details, unit)
 
@@ -248,7 +249,7 @@ class Dataset:
 
     def _cube_at_hand(self, details: tuple[str, ...], unit: str) -> Cube:
         """A protected crossing that costs no question to the engine."""
-        if self.is_live and not self._is_at_hand(details, unit):
+        if self.is_live and not self.is_at_hand(details, unit):
             raise Refusal("not_at_hand", "The table was not made yet.", "Tables made before.")
         return self.cube(details, unit)
 

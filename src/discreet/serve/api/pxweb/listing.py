@@ -38,11 +38,10 @@ from discreet.serve.api.pxweb.models import (
     table_named,
 )
 from discreet.serve.api.pxweb.selection import CellSelection, name_among
-from discreet.serve.api.reply import ListPage, TableDescriber, json_reply
+from discreet.serve.api.reply import ListPage, TableDescriber, json_reply, site_of
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
-from discreet.serve.web.texts import texts as texts_in
 
 API_VERSION = "2.0.0"
 router = APIRouter(prefix=ROOT, tags=["PxWebApi 2"], responses=PROBLEMS, route_class=ProblemRoute)
@@ -54,10 +53,11 @@ def config(request: Request) -> Response:
     site, limit = current_site(request), CallLimit.of(request)
     licences = dict.fromkeys(d.about.licence for d in site.datasets.values() if d.about.licence)
     languages = site.config.languages
+    names = {code: str(site.language(code).texts.name) for code in languages}
     found = {
         "apiVersion": API_VERSION,
         "appVersion": __version__,
-        "languages": [{"id": code, "label": str(texts_in(code).name)} for code in languages],
+        "languages": [{"id": code, "label": name} for code, name in names.items()],
         "defaultLanguage": languages[0],
         "maxDataCells": max_cells(site),
         "maxCallsPerTimeWindow": limit.calls,
@@ -186,7 +186,7 @@ def default_selection(request: Request, dataset: str, lang: Lang = None) -> Resp
 )
 def code_list(request: Request, codelist_id: str, lang: Lang = None) -> Response:
     """A level of a hierarchy, with what each of its values holds."""
-    found = codelist(current_site(request), codelist_id)
+    found = codelist(site_of(request), codelist_id)
     return json_reply(request, codelist_json(found, TableDescriber.of(request)))
 
 
