@@ -59,8 +59,8 @@ class SiteLanguage:
             raise UnknownNameError(f"text of pages in {self._file}", further[0], sorted(known))
         if lacking := sorted(known - found):
             raise DataError(
-                f"{self._file} lacks {len(lacking)} texts of pages, {lacking[0]!r} of [pages] among "
-                f"them; {DEFAULT}.toml of discreet.serve.web shows all of them."
+                f"{self._file} lacks {len(lacking)} texts of pages, {lacking[0]!r} of [pages] for "
+                f"one; {DEFAULT}.toml of discreet.serve.web shows all of them."
             )
         return make_texts(self.code, content)
 
