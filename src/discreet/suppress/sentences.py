@@ -11,7 +11,7 @@ import numpy as np
 from discreet.arrays import Mask
 from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
 from discreet.rules.counts import CountRule, PrimaryRule, Threshold, public_name_and_reason
-from discreet.rules.magnitudes import PQ, Dominance
+from discreet.rules.magnitudes import PQ, Dominance, FewContributors, ZeroUnsafe
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.tables.statement import Sentence
 
@@ -20,6 +20,7 @@ SHOWN_IS_TRUE = "shown-is-true"
 _ROUNDING = 1e-6  # widths come from linear programs in floating point
 PEOPLE = "people"
 """What records are of, where the data set has no word of its own."""
+_ASKED_OF_SUMS = (PQ, Dominance, FewContributors, ZeroUnsafe)
 _HIDDEN = (
     "Figures that say too much about single {units} are not shown. Some other figures are hidden "
     "as well, so that"
@@ -46,6 +47,18 @@ def suppressed_cells(
         process("suppress", done, f"{_HIDDEN.format(units=units)} {plain}"),
         shown_is_true(has_decimals=has_decimals),
     ]
+
+
+def nothing_hidden(rules: Sequence[PrimaryRule], units: str, *, has_forced: bool) -> list[Sentence]:
+    """What was done to a table of which everything is shown, and what it does not protect."""
+    why = "; ".join(public_name_and_reason(rule)[1] for rule in rules)
+    done = f"Sensitive cells would not be shown ({why}). No cell of this table is hidden."
+    plain = f"Figures that say too much about single {units} would be hidden. Here all are shown."
+    said = [process("suppress", done, plain), shown_is_true(has_decimals=False)]
+    for rule in () if has_forced else rules:
+        if isinstance(rule, Threshold) and rule.max > 0:
+            said.append(never_published(range(1, rule.max + 1)))
+    return [*said, groups_not_hidden(), *([_FORCED] if has_forced else [])]
 
 
 def shown_is_true(*, has_decimals: bool) -> Sentence:
@@ -94,6 +107,9 @@ def widths(rules: Iterable[PrimaryRule], *, zeros_are_public: bool) -> list[Sent
     ]
 
 
+_FORCED = limit("forced", "Some cells are shown although the rules call them sensitive.")
+
+
 def limits(
     *,
     zeros_are_public: bool,
@@ -138,7 +154,6 @@ def limits(
         else "Intervals hold for the public. Someone with a large part of another suppressed cell "
         "knows that it is not less than that, and may narrow them.",
     )
-    forced = limit("forced", "Some cells are shown although the rules call them sensitive.")
     said = [
         (pattern_tells, True),
         (intervals, not has_intervals),
@@ -146,14 +161,9 @@ def limits(
         (empty_cells, zeros_are_public),
         (lone_contributors, not singletons),
         (own_parts, has_sums and has_intervals),
-        (forced, has_forced),
+        (_FORCED, has_forced),
     ]
     return [sentence for sentence, is_said in said if is_said]
-
-
-def has_closeness(rule: PrimaryRule) -> bool:
-    """Whether a rule says how closely the largest contributor may be known, also in sums."""
-    return isinstance(rule, PQ | Dominance) and rule.n == 1
 
 
 def contributor_sums(
@@ -167,19 +177,23 @@ def contributor_sums(
       is_proven: Whether all of them were proven.
     """
     several = "What one contributor has in several suppressed cells together"
-    sums = [rule for rule in rules if not isinstance(rule, CountRule)]
+    # A rule with exceptions is asked of all sums with a cell that is none.
+    sums = [getattr(rule, "rule", rule) for rule in rules if not isinstance(rule, CountRule)]
     if not sums:
         return []
-    if not is_covered or not all(has_closeness(rule) for rule in sums):
+    if not is_covered or not all(isinstance(rule, _ASKED_OF_SUMS) for rule in sums):
         said = f"{several} may be known more closely than the rules allow for a single cell."
         return [limit("contributor-sums", said)]
+    n = max((rule.n for rule in sums if isinstance(rule, PQ)), default=1)
+    pool = f", alone or {n} of them pooling what they know" if n > 1 else ""
     said = (
-        f"{several} is protected as in a single cell, against the public and other contributors of "
-        "these cells, where it is among the largest contributions."
+        f"{several} is protected as in a single cell, against the public and other contributors"
+        f"{pool}, where it is among the largest contributions."
     )
     if is_proven:
-        return [process("contributor-sums", said)]
-    return [limit("contributor-sums", f"{said} For some this was searched for, but not proven.")]
+        return [process("contributor-sums", f"{said} This is proven for all of them.")]
+    open_still = "For some this was searched for, as far as a fixed effort goes, but not proven."
+    return [limit("contributor-sums", f"{said} {open_still}")]
 
 
 def _are_shown_cells_true(evidence: Any) -> bool:

@@ -44,6 +44,7 @@ from discreet.suppress.sentences import (
     PEOPLE,
     contributor_sums,
     limits,
+    nothing_hidden,
     suppressed_cells,
     thresholds,
     widths,
@@ -91,12 +92,12 @@ class Suppress:
     cells, which `"gauss"` decides in whole numbers without rounding; with `singletons`, none
     follows for somebody who is alone in a cell and knows it either. `"interval"` and `"optimal"`
     promise the widths of the rules, to everybody and with `singletons` to each contributor, who
-    knows the cells he is alone in, at any level, and his parts of others. Under p%, p/q and
-    dominance of one, the rule holds of every sum of hidden cells that a contributor is in, as far
-    as it is proven (`Pattern.unproved`). `"gauss"` repairs what signs tell within a fixed effort,
-    and promises no widths. The pattern follows from the true values, and from costs that are
-    drawn from the table's secret where it has one: without them whoever runs the program on every
-    table that fits can rule out most.
+    knows the cells he is alone in, at any level, and his parts of others. Rules for sums of a
+    value hold of every sum of hidden cells that a contributor is in, as far as it is proven
+    (`Pattern.unproved`); with `PPercent(10, n=2)` against every two who pool what they know.
+    `"gauss"` repairs what signs tell within a fixed effort, and promises no widths. The pattern
+    follows from the true values, and from costs that are drawn from the table's secret where it
+    has one: without them whoever runs the program on every table that fits can rule out most.
     Cost: for 20,000 cells, with `"interval"`, a minute for counts, five for sums.
 
     Args:
@@ -216,7 +217,7 @@ class Suppress:
             if not unions.sums:
                 break
             pattern = replace(pattern, differences=(*pattern.differences, *unions.sums))
-        left = {each.owner for each in unions.sums}
+        left = {owner for each in unions.sums for owner in each.owners}
         return replace(found, unproved=tuple(sorted({*unions.unproved, *left})))
 
     def lower_bound(self, table: TrueTable) -> float:
@@ -345,26 +346,29 @@ class Suppress:
         has_intervals, has_decimals = self.secondary != "gauss", self.decimals is not None
         # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
         hides_no_zeros = self.zeros_are_public and not self.forbidden
-        said = suppressed_cells(
-            self._rules, units, has_intervals=has_intervals, has_decimals=has_decimals
-        )
-        if not self.forced:
-            said += thresholds(self._rules, has_decimals=has_decimals)
-        if has_intervals and not self.forced:
-            said += widths(self._rules, zeros_are_public=hides_no_zeros)
-        said += limits(
-            zeros_are_public=hides_no_zeros,
-            singletons=self.singletons,
-            has_forced=bool(self.forced),
-            has_intervals=has_intervals,
-            has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
-            is_drawn=pattern is not None and pattern.is_drawn,
-        )
-        said += contributor_sums(
-            self._rules,
-            is_covered=pattern is None or bool(pattern.closeness),
-            is_proven=pattern is None or not pattern.unproved,
-        )
+        if pattern is not None and not pattern.suppressed.any():
+            said = nothing_hidden(self._rules, units, has_forced=bool(self.forced))
+        else:
+            said = suppressed_cells(
+                self._rules, units, has_intervals=has_intervals, has_decimals=has_decimals
+            )
+            if not self.forced:
+                said += thresholds(self._rules, has_decimals=has_decimals)
+            if has_intervals and not self.forced:
+                said += widths(self._rules, zeros_are_public=hides_no_zeros)
+            said += limits(
+                zeros_are_public=hides_no_zeros,
+                singletons=self.singletons,
+                has_forced=bool(self.forced),
+                has_intervals=has_intervals,
+                has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
+                is_drawn=pattern is not None and pattern.is_drawn,
+            )
+            said += contributor_sums(
+                self._rules,
+                is_covered=pattern is None or bool(pattern.closeness),
+                is_proven=pattern is None or not pattern.unproved,
+            )
         parameters = {
             "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
             "secondary": self.secondary,
