@@ -22,8 +22,8 @@ PEOPLE = "people"
 """What records are of, where the data set has no word of its own."""
 _ASKED_OF_SUMS = (PQ, Dominance, FewContributors, ZeroUnsafe)
 _HIDDEN = (
-    "Figures that say too much about single {units} are not shown. Some other figures are hidden "
-    "as well, so that"
+    "Figures that say too much about single {units} are not shown. Where there are any, some other "
+    "figures are hidden as well, so that"
 )
 
 
@@ -42,23 +42,14 @@ def suppressed_cells(
         plain = (
             "the figures that are shown leave each of the first ones a range of possible values."
         )
-    done = f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}."
+    done = (
+        f"Sensitive cells are not shown ({why}). Where there are any, further cells are not shown, "
+        f"so that {aim}."
+    )
     return [
         process("suppress", done, f"{_HIDDEN.format(units=units)} {plain}"),
         shown_is_true(has_decimals=has_decimals),
     ]
-
-
-def nothing_hidden(rules: Sequence[PrimaryRule], units: str, *, has_forced: bool) -> list[Sentence]:
-    """What was done to a table of which everything is shown, and what it does not protect."""
-    why = "; ".join(public_name_and_reason(rule)[1] for rule in rules)
-    done = f"Sensitive cells would not be shown ({why}). No cell of this table is hidden."
-    plain = f"Figures that say too much about single {units} would be hidden. Here all are shown."
-    said = [process("suppress", done, plain), shown_is_true(has_decimals=False)]
-    for rule in () if has_forced else rules:
-        if isinstance(rule, Threshold) and rule.max > 0:
-            said.append(never_published(range(1, rule.max + 1)))
-    return [*said, groups_not_hidden(), *([_FORCED] if has_forced else [])]
 
 
 def shown_is_true(*, has_decimals: bool) -> Sentence:
@@ -107,9 +98,6 @@ def widths(rules: Iterable[PrimaryRule], *, zeros_are_public: bool) -> list[Sent
     ]
 
 
-_FORCED = limit("forced", "Some cells are shown although the rules call them sensitive.")
-
-
 def limits(
     *,
     zeros_are_public: bool,
@@ -154,6 +142,7 @@ def limits(
         else "Intervals hold for the public. Someone with a large part of another suppressed cell "
         "knows that it is not less than that, and may narrow them.",
     )
+    forced = limit("forced", "Some cells are shown although the rules call them sensitive.")
     said = [
         (pattern_tells, True),
         (intervals, not has_intervals),
@@ -161,7 +150,7 @@ def limits(
         (empty_cells, zeros_are_public),
         (lone_contributors, not singletons),
         (own_parts, has_sums and has_intervals),
-        (_FORCED, has_forced),
+        (forced, has_forced),
     ]
     return [sentence for sentence, is_said in said if is_said]
 

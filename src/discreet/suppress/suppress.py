@@ -44,7 +44,6 @@ from discreet.suppress.sentences import (
     PEOPLE,
     contributor_sums,
     limits,
-    nothing_hidden,
     suppressed_cells,
     thresholds,
     widths,
@@ -346,29 +345,26 @@ class Suppress:
         has_intervals, has_decimals = self.secondary != "gauss", self.decimals is not None
         # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
         hides_no_zeros = self.zeros_are_public and not self.forbidden
-        if pattern is not None and not pattern.suppressed.any():
-            said = nothing_hidden(self._rules, units, has_forced=bool(self.forced))
-        else:
-            said = suppressed_cells(
-                self._rules, units, has_intervals=has_intervals, has_decimals=has_decimals
-            )
-            if not self.forced:
-                said += thresholds(self._rules, has_decimals=has_decimals)
-            if has_intervals and not self.forced:
-                said += widths(self._rules, zeros_are_public=hides_no_zeros)
-            said += limits(
-                zeros_are_public=hides_no_zeros,
-                singletons=self.singletons,
-                has_forced=bool(self.forced),
-                has_intervals=has_intervals,
-                has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
-                is_drawn=pattern is not None and pattern.is_drawn,
-            )
-            said += contributor_sums(
-                self._rules,
-                is_covered=pattern is None or bool(pattern.closeness),
-                is_proven=pattern is None or not pattern.unproved,
-            )
+        said = suppressed_cells(
+            self._rules, units, has_intervals=has_intervals, has_decimals=has_decimals
+        )
+        if not self.forced:
+            said += thresholds(self._rules, has_decimals=has_decimals)
+        if has_intervals and not self.forced:
+            said += widths(self._rules, zeros_are_public=hides_no_zeros)
+        said += limits(
+            zeros_are_public=hides_no_zeros,
+            singletons=self.singletons,
+            has_forced=bool(self.forced),
+            has_intervals=has_intervals,
+            has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
+            is_drawn=pattern is not None and pattern.is_drawn,
+        )
+        said += contributor_sums(
+            self._rules,
+            is_covered=pattern is None or bool(pattern.closeness),
+            is_proven=pattern is None or not pattern.unproved,
+        )
         parameters = {
             "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
             "secondary": self.secondary,
