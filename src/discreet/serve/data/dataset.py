@@ -199,6 +199,11 @@ class Dataset:
         is_kept = (self.source.edition, details, unit) in self._cubes
         return is_kept or self.source.has(details, unit)
 
+    @property
+    def kept_tables(self) -> int:
+        """Tables that are at hand in memory."""
+        return len(self._cubes)
+
     def quick_tables(self, question: Question) -> list[Offer]:
         """Tables near to an expensive one that are answered at once."""
 
