@@ -141,8 +141,8 @@ def audit(
 
     Example: discreet audit --table table.parquet --labels pattern.csv --json
     """
+    from discreet import audit as find_out  # start-up time
     from discreet.assessment.audit import View, Which  # start-up time
-    from discreet.assessment.audit import audit as find_out  # start-up time
 
     truth = None if table is None else read_table(table)
     if (release is None) == (labels is None):
