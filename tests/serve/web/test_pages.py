@@ -286,3 +286,12 @@ def test_limits_that_the_office_does_not_tell_are_not_told():
     for path in ("/d/once", "/d/once/about"):
         assert "777" in told.get(path).text
         assert "777" not in kept.get(path).text
+
+
+def test_periods_run_along_a_line():
+    """A data set with a variable of time starts with a series; others start with bars."""
+    for time, chart in (("age", "lines"), ("", "bars")):
+        page = Client(make_app(small_site(released={"time": time}))).get("/d/once").text
+        drawn = [svg for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL) if "<title" in svg]
+        assert len(drawn) == 1
+        assert ("<circle" in drawn[0]) == (chart == "lines"), "marks on lines"

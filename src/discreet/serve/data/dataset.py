@@ -257,11 +257,14 @@ class Dataset:
     def first(self) -> Query:
         """A small table to start from: the first variable by the one with the fewest categories.
 
+        Periods come first, so that they run along a line.
+
         Where the policy does not allow that, the first that it allows of smaller ones; on the fly
         by public sizes, since figures would have to be made for it.
         """
-        names = [v.smallest.name for v in self.variables]
-        by_size = sorted(self.variables[1:], key=lambda v: v.smallest.cells)
+        variables = sorted(self.variables, key=lambda v: v.name != self.time)
+        names = [v.smallest.name for v in variables]
+        by_size = sorted(variables[1:], key=lambda v: v.smallest.cells)
         pairs = [Query(rows=(names[0],), columns=(v.smallest.name,)) for v in by_size]
         options = [*pairs, *(Query(rows=(name,)) for name in names)]
         allowed = (q for q in options if self._is_allowed(q, by_figures=not self.is_live))

@@ -104,9 +104,11 @@ def about(request: Request) -> Response:
 
 @router.get("/d/{dataset}")
 def start(request: Request, dataset: str) -> Response:
-    """A data set with a first table."""
+    """A data set with a first table, and a chart of it: lines where periods are in rows."""
     found = current_site(request).dataset(dataset)
-    return _table_page(request, found, found.first.changed(chart="bars"), "")
+    first = found.first
+    is_series = bool(found.time) and first.rows[0].partition("[")[0] == found.time
+    return _table_page(request, found, first.changed(chart="lines" if is_series else "bars"), "")
 
 
 @router.get("/d/{dataset}/")
