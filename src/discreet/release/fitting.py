@@ -16,8 +16,7 @@ from discreet.errors import DesignError, ParameterError
 from discreet.progress import notice
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
-from discreet.release.inference.likelihoods import likelihoods_of
-from discreet.release.uncertainty import fitted_precision
+from discreet.release.uncertainty import fitted_precision, likelihoods_of
 from discreet.solve.fit import Certificate, Fit, Fitter, Status
 from discreet.solve.integer.rounding import (
     WHOLE,

@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
-from discreet.release.inference.likelihoods import likelihoods_of
+from discreet.release.uncertainty import likelihoods_of
 from discreet.solve.likelihood.noise_likelihood import CellLikelihoods, NoiseLikelihood
 from discreet.tables.truth import CellValues
 
