@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.assessment.measure import NotApplicableError, Score
 from discreet.assessment.microdata.record_sets import RecordMeasure
-from discreet.attack.frame import Claims, Knowledge
-from discreet.attack.leverage import Near
-from discreet.attack.scoring import Finding, judge
+from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
+from discreet.attacks.leverage import Near
+from discreet.attacks.scoring import Finding, judge
 from discreet.errors import DataError
 from discreet.frames import to_arrow
 from discreet.randomness import stream
@@ -27,7 +27,7 @@ _WIDEST = 20_000  # largest sum of squared deviations whose lattice is searched
 
 
 @dataclass(frozen=True)
-class ClusterInsider:
+class ClusterInsider(PublicAttack):
     """Claims the values of the others in the insider's cluster, as a set.
 
     Two unknown values follow from their sum and sum of squares. More are searched for among whole
@@ -42,7 +42,9 @@ class ClusterInsider:
     """
 
     clusters: str | None = None
-    name = "cluster-insider"
+    name: ClassVar[str] = "cluster-insider"
+    about: ClassVar[About] = "clusters"
+    remedy: ClassVar[str] = "make clusters larger: k + 3 residual degrees of freedom"
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Claims for each confidential column, with one over the number of candidates."""
@@ -83,7 +85,7 @@ class InsiderDisclosure(RecordMeasure):
         """Take the measure."""
         if not isinstance(synthetic, Synthesized) or synthetic.method == "mixed":
             raise NotApplicableError("the records must be those of one model, row by row.")
-        finding = attack_by_insiders(original, synthetic, self.clusters)
+        finding = judge_insiders(ClusterInsider(self.clusters), original, synthetic)
         parts = {
             "targets": [finding.tally.targets],
             "claims": [finding.tally.claims],
@@ -92,11 +94,11 @@ class InsiderDisclosure(RecordMeasure):
         return self.score(finding.tally.recall, ", ".join(synthetic.confidential), parts)
 
 
-def attack_by_insiders(original: Any, synthetic: Synthesized, clusters: str | None) -> Finding:
+def judge_insiders(attack: Any, original: Any, synthetic: Synthesized) -> Finding:
     """The first member of each cluster against the others."""
     before = read_records(original).table
     columns = {name: _column(before, name) for name in synthetic.confidential}
-    labels, attack = cluster_labels(before, clusters), ClusterInsider(clusters)
+    labels = cluster_labels(before, attack.clusters)
     truth: dict[Hashable, Any] = {}
     every, rng = [], stream(0, "cluster-insiders")
     for row in np.unique(labels, return_index=True)[1].tolist():

@@ -8,16 +8,16 @@ sum of all squares.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from discreet.arrays import Real
 from discreet.assessment.measure import NotApplicableError, Score
 from discreet.assessment.microdata.record_sets import RecordMeasure
-from discreet.attack.frame import Attack, Claims, Knowledge
-from discreet.attack.scoring import Finding, judge
+from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
+from discreet.attacks.scoring import Finding, judge
 from discreet.errors import DataError
 from discreet.randomness import stream
 from discreet.synthesis.decompose import fit
@@ -46,7 +46,7 @@ class Near:
 
 
 @dataclass(frozen=True)
-class FittedValues:
+class FittedValues(PublicAttack):
     """Claims that the records of largest leverage have their fitted values.
 
     Targets are pairs of a confidential column and the position of a record in the file.
@@ -58,7 +58,9 @@ class FittedValues:
 
     within: float = 0.1
     most: int = 10
-    name = "fitted-values"
+    name: ClassVar[str] = "fitted-values"
+    about: ClassVar[About] = "units"
+    remedy: ClassVar[str] = "top-code the variable, or leave large units out of the model"
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Claims from the regression that the statement names, run on the file."""
@@ -66,7 +68,7 @@ class FittedValues:
 
 
 @dataclass(frozen=True)
-class LongestColumn:
+class LongestColumn(PublicAttack):
     """Claims that the record known to be the largest is the root of the sum of all squares.
 
     `knowledge.extra["largest"]` says which record that is, by column; without it, it is taken to be
@@ -77,7 +79,9 @@ class LongestColumn:
     """
 
     within: float = 0.1
-    name = "longest-column"
+    name: ClassVar[str] = "longest-column"
+    about: ClassVar[About] = "units"
+    remedy: ClassVar[str] = "top-code the variable, or leave large units out of the model"
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """One claim for each confidential column."""
@@ -125,10 +129,8 @@ class LargeUnits(RecordMeasure):
         return self.score(worst, ", ".join(synthetic.confidential), parts)
 
 
-def attack_large_units(
-    original: Any, synthetic: Synthesized, within: float = 0.1, most: int = 10
-) -> list[Finding]:
-    """Both attackers judged, each beside itself on the file without the record."""
+def judge_large_units(attack: Any, original: Any, synthetic: Synthesized) -> Finding:
+    """One of the attackers judged, beside itself on the file without the record."""
     model = Regression.of(synthetic, original)
     names, rng = synthetic.confidential, stream(0, "large-units")  # neither attack draws
     if len(read_records(synthetic.frame).table) != len(model.Y):
@@ -137,21 +139,27 @@ def attack_large_units(
         (n, i): float(y) for n, Y in zip(names, model.Y.T, strict=True) for i, y in enumerate(Y)
     }
     largest = {name: int(i) for name, i in zip(names, np.abs(model.Y).argmax(axis=0), strict=True)}
-    first, second = FittedValues(within, most), LongestColumn(within)
-    knowledge = Knowledge(extra={"largest": largest})
-    squares = (model.Y**2).sum(axis=0)
-    rest = [squares[j] - model.Y[largest[name], j] ** 2 for j, name in enumerate(names)]
-    without = Claims.ranked(
-        [(name, largest[name]) for name in names],
-        [Near((float(np.sqrt(max(size, 0.0))),), within) for size in rest],
-        np.ones(len(names)),
-    )
-    baselines = _claims(model.fits_without, synthetic, first), without
-    attacks: tuple[Attack, ...] = (first, second)
-    return [
-        judge(attack(synthetic, knowledge, rng=rng), truth, attack=attack.name, baseline=baseline)
-        for attack, baseline in zip(attacks, baselines, strict=True)
-    ]
+    if isinstance(attack, FittedValues):
+        baseline = _claims(model.fits_without, synthetic, attack)
+    else:
+        squares = (model.Y**2).sum(axis=0)
+        rest = [squares[j] - model.Y[largest[name], j] ** 2 for j, name in enumerate(names)]
+        baseline = Claims.ranked(
+            [(name, largest[name]) for name in names],
+            [Near((float(np.sqrt(max(size, 0.0))),), attack.within) for size in rest],
+            np.ones(len(names)),
+        )
+    claims = attack(synthetic, Knowledge(extra={"largest": largest}), rng=rng)
+    found = judge(claims, truth, attack=attack.name, baseline=baseline)
+    return replace(found, beside="the same attack on the file without the record")
+
+
+def attack_large_units(
+    original: Any, synthetic: Synthesized, within: float = 0.1, most: int = 10
+) -> list[Finding]:
+    """Both attackers judged."""
+    attacks = FittedValues(within, most), LongestColumn(within)
+    return [judge_large_units(attack, original, synthetic) for attack in attacks]
 
 
 def _claims(fits: Real, release: Synthesized, attack: FittedValues) -> Claims:
