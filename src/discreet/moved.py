@@ -57,7 +57,7 @@ NEW_HOMES: dict[str, tuple[str, ...]] = {
     "discreet.design.values": ("discreet.tables.truth",),
     "discreet.microdata": ("discreet.records",),
     "discreet.microdata.microdata": ("discreet.facade.microdata",),
-    "discreet.microdata.open": ("discreet.facade.microdata", "discreet.records.sources"),
+    "discreet.microdata.open": ("discreet.facade.opening", "discreet.records.sources"),
     "discreet.microdata.recode": ("discreet.records.recode",),
     "discreet.microdata.secret": ("discreet.records.secret",),
     "discreet.noise.exchange": ("discreet.noise.lookup",),

@@ -276,9 +276,14 @@ def load(kind: str, name: str) -> Any:
         return load_plugin(kind, others[name])
     entry = built_in[name]
     path, parameters = (entry, {}) if isinstance(entry, str) else entry
-    module, _, attribute = path.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
+    found = load_path(path)
     return functools.partial(found, **parameters) if parameters else found
+
+
+def load_path(path: str) -> Any:
+    """What stands at `"module:name"`."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def build(

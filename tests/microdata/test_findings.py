@@ -84,7 +84,7 @@ def test_the_question_on_spellings_is_answered_in_the_code_list(rough, tmp_path)
 
 
 def test_a_draft_asks_the_question(rough, tmp_path):
-    from discreet.records.draft_codes import draft_code_lists
+    from discreet.records.code_list import draft_code_lists
 
     rough.write_text(ROUGH + ROUGH.split("\n", 1)[1], "utf-8")
     text = draft_code_lists(dc.open(rough, id="id"), 200).text

@@ -19,7 +19,7 @@ from scipy.sparse import block_array, csc_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
 from discreet.arrays import Index, Mask, Real, Whole
-from discreet.assessment.audit.narrowing import Ranges, pass_bounds
+from discreet.assessment.audit.perturbed import Ranges, pass_bounds
 from discreet.errors import InfeasibleError
 from discreet.solve.linear.program import highs_model, load_highs
 

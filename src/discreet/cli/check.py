@@ -1,4 +1,4 @@
-"""`discreet check`: records, engines, sites and installations, before anything runs on them."""
+"""`discreet check`: records, publications, engines, sites, installations, before anything runs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from discreet.cli.options import (
     with_options,
 )
 from discreet.errors import DataError, EngineError, MissingDependencyError, ParameterError
+from discreet.release.language import FOLDER
 
 _ROLES = ("weight", "key", "id", "codes")
 _NAME = re.compile(r"[\w.-]+")
@@ -30,12 +31,12 @@ _NAME = re.compile(r"[\w.-]+")
 def check(
     *,
     subject: Annotated[
-        Literal["data", "engine", "site", "install"],
-        typer.Argument(help="What is checked: data, engine, site or install."),
+        Literal["data", "publication", "engine", "site", "install"],
+        typer.Argument(help="What is checked: data, publication, engine, site or install."),
     ],
     source: Annotated[
         str | None,
-        typer.Argument(help="Records, the address of an engine, or a site.toml."),
+        typer.Argument(help="Records, a publication.toml, an engine's address, or a site.toml."),
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="data: a planned table, as a formula; its size is told.")
@@ -51,14 +52,17 @@ def check(
     records: Annotated[RecordOptions, (*_ROLES, *FILE_OPTIONS)],
     json: Json = False,
 ) -> None:
-    """Look through records, or whether an engine, a site or this installation does its work.
+    """Look through records, or whether a publication, engine, site or installation does its work.
 
-    What is printed of records is confidential. An engine is tried by counting small tables, which
-    it makes under random names and drops; without an address it is DuckDB.
+    What is printed of records is confidential. A publication is read with its records and
+    languages, and its tables are counted; nothing is drawn. An engine is tried by counting small
+    tables, which it makes under random names and drops; without an address it is DuckDB.
 
     Example: discreet check data people.csv --id person_id --by "region*sex"
 
     Example: discreet check data firms.csv --id enterprise --value turnover --by "activity*region"
+
+    Example: discreet check publication publication.toml
 
     Example: discreet check engine postgresql:///census
 
@@ -69,6 +73,8 @@ def check(
     if subject == "data":
         place = _require(source, "the records")
         _check_data(place, by, max_codes, value or [], hierarchy, records, json)
+    elif subject == "publication":
+        _check_publication(Path(_require(source, "the publication's file")), json)
     elif subject == "engine":
         _check_engine(source, json)
     elif subject == "site":
@@ -101,6 +107,28 @@ def _check_data(
     memory = None if findings.size is None else findings.size.memory
     summary = {"side": "confidential", **asdict(findings), "memory": memory}
     answer(summary, json, str(findings))
+
+
+def _check_publication(path: Path, json: bool) -> None:
+    import tomli_w
+
+    from discreet.publication import Publication  # start-up time
+    from discreet.publication.drawing import count_edition  # start-up time
+    from discreet.publication.wording import wording_faults  # start-up time
+
+    plan = Publication.read(path)
+    with progress_bar():
+        table = count_edition(plan, path.parent)
+    faults = wording_faults(plan, path.parent, table.design)
+    lines = [f"{path}: {len(table.tables)} tables, {table.design.n_published:,} cells"]
+    for code, found in faults.items():
+        lines += [f"{FOLDER}/{code}.toml: {len(found.said) or 'no'} faults", *found.said]
+        if found.missing:
+            lines += ["", f"# to be translated, {code}", tomli_w.dumps(found.missing)]
+    said = {code: list(found.said) for code, found in faults.items()}
+    answer({"publication": str(path), "faults": said}, json, "\n".join(lines))
+    if broken := [code for code, found in faults.items() if found.said]:
+        raise DataError(f"languages do not fit the publication: {', '.join(broken)}.")
 
 
 def _check_engine(address: str | None, json: bool) -> None:

@@ -15,21 +15,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.facade.microdata import open as open_microdata
+from discreet.facade.opening import FILE_OPTIONS as FILE_OPTIONS
+from discreet.facade.opening import open as open_microdata
 from discreet.facade.release import Release
-from discreet.files import PARQUET
+from discreet.files import EVERYONE, PARQUET, written_whole
 from discreet.ledger import Ledger
 from discreet.progress import listening
 from discreet.registry import plain_value
 from discreet.release.formats.write import writer_of
 from discreet.tables.editions import DRAWS_NOTHING
 from discreet.tables.statement import Statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SecretFile = Annotated[
     Path | None,
@@ -135,6 +139,9 @@ class RecordOptions:
         list[str] | None,
         typer.Option(help="Column of time, which a ledger leaves out; may be repeated."),
     ] = None
+    period: Annotated[
+        str | None, typer.Option(help="Period whose records are read, by the column of --time.")
+    ] = None
     moves: Annotated[
         list[str] | None,
         typer.Option(
@@ -155,11 +162,12 @@ class RecordOptions:
         given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
         bounds = {name: given.pop(name) for name in _BOUNDS}
         given["moves"] = plain_values(self.moves) or None
+        if given.get("time") is not None and len(given["time"]) == 1:
+            given["time"] = given["time"][0]
         chosen = {option: value for option, value in given.items() if value is not None}
         return open_microdata(source, **chosen).with_roles(**bounds)
 
 
-FILE_OPTIONS = ("encoding", "decimal", "delimiter", "thousands", "header", "metadata")
 UNWEIGHTED = tuple(f.name for f in fields(RecordOptions) if f.name not in ("weight", *_BOUNDS))
 
 
@@ -341,6 +349,18 @@ def editions_line(statement: Statement) -> str:
     if first.get("why") in (None, DRAWS_NOTHING):
         return ""
     return f"Editions are drawn {first['keys']}: {first['why']}."
+
+
+def write_rows(rows: pa.Table, path: Path, mode: int = EVERYONE) -> None:
+    """Write an Arrow table as CSV or Parquet, as the name ends."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    with written_whole(path, mode) as temporary:
+        if path.name.lower().endswith(".csv"):
+            pyarrow.csv.write_csv(rows, temporary)
+        else:
+            pyarrow.parquet.write_table(rows, temporary)
 
 
 def save_or_write(release: Release, out: Path) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.records.connection import Connection
 from discreet.records.kinds import kinds_of
 from discreet.records.query import (
+    Compilation,
     SqlTable,
     compiled,
     memtable,
@@ -24,7 +25,11 @@ from discreet.records.query import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_COLLATED = "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? AND sql ILIKE '%COLLATE%'"
+_COLLATED = """
+SELECT current_setting('default_collation') <> ''
+  OR EXISTS (FROM duckdb_tables() WHERE sql ILIKE '%COLLATE%')
+  OR EXISTS (FROM duckdb_views() WHERE NOT internal AND sql ILIKE '%COLLATE%')
+"""
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
 
 
@@ -134,12 +139,13 @@ class DuckDBConnection(Connection):
     def exact(self, table: Any) -> Any:
         """A table with texts that are equal only when their characters are.
 
-        Only the statement that made a table tells of a collation, and then every text goes through
-        bytes.
+        Only the statements that made tables and views tell of a collation. A view takes it from
+        its tables, so one collation anywhere sends every text through bytes.
         """
-        if not isinstance(table.origin, str):
+        if table.origin is None:
             return table
-        ((collated,),) = self.backend.con.execute(_COLLATED, [table.origin]).fetchall()
+        ((collated,),) = self.backend.con.execute(_COLLATED).fetchall()
+        collated = collated or "COLLATE" in table.write(Compilation()).upper()
         texts = [name for name, kind in table.schema().items() if kind.is_string()]
         return table.mutate(**{name: table[name].exact() for name in texts}) if collated else table
 
@@ -164,8 +170,7 @@ def from_ibis(source: Any) -> tuple[SqlTable, DuckDB]:
     engine, node = source.get_backend(), source.op()
     backend = DuckDB(engine.con, engine)
     if isinstance(node, ops.DatabaseTable):
-        # The whole name: an attached database may have a table of the same one. Collations are
-        # looked for by the last part alone, so that a table elsewhere costs time at most.
+        # The whole name: an attached database may have a table of the same one.
         parts = (node.namespace.catalog, node.namespace.database, node.name)
         whole = ".".join(quote_name(part) for part in parts if part is not None)
         return backend.relation(f"SELECT * FROM {whole}", node.name), backend

@@ -9,20 +9,23 @@ import traceback
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
 from discreet.serve.refusals import (
+    PROBLEM,
+    Queued,
     Refusal,
     as_json,
+    as_problem,
     malformed_request,
     refusal_of,
     with_own_cookies,
 )
-from discreet.serve.web.frame import render
+from discreet.serve.web.frame import render, root_of
 
 # Web servers in front of a site refuse longer request lines: Apache by default beyond 8,190 bytes.
 LONGEST_QUERY = 8_000
@@ -86,19 +89,41 @@ class Guard:
 
 def refuse(request: Request, error: Exception) -> Response:
     """The answer to a request that failed: a page, or JSON for programs."""
-    refusal = _as_refusal(error)
     path: str = request.scope["state"]["path"]
+    if isinstance(error, Queued):
+        found = _enqueue(request, error)
+        is_page = path.startswith("/d/") and path.endswith("/table")
+        if found is error and is_page:  # whoever wants a file or is a program asks again
+            request.scope["state"]["outcome"] = error.code
+            to = f"{root_of(request)}/d/{error.dataset}/job?{error.query.address}"
+            return RedirectResponse(to, 303)
+        error = found
+    refusal = _as_refusal(error)
     request.scope["state"]["outcome"] = refusal.code
     wait = refusal.wait or (5 if refusal.status == 503 else 0)
     headers = {"Retry-After": str(math.ceil(wait))} if wait else {}
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     if {"content-length", "transfer-encoding"} <= {*request.headers}:
         headers["Connection"] = "close"
     if isinstance(error, HTTPException) and refusal.status == 405:
         headers |= {name: text for name, text in (error.headers or {}).items() if name == "Allow"}
+    if path.startswith("/api/pxweb/v2/"):
+        told = as_problem(refusal, path)
+        return JSONResponse(told, told["status"], headers, media_type=PROBLEM)
     if path.startswith(("/api/", "/health", "/live", "/ready")):
         return JSONResponse(as_json(refusal), refusal.status, headers)
     content = render(request, "error.html", refusal=refusal)
     return HTMLResponse(content, refusal.status, headers)
+
+
+def _enqueue(request: Request, asked: Queued) -> Exception:
+    """Put a table into the queue; what is to be told instead where there is no place."""
+    try:
+        request.app.state.office.enqueue(asked, request.state.visitor)
+    except DiscreetError as refusal:
+        return refusal
+    return asked
 
 
 def _check_length(scope: Scope) -> None:
@@ -169,6 +194,8 @@ def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, RequestValidationError):
         return malformed_request(error.errors(), 422)
     refusal = refusal_of(error)
+    if isinstance(error, Queued):
+        return refusal  # a table that waits its turn is no fault
     if refusal.status >= 500 and isinstance(error, Refusal):
         _log_now_and_then(refusal.code)
     elif refusal.status >= 500:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +19,7 @@ from uvicorn.supervisors import Multiprocess
 from discreet.errors import DataError, ParameterError
 from discreet.serve.app import make_app
 from discreet.serve.office.office import Office
-from discreet.serve.site.start import SiteWatcher, load_site
+from discreet.serve.site.start import SiteWatcher, load_site, stop_with_parent
 
 SITE_VARIABLE = "DISCREET_SITE"
 """The environment variable that names the site's file to the processes that answer for it."""
@@ -99,10 +97,12 @@ def app_of_site() -> FastAPI:
     path = os.environ.get(SITE_VARIABLE)
     if not path:
         raise ParameterError(f"environment variable {SITE_VARIABLE} must name a site.toml.")
-    _stop_with_parent(os.getppid())
+    stop_with_parent()
     holder = load_site(path)
     SiteWatcher(holder, path).start()
-    return make_app(holder, Office.open(holder.current.config))
+    office = Office.open(holder.current.config)
+    office.run_jobs(path, holder)
+    return make_app(holder, office)
 
 
 class TimeoutProtocol(H11Protocol):
@@ -202,15 +202,3 @@ def _config(app: FastAPI | str, root_path: str, **more: Any) -> uvicorn.Config:
         timeout_graceful_shutdown=_STOP_SECONDS,
         **more,
     )
-
-
-def _stop_with_parent(parent: int) -> None:
-    """Stop when the process that started this one is gone, however it ended."""
-
-    def watch() -> None:
-        # Asked for, since a parent that is killed sends no signal.
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True, name="parent watch").start()

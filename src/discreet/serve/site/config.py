@@ -92,6 +92,7 @@ class DatasetConfig:
       policy: What may be asked.
       connections: Questions that the engine answers at a time, on the fly.
       keep_cubes: Whether tables made on the fly are kept on the disk, for all processes.
+      declared_records: The number of records as the office tells it, for prices; public.
     """
 
     name: str
@@ -104,6 +105,7 @@ class DatasetConfig:
     policy: Policy = field(default_factory=Policy)
     connections: int = 2
     keep_cubes: bool = False
+    declared_records: int | None = None
 
 
 @dataclass(frozen=True)
