@@ -20,6 +20,7 @@ from discreet.attacks.several_laws import law_of
 from discreet.errors import DiscreetError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.series import LEAVERS, CellSeries
+from discreet.release.inference.law import matrix_of
 from discreet.tables.editions import EditionMode
 
 _MOST_LEAVERS = 3.5  # cells that more people leave at a time say little of one of them
@@ -63,7 +64,7 @@ class Leavers(PublicAttack):
         """Profiles of people who left."""
         releases = (*knowledge.earlier, release)
         world = _World(releases, self.churn)
-        law = self.law or law_of(release)
+        law = self.law or matrix_of(release)
         mode = EditionMode.parse(self.mode or told_mode(release))
         series = world.series(law, mode)
         if len(releases) == 1:
@@ -113,7 +114,7 @@ class UnchangedCells(PublicAttack):
         """The most probable count of every cell."""
         releases = (*knowledge.earlier, release)
         values = np.array([np.asarray(r.z, dtype=np.int64) for r in releases])
-        law, n = self.law or law_of(release), np.arange(1, self.most + 1)
+        law, n = self.law or matrix_of(release), np.arange(1, self.most + 1)
         mode = EditionMode.parse(self.mode or told_mode(release))
         rows, reach = law.law[law.row_of(n)], law.max_move
         log = np.tile(n * np.log(self.decay), (values.shape[1], 1))

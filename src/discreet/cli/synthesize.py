@@ -120,7 +120,7 @@ class ReportOptions:
         """Write the report, if one is asked for; records that were set aside are of one form."""
         from discreet.assessment.assess import assess  # start-up time
         from discreet.assessment.report.page import write_preserved  # start-up time
-        from discreet.synthesis.preserved import Preserved  # start-up time
+        from discreet.synthesis import Preserved  # start-up time
 
         if self.report is None:
             return
@@ -163,7 +163,7 @@ def synthesize(
     Example: discreet synthesize people.parquet --model "income + tax ~ local(1) + shared(region)"
     --method hybrid --clusters 8 --secret keys.secret --out synthetic.parquet
     """
-    from discreet.synthesis.synthesize import synthesize as make  # start-up time
+    from discreet import synthesize as make  # start-up time
 
     _check_options(method, out, about.report, seed)
     data = replace(records, secret=secret).open(source)
@@ -229,7 +229,7 @@ def swap(
     Example: discreet swap people.parquet --geography region --geography municipality --risk age
     --risk occupation --similar sex --household household --secret keys.secret --out swapped.parquet
     """
-    from discreet.synthesis.swap import swap_records  # start-up time
+    from discreet.synthesis import swap_records  # start-up time
 
     ending_of(out, (".parquet",))
     data = replace(records, secret=secret).open(source)

@@ -38,11 +38,18 @@ class Difference:
       cells: Positions of the published cells.
       signs: Their coefficients.
       why: Why it is sensitive.
+      need: How far it must be able to rise: one more is the nearest other count.
+      owners: Contributors whose part of a sum is known too closely, by number; of these cells
+        everybody is to be kept from knowing it where there are none.
+      against: Who comes too close to them, alone or pooling what they know; nobody: the public.
     """
 
     cells: tuple[int, ...]
     signs: tuple[int, ...]
     why: str
+    need: float = 1.0
+    owners: tuple[int, ...] = ()
+    against: tuple[int, ...] = ()
 
 
 class PrimaryRule(Protocol):
