@@ -10,7 +10,7 @@ import numpy as np
 from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
 from discreet.errors import DiscreetError
 from discreet.release.fitting import fit_cells
-from discreet.release.inference.likelihoods import likelihoods_of
+from discreet.release.uncertainty import likelihoods_of
 from discreet.tables.protected import COUNT
 
 _LARGEST = 100_000  # inner cells, for fits of a few seconds
