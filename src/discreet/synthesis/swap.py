@@ -210,7 +210,7 @@ def _read_people(table: pa.Table, request: Swapping, id: str | None) -> _People:
         order = np.lexsort([codes([name]) for name in table.column_names])
         unit = np.empty(len(table), dtype=np.int64)
         unit[order] = np.arange(len(table))
-    _check_one_area(areas[:, -1], unit, request)
+    _check_one_area(areas[-1], unit, request)
     return _People(
         np.column_stack(areas), codes(request.risk), codes(request.similar), unit, codes(outermost)
     )
