@@ -32,17 +32,11 @@ Needs = tuple[Real, Real]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference:
-    """**Confidential.** A sum or difference of published cells that must not follow either.
+    """**Confidential.** A sum or difference of published cells that must not follow either."""
 
-    Attributes:
-      cells: Positions of the published cells.
-      signs: Their coefficients.
-      why: Why it is sensitive.
-    """
-
-    cells: tuple[int, ...]
-    signs: tuple[int, ...]
-    why: str
+    cells: tuple[int, ...]  # positions of the published cells
+    signs: tuple[int, ...]  # their coefficients
+    why: str  # why it is sensitive
 
 
 class PrimaryRule(Protocol):
@@ -344,17 +338,11 @@ def _check_share(name: str, value: float, *, least: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Published cells with the nearest published cell they are part of along one variable.
+    """Published cells with the nearest published cell they are part of along one variable."""
 
-    Attributes:
-      axis: The variable, by its place.
-      child: Positions of the parts.
-      parent: Positions of the cells they are part of.
-    """
-
-    axis: int
-    child: Whole
-    parent: Whole
+    axis: int  # the variable, by its place
+    child: Whole  # positions of the parts
+    parent: Whole  # positions of the cells they are part of
 
 
 def lines(design: Design) -> list[Lines]:
