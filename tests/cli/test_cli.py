@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.cli import in_flags, main
+from discreet.cli import main
+from discreet.cli.options import in_flags
 from discreet.facade.microdata import Microdata
 from discreet.randomness import stream
 
@@ -98,7 +99,7 @@ WRONG = {
     "formula": (["--by", "town**sex"], "formula"),
     "support": (["--support", "some"], "must be one of all, occurring"),
     "missing hierarchy file": (["--hierarchy", "town=none.hrc"], "none.hrc"),
-    "hierarchy option": (["--hierarchy", "town.hrc"], "NAME=VALUE"),
+    "hierarchy option": (["--hierarchy", "town.hrc"], "VARIABLE=FILE"),
     "unknown weight": (["--weight", "weight"], "'w'"),
     "unreadable secret": (["--id", "id", "--secret", "people.parquet"], "does not hold a secret"),
 }
@@ -299,7 +300,7 @@ def test_a_column_of_amounts_is_no_variable_to_recode(folder, capsys):
     look = ("check", "data", "firms.csv", "--id", "unit", "--by", "place")
     assert run(*look) == 0
     said = capsys.readouterr().out
-    assert "value='turnover'" in said
+    assert "--value turnover or --weight turnover" in said
     assert "id='turnover'" not in said
     assert run(*look, "--value", "turnover") == 0
     assert "recode" not in capsys.readouterr().out  # an amount that is named needs no classes

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from discreet import __version__, registry
@@ -52,6 +52,20 @@ GONE = {
 """Commands of version 0.2 that others took the place of; they are not listed."""
 
 
+class OnceEach(TyperCommand):
+    """A command that refuses an option given twice: of two columns to sum the first would go."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words; options that may be repeated say so in the help."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+        once = [p for p in order if isinstance(p, TyperOption) and not p.multiple]
+        for option in once:
+            if once.count(option) > 1 and not option.is_flag:
+                flag, often = option.opts[0], once.count(option)
+                raise ParameterError(f"{flag} is given {often} times, and takes one value.")
+        return super().parse_args(ctx, args)
+
+
 class Commands(Mapping[str, Any]):
     """Commands by name; each is loaded when it is asked for, and the others stay where they are."""
 
@@ -81,7 +95,7 @@ class Commands(Mapping[str, Any]):
             line = f"`discreet {name}` needs the package {package}: `pip install {package}`."
             _refuse(single, name, PluginError(line))
         else:
-            single.command(name)(registry.load_path(HOMES[name]))
+            single.command(name, cls=OnceEach)(registry.load_path(HOMES[name]))
         return get_command(single)
 
 

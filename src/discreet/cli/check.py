@@ -17,6 +17,7 @@ from discreet.cli.options import (
     Json,
     RecordOptions,
     answer,
+    in_flags,
     progress_bar,
     with_options,
 )
@@ -106,7 +107,7 @@ def _check_data(
         findings = look_through(data, by, numbers=numbers, max_codes=max_codes)
     memory = None if findings.size is None else findings.size.memory
     summary = {"side": "confidential", **asdict(findings), "memory": memory}
-    answer(summary, json, str(findings))
+    answer(summary, json, in_flags(str(findings)))
 
 
 def _check_publication(path: Path, json: bool) -> None:
@@ -165,41 +166,63 @@ def _backend(address: str | None) -> Any:
 
 def _check_site(path: Path, json: bool) -> None:
     try:
-        from discreet.serve.build import datasets_to_build  # optional packages
-        from discreet.serve.data.inner import current_build, damaged_files  # optional packages
-        from discreet.serve.data.live import open_records  # optional packages
+        from discreet.serve.build import require_inner  # optional packages
+        from discreet.serve.data.inner import current_build  # optional packages
+        from discreet.serve.data.live import (  # optional packages
+            method_of,
+            missing_files,
+            open_records,
+        )
         from discreet.serve.site.config import read_site  # optional packages
     except ImportError as error:
         raise MissingDependencyError("a table builder", "FastAPI", "serve") from error
     config = read_site(path)
-    lines = [f"{path}: {len(config.datasets)} data sets"]
+    n = len(config.datasets)
+    lines = [f"{path}: {n} data set{'s' if n > 1 else ''}"]
     builds: dict[str, str] = {}
     for dataset in config.datasets:
+        (require_inner if dataset.mode == "release-once" else method_of)(dataset.recipe)
         said = "only its entries in the site's file were read"
-        if dataset.records is not None:
+        build = current_build(config.cache_folder / dataset.name)
+        is_served = dataset.mode == "release-once" and build is not None and build.is_dir()
+        absent = missing_files(dataset.records, path.parent) if dataset.records else []
+        if is_served and absent:  # a machine that serves what was built elsewhere needs neither
+            shown = " and no ".join(absent)
+            said = f"there is no {shown} here, so neither records nor code lists were checked"
+        elif dataset.records is not None:
             data = open_records(dataset.records, path.parent)
             dataset.recipe.tabulate(data)
             said = "its records and code lists were read, and its tables counted"
         if dataset.mode == "release-once":
-            build = current_build(config.cache_folder / dataset.name)
-            if build is None or not build.is_dir():
-                found = "not built"
-            elif damaged := damaged_files(build):
-                found = f"damaged ({', '.join(damaged)})"
-            else:
-                is_stale = bool(datasets_to_build(config, [dataset.name], stale=True))
-                found = "of another recipe, edition, code list or secret" if is_stale else "whole"
-            builds[dataset.name] = found
-            said += f"; its build is {found}" if build else "; it is not built"
+            builds[dataset.name], told = _check_build(config, dataset.name, build)
+            said += f"; {told}"
         lines.append(f"  {dataset.name}: {said}")
     names = [dataset.name for dataset in config.datasets]
     answer({"site": str(path), "datasets": names, "builds": builds}, json, "\n".join(lines))
-    broken = [name for name, found in builds.items() if found.startswith("damaged")]
+    broken = [name for name, found in builds.items() if found.startswith(("damaged", "missing"))]
     if broken:
         raise DataError(
-            f"builds were damaged after they were written: {', '.join(broken)}. Nothing of them is "
-            f"served. Build them again: discreet build {path}."
+            f"builds were damaged or removed after they were written: {', '.join(broken)}. Nothing "
+            f"of them is served. Build them again: discreet build {path}."
         )
+
+
+def _check_build(config: Any, name: str, build: Path | None) -> tuple[str, str]:
+    """The state of a build, as a word for programs and a sentence for people."""
+    from discreet.serve.build import datasets_to_build  # optional packages
+    from discreet.serve.data.inner import damaged_files  # optional packages
+
+    if build is None:
+        return "not built", "it is not built"
+    if not build.is_dir():
+        said = f"its build {build.name} is missing: the pointer names a folder that is gone"
+        return "missing", said
+    if damaged := damaged_files(build):
+        found = f"damaged ({', '.join(damaged)})"
+    else:
+        is_stale = bool(datasets_to_build(config, [name], stale=True))
+        found = "of another recipe, edition, code list or secret" if is_stale else "whole"
+    return found, f"its build is {found}"
 
 
 def _check_install(json: bool) -> None:

@@ -217,6 +217,11 @@ def protect(
     write_release(release, out, json, method=method, confidential=report.summary)
     if not json:
         say(f"\n{report}")
+    if truth.secret is None and truth.published.key is not None and not json:
+        say(
+            "No secret was given here, so the pattern follows from the true values alone. Files of "
+            "tables hold none: give the one that made the keys, --secret keys.secret."
+        )
 
 
 def _check_protection(

@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet import registry
+from discreet.design.formats.tree import quote_codes
 from discreet.design.formula import Margins
 from discreet.design.support import Support
 from discreet.errors import KeysError, ParameterError, UnknownNameError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
+from discreet.progress import notice
 from discreet.records import record_keys
 from discreet.records.backend import fetch
+from discreet.records.code_list import REFUSE
 from discreet.records.engine import Engine
 from discreet.records.expressions import KeyCheck
 from discreet.records.indicators import stack_parts
@@ -323,6 +326,12 @@ class Microdata(UnitRecords):
             margins = list(combinations(known or self.dimensions, 2)) or known
         elif not isinstance(margins, (str, Mapping)) and all(isinstance(m, str) for m in margins):
             margins = " + ".join(map(str, margins))
+        refusing = [v for v, o in self.outside.items() if REFUSE in (o.other, o.missing)]
+        if refusing:
+            notice(
+                f"code lists refuse records outside them ({quote_codes(refusing)}). An error would "
+                "tell that such a record exists: choose 'drop' or a code for other and missing."
+            )
         name = "discrete-laplace" if delta is None else "discrete-gaussian"
         budget = {"epsilon": epsilon, **({} if delta is None else {"delta": delta})}
         # Values below zero are kept until the fit: cut to zero, they would add people who are not.

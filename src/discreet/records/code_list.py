@@ -306,8 +306,8 @@ def _codes_of(data: UnitRecords, name: str, max_codes: int) -> tuple[list[str], 
     codes, index = factorise(cells.column(0))
     if len(codes) > max_codes:
         return [], (
-            f"has more than {max_codes} codes; recode it into classes, or list them all with "
-            "--max-codes"
+            f"has more than {max_codes} codes; an amount or a weight needs no list; otherwise "
+            "group the codes by a hierarchy, or list them all with --max-codes"
         )
     if not any(map(str.strip, codes)):
         return [], "has no values"

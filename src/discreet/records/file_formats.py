@@ -103,6 +103,18 @@ def kind_by_name(path: str) -> str | None:
     return next((kind for kind, ends in ENDINGS.items() if ending in ends), None)
 
 
+_NO_RECORDS = {
+    ".hrc": "a hierarchy. Name it beside the records: --hierarchy VARIABLE=FILE, or "
+    "hierarchies={'variable': 'file.hrc'}",
+    ".arb": "a batch of τ-ARGUS. Run it: `discreet argus file.arb`",
+    ".rda": "a description of records. Name the file that it describes, with metadata='file.rda'",
+    ".hst": "a list of cells with their status for τ-ARGUS. A batch names it in <APRIORI>",
+    ".grc": "a recoding of τ-ARGUS. A batch names it in <RECODE>",
+    ".tab": "a table of τ-ARGUS, which a batch names in <OPENTABLEDATA>. Text with tabs and a line "
+    "of names is read where its name ends in .tsv",
+}
+
+
 def kind_of(path: str, form: TextForm) -> tuple[str, tuple[str, ...]]:
     """What a file is, a key of `ENDINGS`, and a note where its name says otherwise.
 
@@ -120,6 +132,8 @@ def kind_of(path: str, form: TextForm) -> tuple[str, tuple[str, ...]]:
     kind = marked or named or ("text" if Path(path).is_file() and _is_packed(path) else None)
     if kind is None:
         shown = public_address(path) if "://" in path else path
+        if hint := _NO_RECORDS.get(Path(path).suffix.lower()):
+            raise ParameterError(f"{shown!r} holds no records: it is {hint}.")
         raise ParameterError(
             f"cannot tell what {shown!r} is. Give a file that ends in "
             f"{', '.join(ends[0] for ends in ENDINGS.values())}, a folder of Parquet or Arrow "

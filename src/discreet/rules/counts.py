@@ -37,6 +37,12 @@ class Difference:
     cells: tuple[int, ...]  # positions of the published cells
     signs: tuple[int, ...]  # their coefficients
     why: str  # why it is sensitive
+    need: float = 1.0  # how far it must be able to rise: one more is the nearest other count
+    # Contributors whose part of a sum is known too closely, by number; of these cells everybody is
+    # to be kept from knowing it where there are none.
+    owners: tuple[int, ...] = ()
+    # Who comes too close to them, alone or pooling what they know; nobody: the public.
+    against: tuple[int, ...] = ()
 
 
 class PrimaryRule(Protocol):

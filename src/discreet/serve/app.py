@@ -26,9 +26,11 @@ from discreet.serve.api import pxweb, reply, v1
 from discreet.serve.api.reply import base_of, json_reply
 from discreet.serve.data.cache import ENGINE_SEATS
 from discreet.serve.guard import guard
+from discreet.serve.metrics import RequestCounts, describe
 from discreet.serve.office import admin
-from discreet.serve.office.office import Office, OfficeMiddleware
-from discreet.serve.refusals import RequestNote, current_note
+from discreet.serve.office.config import Proxies
+from discreet.serve.office.office import Office, OfficeMiddleware, Sender
+from discreet.serve.refusals import Refusal, RequestNote, current_note
 from discreet.serve.site.site import Site, SiteHolder, as_holder, current_site
 from discreet.serve.web import pages
 from discreet.serve.web.frame import language_of, page
@@ -58,7 +60,7 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
         redirect_slashes=False,  # a redirect would repeat whatever host the visitor names
         lifespan=_lifespan,
     )
-    app.state.site, app.state.office = holder, office
+    app.state.site, app.state.office, app.state.counts = holder, office, RequestCounts()
     office.watch(holder)
     pages.mount(app)
     own = (_router, reply.router, pages.router, admin.router, v1.router)
@@ -94,6 +96,17 @@ def ready(request: Request) -> Response:
     failing = request.app.state.office.failures()
     told = {"status": "failing" if failing else "ok", "version": __version__, "failing": failing}
     return JSONResponse(told, 503 if failing else 200)
+
+
+@_router.get("/metrics", include_in_schema=False)
+def metrics(request: Request) -> Response:
+    """Counts for Prometheus, for the addresses that the site's file names."""
+    office, site = request.app.state.office, current_site(request)
+    allowed, sender = Proxies(site.config.server.metrics), Sender(request.scope, office)
+    if not allowed.trust(sender.address):
+        raise Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
+    told = describe(request.app.state.counts, office, site)
+    return Response(told, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @_router.get("/api/openapi.json", include_in_schema=False)

@@ -41,6 +41,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "geolocation=(), camera=(), microphone=()",
 }
+_ORDINARY = ("queued",)  # a table that waits its turn is no fault
 _log = logging.getLogger("discreet.serve")
 
 
@@ -69,13 +70,18 @@ class Guard:
         state["site"] = scope["app"].state.site.current
         state["path"] = scope["path"].removeprefix(scope.get("root_path", ""))
         state.setdefault("visitor", None)
-        started = False
+        started, began = False, time.perf_counter()
 
         async def with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
                 MutableHeaders(scope=message).update(HEADERS)
+                status, code = message["status"], state.get("outcome", "")
+                passed = time.perf_counter() - began
+                scope["app"].state.counts.count(state["path"], status, code, passed)
+                if code:
+                    log_refusal(code, status)
             await send(message)
 
         try:
@@ -172,15 +178,26 @@ def _too_large() -> Refusal:
 
 
 _LOG_EVERY = 60.0  # seconds between two lines about the same kind of refusal
-_last_logged: dict[str, float] = {}
+_last_logged: dict[str, tuple[float, int]] = {}
+_LIMITS = (401, 403, 413, 414, 429)  # what keeps visitors out, for a reason of theirs
 
 
-def _log_now_and_then(code: str) -> None:
-    """Tell the operator that requests are refused for a reason of ours, once a minute."""
+def log_refusal(code: str, status: int) -> None:
+    """Tell the operator that requests are refused, for each reason once a minute.
+
+    What is our own fault is an error, what keeps visitors out a warning; questions that are not on
+    offer are everyday.
+    """
     now = time.monotonic()
-    if now - _last_logged.get(code, -_LOG_EVERY) >= _LOG_EVERY:
-        _last_logged[code] = now
-        _log.error("requests are refused: %s", code)
+    last, silent = _last_logged.get(code, (-math.inf, 0))
+    if now - last < _LOG_EVERY:
+        _last_logged[code] = (last, silent + 1)
+        return
+    _last_logged[code] = (now, 0)
+    level = logging.WARNING if status in _LIMITS else logging.INFO
+    if status >= 500 and code not in _ORDINARY:
+        level = logging.ERROR
+    _log.log(level, "requests are refused: %s (%d more since the last line)", code, silent)
 
 
 def _as_refusal(error: Exception) -> Refusal:
@@ -194,11 +211,7 @@ def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, RequestValidationError):
         return malformed_request(error.errors(), 422)
     refusal = refusal_of(error)
-    if isinstance(error, Queued):
-        return refusal  # a table that waits its turn is no fault
-    if refusal.status >= 500 and isinstance(error, Refusal):
-        _log_now_and_then(refusal.code)
-    elif refusal.status >= 500:
+    if refusal.status >= 500 and not isinstance(error, Refusal):
         # Places in the code, never messages or values: those may hold true counts.
         frames = reversed(traceback.extract_tb(error.__traceback__)[-3:])
         where = " < ".join(f"{f.filename}:{f.lineno}" for f in frames)

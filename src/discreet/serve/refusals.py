@@ -141,6 +141,8 @@ def refusal_of(error: Exception) -> Refusal:
         return error
     if isinstance(error, DiscreetError):
         status = getattr(error, "status", 500)  # an error may know better
+        if status == 503:
+            return Refusal("unavailable", error.public(), "The same request, a little later.", 503)
         return Refusal("not_possible", error.public(), "Choose other variables.", status)
     return Refusal("internal", GENERIC, "Every table that the pages offer.", 500)
 

@@ -26,6 +26,7 @@ from discreet.design.sparse import SparseDesign, complete_design
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import CombinationMask, Support, check_support
 from discreet.errors import CodeError, DataError, ParameterError
+from discreet.frames import is_frame
 from discreet.tables.keys import KeyConvention
 from discreet.tables.truth import CellValues, TrueTable
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path]
+HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path] | Any  # or a frame
 HierarchiesLike = Mapping[str, HierarchyLike]
 Hierarchies = dict[str, tuple[Hierarchy, ...]]
 TOTALS = ("Total", "_T", "(all)", "(grand total)")
@@ -53,13 +54,14 @@ def as_hierarchies(given: HierarchiesLike | None) -> Hierarchies:
     if given is not None and not isinstance(given, Mapping):
         raise ParameterError(f"hierarchies are given by variable, {{name: …}}; got {given!r:.60}.")
     for variable, value in (given or {}).items():
-        several = [value] if isinstance(value, (Hierarchy, str, Path)) else value
+        is_one = isinstance(value, (Hierarchy, str, Path)) or is_frame(value)
+        several = [value] if is_one else value
         if not isinstance(several, Sequence) or not all(
-            isinstance(h, (Hierarchy, str, Path)) for h in several
+            isinstance(h, (Hierarchy, str, Path)) or is_frame(h) for h in several
         ):
             raise ParameterError(
-                f"variable {variable!r} needs a Hierarchy or the name of a file, or several; got "
-                f"{value!r:.60}."
+                f"variable {variable!r} needs a Hierarchy, the name of a file or a frame, or "
+                f"several; got {value!r:.60}."
             )
         trees = [h if isinstance(h, Hierarchy) else Hierarchy.read(h) for h in several]
         if not trees:

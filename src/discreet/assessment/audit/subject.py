@@ -20,7 +20,7 @@ from discreet.facade.table import Table
 from discreet.solve.linear.intervals import Limits
 from discreet.suppress.attackers import Attackers, attackers
 from discreet.suppress.pattern import Pattern, of_table, published_values
-from discreet.suppress.unions import ContributorSum, Unions
+from discreet.suppress.unions import Unions
 from discreet.tables.protected import COUNT, CellStatus, Protected
 from discreet.tables.show import frame_of, to_pandas
 
@@ -153,7 +153,7 @@ def subject_of(source: Pattern | Protected, table: Table | None) -> Subject:
 def _of_pattern(pattern: Pattern) -> Subject:
     none = np.zeros(len(pattern.z))
     # Sums that protect a contributor are looked for anew.
-    differences = tuple(d for d in pattern.differences if not isinstance(d, ContributorSum))
+    differences = tuple(d for d in pattern.differences if not d.owners)
     without = replace(pattern, differences=differences)
     return Subject(
         pattern.design,
@@ -163,7 +163,7 @@ def _of_pattern(pattern: Pattern) -> Subject:
         none if pattern.lower is None else pattern.lower,
         none if pattern.upper is None else pattern.upper,
         pattern.y,
-        attackers(pattern),
+        attackers(without),
         pattern.known,
         without.difference_columns() if differences else None,
         tuple(each.why for each in differences),

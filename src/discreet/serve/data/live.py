@@ -313,6 +313,15 @@ def files_of(records: RecordsConfig, folder: Path) -> GuardedFiles:
     return GuardedFiles([*places, *map(str, [*lists, *secret])], drawn)
 
 
+def missing_files(records: RecordsConfig, folder: Path) -> list[str]:
+    """Files of records, keys and secret that are named and are not here."""
+    sources = [name for name in (records.source, records.keys) if name and _is_file(name)]
+    named = {name: split_table(_resolve(name, folder))[0] for name in sources}
+    if records.secret is not None:
+        named[records.secret] = str(folder / records.secret)
+    return [name for name, place in named.items() if not any(_expand(place))]
+
+
 def open_records(records: RecordsConfig, folder: Path) -> Microdata:
     """The records that a site's file names; paths are relative to its folder.
 

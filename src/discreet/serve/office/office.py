@@ -318,7 +318,7 @@ class RateLimiter:
         return len(self._levels)
 
 
-_FREE = ("/static/", "/health", "/live", "/ready", "/robots.txt", "/favicon.ico")
+_FREE = ("/static/", "/health", "/live", "/ready", "/metrics", "/robots.txt", "/favicon.ico")
 _WITHOUT_ACCOUNT = ("/sign-in",)
 _LONGEST_USER = 60  # characters; as many as the name of a token may have
 

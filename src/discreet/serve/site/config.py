@@ -13,8 +13,9 @@ from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.publication import Publication
 from discreet.serve.data.dataset import DatasetInfo
 from discreet.serve.data.source import Mode
-from discreet.serve.office.config import AccountsConfig, AuditConfig
+from discreet.serve.office.config import AccountsConfig, AuditConfig, Proxies
 from discreet.serve.policy.policy import Policy
+from discreet.serve.site.language import offered_languages
 from discreet.serve.site.sections import section, setting
 from discreet.serve.web.texts import languages
 
@@ -29,12 +30,14 @@ class ServerConfig:
     port: int = setting(8000, "Port to listen on; 0 takes any free one.")
     root_path: str = setting("/", "Path that a web server in front removes from addresses.")
     workers: int = setting(1, "Processes that answer.")
+    metrics: tuple[str, ...] = setting((), "Addresses or networks that may read /metrics.")
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ParameterError(f"port must lie in 0..65535, got {self.port}.")
         if self.workers < 1:
             raise ParameterError(f"workers must be at least 1, got {self.workers}.")
+        Proxies(self.metrics)  # refuses what is no address
 
 
 @dataclass(frozen=True)
@@ -146,10 +149,12 @@ class SiteConfig:
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise ParameterError("the title of a site must not be empty.")
+        known = offered_languages(self.folder)
         for language in self.languages or ("",):
-            if language not in languages():
+            if language not in known:
                 raise ParameterError(
-                    f"there are no texts in language {language!r}; known: {', '.join(languages())}."
+                    f"there are no texts in language {language!r}; known: {', '.join(known)}. "
+                    "Another one is a file beside the site's, texts/CODE.toml."
                 )
         digits = self.accent.removeprefix("#")
         if len(digits) != 6 or set(digits.lower()) - set("0123456789abcdef"):

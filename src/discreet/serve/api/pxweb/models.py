@@ -19,10 +19,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from discreet.serve.api.models import ClosedModel, JsonStat
-from discreet.serve.api.reply import base_of, shared_headers
+from discreet.serve.api.reply import base_of, shared_headers, site_of
 from discreet.serve.data.dataset import Dataset as TableData
 from discreet.serve.refusals import PROBLEM, Refusal, as_problem, malformed_request
-from discreet.serve.site.site import Site, current_site
+from discreet.serve.site.site import Site
 
 ROOT = "/api/pxweb/v2"
 FOLDER = "tables"  # the one folder that a site has
@@ -144,6 +144,7 @@ class Table(ClosedModel):
     discontinued: bool
     source: str
     timeUnit: Literal["Annual", "Quarterly", "Monthly", "Weekly", "Other"]
+    subjectCode: str
     paths: list[list[Named]]
     links: list[Link]
 
@@ -335,7 +336,7 @@ class CallLimit:
 
 def table_named(request: Request, name: str) -> TableData:
     """The table of this name, in capitals or not."""
-    return current_site(request).dataset(name.lower())
+    return site_of(request).dataset(name.lower())
 
 
 def max_cells(site: Site) -> int:
