@@ -137,7 +137,7 @@ class Dataset:
     @property
     def updated(self) -> str:
         """The day when the figures were last changed, `2026-11-16`; empty if it is not known."""
-        return self.about.updated or self.source.made or self.about.day
+        return self.about.updated or self.source.made_on or self.about.day
 
     @property
     def variables(self) -> tuple[OfferedVariable, ...]:

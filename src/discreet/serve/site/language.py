@@ -108,7 +108,7 @@ class TranslatedSource:
     ) -> None:
         self._dataset, self._codes = dataset, codes
         source = dataset.source
-        self.mode, self.edition, self.made = source.mode, source.edition, source.made
+        self.mode, self.edition, self.made_on = source.mode, source.edition, source.made_on
         self.statement, self.units = source.statement, source.units
         self.variables = tuple(
             OfferedVariable(

@@ -288,8 +288,7 @@ def width_of(said: str, size: float = FONT) -> float:
 
 def shorten(said: str, width: float, size: float = FONT) -> str:
     """A text that is cut where it would be wider."""
-    most = max(int(width / (_CHARACTER * size / FONT)), 2)
-    return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"
+    return _window(said, 0, max(int(width / (_CHARACTER * size / FONT)), 2))
 
 
 def distinct_names(names: Sequence[str], width: float) -> list[str]:

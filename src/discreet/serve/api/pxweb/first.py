@@ -93,7 +93,7 @@ def level(request: Request, lang: str, path: str = "") -> Response:
         return _send(request, table_json(found, describer))
     site = describer.site
     if path.strip("/"):
-        told = [_listed(d) for d in site.datasets.values()]
+        told = [_table_entry(d) for d in site.datasets.values()]
     else:
         told = [{"id": FOLDER, "type": "l", "text": site.title}]
     return _send(request, told)
@@ -191,7 +191,7 @@ def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
     }
 
 
-def _listed(dataset: Dataset) -> dict[str, Any]:
+def _table_entry(dataset: Dataset) -> dict[str, Any]:
     return {
         "id": dataset.name,
         "type": "t",

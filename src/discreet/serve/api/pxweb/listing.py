@@ -143,7 +143,7 @@ def table(request: Request, dataset: str, lang: Lang = None) -> Response:
 
 @router.get(
     "/tables/{dataset}/metadata",
-    response_model=models.Dataset,
+    response_model=models.JsonStatDataset,
     summary="The variables of a table",
     openapi_extra={"parameters": [LISTS]},
 )
