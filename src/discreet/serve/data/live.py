@@ -29,9 +29,8 @@ from discreet.ledger import Ledger
 from discreet.protect.editions import plan_edition
 from discreet.protect.sentences import data_step
 from discreet.records.code_list import CodeLists
-from discreet.records.condensed import MOST_CELLS, CondensedCells
 from discreet.records.connection import split_table
-from discreet.records.query_engine import QueryEngine
+from discreet.records.query_engine import MOST_CELLS, CondensedCells, QueryEngine
 from discreet.records.records import UnitRecords
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import busy_refusal
