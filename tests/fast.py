@@ -93,8 +93,10 @@ FAST = {
         "tests/assess/utility",
     ],
     "attack": [
+        "tests/attack/test_attack.py",
         "tests/attack/test_privacy_game.py",
         "tests/attack/test_scoring.py",
+        "tests/attack/test_variability.py",
         "tests/attacks/test_second_releases.py",
     ],
     "testing": [

@@ -217,6 +217,11 @@ def protect(
     write_release(release, out, json, method=method, confidential=report.summary)
     if not json:
         say(f"\n{report}")
+    if truth.secret is None and truth.published.key is not None and not json:
+        say(
+            "No secret was given here, so the pattern follows from the true values alone. Files of "
+            "tables hold none: give the one that made the keys, --secret keys.secret."
+        )
 
 
 def _check_protection(
@@ -267,7 +272,7 @@ def fit(
     ] = "all",
     round: Annotated[
         str | None,
-        typer.Option(help="Make whole numbers: margins, unbiased, total or cube. Needs --seed."),
+        typer.Option(help="Whole numbers: margins, near, unbiased, total or cube. Needs --seed."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the rounding.")] = None,
     decimals: Annotated[

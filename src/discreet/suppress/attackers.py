@@ -8,22 +8,22 @@ that he is alone in, at any level, and that a cell is not less than his own part
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, hstack
+from scipy.sparse import csc_array, csr_array, eye_array, hstack
 
 from discreet.arrays import Array, Index, Mask, Real, Whole
-from discreet.errors import ParameterError
 from discreet.tables.magnitude import NOBODY
 
 if TYPE_CHECKING:
+    from discreet.rules.counts import Difference
     from discreet.suppress.pattern import Pattern
 
-_MOST_PAIRS = 20_000  # each is a view of its own, in which every sensitive cell is proven
+_ALL_OF_IT = 1e-9  # share of a cell that may be missing where several are all who are in it
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Attacker:
     """**Confidential.** What one of them knows that not everybody does.
 
     Attributes:
-      kind: `"public"`, `"lone"` (alone in some cell), `"contributor"` or `"pair"`.
+      kind: `"public"`, `"lone"` (alone in some cell), `"contributor"` or `"coalition"`.
       known: Inner cells that he knows wholly: all those of cells that he is alone in.
       cells: Inner cells that he is in.
       shares: What he has in each of them; no cell is less.
@@ -55,13 +55,15 @@ class Attackers:
       known: Inner cells × attackers: the cells each knows wholly, if they are in doubt.
       shares: Inner cells × attackers: what each has in the cells that he is in.
       y: True values of the inner cells.
-      numbers: Who each is, as owners are numbered; `NOBODY` for pairs.
+      numbers: Who each is, as owners are numbered, in order; coalitions follow behind them.
+      coalitions: Who pool what they know, by number.
     """
 
     known: csc_array
     shares: csc_array
     y: Real
     numbers: Whole
+    coalitions: tuple[tuple[int, ...], ...] = ()
 
     @classmethod
     def nobody(cls, n: int = 0, y: Real | None = None) -> Attackers:
@@ -75,7 +77,8 @@ class Attackers:
     def __getitem__(self, k: int) -> Attacker:
         own, part = (slice(*each.indptr[k : k + 2]) for each in (self.known, self.shares))
         known, cells = self.known.indices[own], self.shares.indices[part]
-        kind = "pair" if self.numbers[k] == NOBODY else "lone" if len(known) else "contributor"
+        is_one = k < len(self.numbers)
+        kind = "coalition" if not is_one else "lone" if len(known) else "contributor"
         places = (known.astype(np.intp), cells.astype(np.intp))
         return Attacker(kind, *places, self.shares.data[part])
 
@@ -102,21 +105,55 @@ class Attackers:
                 found[who] = min(found.get(who, np.inf), room)
         return found
 
-    def exempt(self, targets: Any, in_doubt: Mask, whose: Whole) -> csr_array:
+    def exempt(self, targets: Any, in_doubt: Mask, sums: Sequence[Difference]) -> csr_array:
         """Targets × attackers: where all cells in doubt of a target are known to him anyway.
 
-        Nor is a sum a secret from the one contributor whom it protects.
+        A sum that protects a contributor is kept from the public and from one attacker, and others
+        have sums of their own. Coalitions attack nothing else. Sums are the last targets.
         """
         inside = abs(targets).T
         found = csr_array(inside @ self.known)
         size = inside @ in_doubt.astype(np.float64)
         found.data = (found.data == np.repeat(size, np.diff(found.indptr))).astype(np.float64)
-        rows = np.flatnonzero(np.isin(whose, self.numbers) & (whose != NOBODY))
-        own = np.searchsorted(self.numbers[self.numbers != NOBODY], whose[rows])
-        more = csr_array((np.ones(len(rows)), (rows, own)), shape=found.shape)
+        first, one = found.shape[0] - len(sums), len(self.numbers)
+        pairs = [(row, np.arange(one, len(self))) for row in range(first) if one < len(self)]
+        for row, each in enumerate(sums, first):
+            left_out = self._place_of(each.against) if each.owners else np.arange(one)
+            pairs.append((row, np.delete(np.arange(len(self)), left_out)))
+        rows = np.repeat([row for row, _ in pairs], [len(each) for _, each in pairs])
+        columns = np.concatenate([np.empty(0, np.intp), *(each for _, each in pairs)])
+        more = csr_array((np.ones(len(rows)), (rows.astype(np.intp), columns)), found.shape)
         both = csr_array(found + more)
         both.eliminate_zeros()
         return both
+
+    def _place_of(self, members: tuple[int, ...]) -> list[int]:
+        """The place of an attacker or of a coalition; none of the public."""
+        if len(members) > 1:
+            return [len(self.numbers) + self.coalitions.index(members)]
+        return np.flatnonzero(np.isin(self.numbers, members)).tolist()
+
+    def pool(self, pattern: Pattern, members: Sequence[tuple[int, ...]]) -> Attackers:
+        """Coalitions as further attackers: they know what each does, and cells that are all theirs.
+
+        Who are together the only ones in a cell know that nobody else is, as one alone does.
+        """
+        groups = tuple(dict.fromkeys(members))
+        places = [np.searchsorted(self.numbers, one).tolist() for one in groups]
+        column = np.repeat(np.arange(len(groups)), [len(one) for one in places])
+        entries = (np.ones(len(column)), (np.array(sum(places, []), dtype=np.intp), column))
+        joined = csc_array(entries, shape=(len(self.numbers), len(groups)))
+        shares = csc_array(self.shares[:, : len(self.numbers)] @ joined)
+        known = csr_array(self.known[:, : len(self.numbers)] @ joined)
+        known = known + _cells_of_theirs(pattern, shares, self.y)
+        known.data[:] = 1.0
+        return Attackers(
+            csc_array(hstack([self.known, known], format="csc")),
+            csc_array(hstack([self.shares, shares], format="csc")),
+            self.y,
+            self.numbers,
+            (*self.coalitions, *groups),
+        )
 
     def rest(self, targets: Any) -> csr_array:
         """Targets × attackers, where they are in a target: what others have in it."""
@@ -127,13 +164,12 @@ class Attackers:
         return found
 
 
-def attackers(pattern: Pattern, *, contributors: bool = True, pairs: bool = False) -> Attackers:
-    """Everybody who knows more than the public.
+def attackers(pattern: Pattern, *, contributors: bool = True) -> Attackers:
+    """Everybody who knows more than the public, and the coalitions that sums are kept from.
 
     Args:
       pattern: The table with what is suppressed.
       contributors: Whether contributors attack at all; the public alone if not.
-      pairs: Whether every two of them pool what they know, too.
     """
     n = pattern.design.n_inner
     y = np.zeros(n) if pattern.y is None else np.asarray(pattern.y, dtype=np.float64)
@@ -146,7 +182,8 @@ def attackers(pattern: Pattern, *, contributors: bool = True, pairs: bool = Fals
     known.data[:] = 1.0
     shares = _indicator(inside, np.searchsorted(numbers, owners), amounts, n, len(numbers))
     found = Attackers(known, shares, y, numbers)
-    return _with_pairs(found) if pairs else found
+    pooling = [each.against for each in pattern.differences if len(each.against) > 1]
+    return found.pool(pattern, pooling) if pooling else found
 
 
 def cells_in_doubt(pattern: Pattern) -> Mask:
@@ -231,21 +268,13 @@ def _indicator(cells: Array, who: Array, data: Real, n: int, m: int) -> csc_arra
     return found
 
 
-def _with_pairs(found: Attackers) -> Attackers:
-    """Every two attackers as one more."""
-    if len(found) * (len(found) - 1) // 2 > _MOST_PAIRS:
-        raise ParameterError(
-            f"{len(found):,} contributors make too many pairs; at most {_MOST_PAIRS:,} are "
-            "looked at. Take a smaller table, or leave pairs out."
-        )
-    two = np.array(list(combinations(range(len(found)), 2)), dtype=np.int64).reshape(-1, 2)
-    ones, places = np.ones(two.size), np.repeat(np.arange(len(two)), 2)
-    joined = csc_array((ones, (two.ravel(), places)), shape=(len(found), len(two)))
-    known = csc_array(found.known @ joined)
-    known.data[:] = 1.0
-    return Attackers(
-        csc_array(hstack([found.known, known], format="csc")),
-        csc_array(hstack([found.shares, found.shares @ joined], format="csc")),
-        found.y,
-        np.concatenate([found.numbers, np.full(len(two), NOBODY)]),
-    )
+def _cells_of_theirs(pattern: Pattern, shares: csc_array, y: Real) -> csr_array:
+    """Inner cells in doubt × coalitions: those of cells that nobody else is in, at any level."""
+    X = pattern.design.matrix().astype(np.float64).tocsc()
+    found = csr_array((X.shape[0], shares.shape[1]))
+    for columns, values in ((eye_array(len(y), format="csc"), y), (X, np.abs(pattern.z))):
+        own = csc_array(columns.T @ shares)
+        own.data = (own.data >= (1 - _ALL_OF_IT) * values[own.indices]).astype(np.float64)
+        own.eliminate_zeros()
+        found = found + csr_array(columns @ own)
+    return csr_array(found.multiply(cells_in_doubt(pattern)[:, None].astype(np.float64)))

@@ -93,9 +93,9 @@ class Requirements:
 
 def requirements(pattern: Pattern, sums: TableSums, *, lone: bool) -> Requirements:
     """Everything a pattern's sensitive cells need."""
-    targets, places, below, above, whose = sensitive_sums(pattern)
+    targets, places, below, above = sensitive_sums(pattern)
     found = attackers(pattern, contributors=lone)
-    known_to = found.exempt(targets, cells_in_doubt(pattern), whose)
+    known_to = found.exempt(targets, cells_in_doubt(pattern), pattern.differences)
     total = np.concatenate([sums.of_cell[pattern.primary], sums.of_difference])
     up, down = np.flatnonzero(above > 0), np.flatnonzero(below > 0)
     target = np.concatenate([up, down])

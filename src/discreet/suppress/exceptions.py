@@ -79,11 +79,15 @@ class Exempt:
 
     def primaries(self, table: TrueTable) -> Mask:
         """The rule's cells without those that are exempt."""
+        return self.rule.primaries(table) & ~self.exempt(table)
+
+    def exempt(self, table: TrueTable) -> Mask:
+        """Cells that are never sensitive by the rule."""
         exempt = self._has_code(table)
         if self.apriori is not None:
             said = self.apriori.cells(table.design)
             exempt = exempt | said.safe | said.protected
-        return self.rule.primaries(table) & ~exempt
+        return exempt
 
     def needs(self, table: TrueTable) -> Needs:
         """What the rule asks for, or the file where it says."""

@@ -288,12 +288,26 @@ class IntervalSearch:
         what = f"cell {cell_name(design, place)}" if is_cell else start.differences[place - n].why
         side = "above" if required.sign[item] > 0 else "below"
         who = "" if views[0] == EVERYBODY else " for somebody who contributes to other cells"
+        told = None if is_cell else self._telling_cell(place - n)
+        by = (
+            ""
+            if told is None
+            else f"; cell {cell_name(design, told)}, which must be shown, tells it"
+        )
         return InfeasibleError(
             f"{what} needs an interval that reaches {required.need[item]:g} {side} its value, "
-            f"which no suppression gives{who}: cells that must be shown, and cells known to be "
-            "empty, do not leave it that much room. Ask for less, take cells out of frozen=, or "
-            "let empty cells be suppressed (zeros=True)."
+            f"which no suppression gives{who}{by}: cells that must be shown, and cells known to be "
+            "empty, do not leave it that much room. Ask for less, take cells out of forced= and "
+            "frozen=, or let empty cells be suppressed (zeros=True)."
         )
+
+    def _telling_cell(self, number: int) -> int | None:
+        """The smallest cell with all of a sensitive sum that must be shown."""
+        start, must = self.start, self.plan.must
+        sums = start.difference_columns()[:, [number]].astype(np.float64)
+        inside = start.design.matrix().tocsc()[:, must].T @ sums
+        found = must[np.asarray(inside.toarray()).ravel() == sums.sum()]
+        return int(found[np.argmin(start.z[found])]) if len(found) else None
 
 
 class _SumCosts:

@@ -37,17 +37,23 @@ _INNER_PARTS = ("y", "lone", "owner", "known")
 
 
 class Closeness(NamedTuple):
-    """How closely a contributor may be known.
+    """How closely contributors may be known.
 
     Attributes:
-      share: What others must have beside him, as a share of his own part.
-      by_second: Whether another contributor, who knows his own part, is to be met.
+      share: What others must have beside them, as a share of their own part.
+      coalition: How many others, who know their own parts, pool them; zero: no part is deducted.
+      together: How many contributors are looked at together.
+      is_alone: Whether sums count that have no other contributors than these.
       waived: Contributors who need no protection, by number.
+      exempt: Published cells that the rule never calls sensitive.
     """
 
     share: float
-    by_second: bool
+    coalition: int = 0
+    together: int = 1
+    is_alone: bool = False
     waived: tuple[int, ...] = ()
+    exempt: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,6 +73,7 @@ class Pattern:
         `None` where each lone cell has a contributor of its own.
       known: Inner cells that everybody knows, such as known zeros; `None` where there are none.
       contributions: Contributions to the inner cells, where they are sums of somebody's amounts.
+      owners: Identifiers of contributors, by number.
       closeness: How closely a contributor may be known from sums of suppressed cells.
       unproved: Contributors, by number, of whom it was not proven that no sum tells too much.
       differences: Sums and differences of cells that are as sensitive as a primary cell.
@@ -95,6 +102,7 @@ class Pattern:
     bound: float | None = None
     bounds: tuple[Real, Real] | None = None
     contributions: CellContributions | None = None
+    owners: tuple[str, ...] = ()
     closeness: tuple[Closeness, ...] = ()
     unproved: tuple[int, ...] = ()
     method: Any = None
@@ -210,6 +218,10 @@ class Pattern:
         moved["differences"] = tuple(
             replace(d, cells=tuple(int(place[k]) for k in d.cells)) for d in self.differences
         )
+        moved["closeness"] = tuple(
+            each._replace(exempt=tuple(int(place[k]) for k in each.exempt))
+            for each in self.closeness
+        )
         if self.bounds is not None:
             moved["bounds"] = tuple(spread(side, place, len(place)) for side in self.bounds)
         if self.proofs is not None:
@@ -305,7 +317,7 @@ def of_table(table: TrueTable) -> dict[str, Any]:
     records = counts if table.inner is None else np.maximum(table.inner.count, counts)
     lone = (counts == 1) | ((counts == 0) & (records == 1))
     known = {"lone": lone, "owner": inner.lone, "known": records == 0}
-    return {"y": inner.sum, **known, "contributions": inner}
+    return {"y": inner.sum, **known, "contributions": inner, "owners": given.owners}
 
 
 def published_values(table: TrueTable) -> Array:

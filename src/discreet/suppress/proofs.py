@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csc_array, hstack
 
-from discreet.arrays import Array, Index, Mask, Real, Whole
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.suppress.attackers import attackers, cells_in_doubt
-from discreet.tables.magnitude import NOBODY
 
 if TYPE_CHECKING:
     from discreet.suppress.pattern import Pattern
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 # Sums that differ by less, relative to their size, are the same: changes come from linear programs
 # in floating point, which keep equations to about 1e-7.
 CLOSE = 1e-6
-# How far a sensitive difference must be able to rise: differences of counts are whole numbers, so
-# one more is the nearest other value.
-DIFFERENCE_NEED = 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,9 +73,9 @@ class Proofs:
         Sensitive differences follow behind the last published cell.
         """
         changes = csc_array(self.changes[:, self.valid(pattern)])
-        targets, places, below, above, whose = sensitive_sums(pattern)
+        targets, places, below, above = sensitive_sums(pattern)
         views = attackers(pattern, contributors=self.lone)
-        exempt = views.exempt(targets, cells_in_doubt(pattern), whose)
+        exempt = views.exempt(targets, cells_in_doubt(pattern), pattern.differences)
         rest = views.rest(targets)
         moves = (targets.T @ changes).tocsr()
         parts = (slice(*changes.indptr[k : k + 2]) for k in range(changes.shape[1]))
@@ -131,14 +127,12 @@ def _is_proven(
     return True
 
 
-def sensitive_sums(pattern: Pattern) -> tuple[Any, Index, Real, Real, Whole]:
-    """Columns of sensitive cells and differences, their places, needs, and whom they protect."""
+def sensitive_sums(pattern: Pattern) -> tuple[Any, Index, Real, Real]:
+    """Columns of sensitive cells and behind them of differences, their places, and needs."""
     n, m = len(pattern.z), len(pattern.differences)
     primary = np.flatnonzero(pattern.primary)
     columns = [pattern.design.matrix().tocsc()[:, primary], pattern.difference_columns()]
-    each = pattern.differences
-    needs = np.array([getattr(d, "need", DIFFERENCE_NEED) for d in each], dtype=np.float64)
-    owners = np.array([getattr(d, "owner", NOBODY) for d in each], dtype=np.int64)
+    needs = np.array([each.need for each in pattern.differences], dtype=np.float64)
     below = np.zeros(n) if pattern.lower is None else pattern.lower
     above = np.zeros(n) if pattern.upper is None else pattern.upper
     return (
@@ -146,7 +140,6 @@ def sensitive_sums(pattern: Pattern) -> tuple[Any, Index, Real, Real, Whole]:
         np.concatenate([primary, np.arange(n, n + m)]),
         np.concatenate([below[primary], np.zeros(m)]),
         np.concatenate([above[primary], needs]),
-        np.concatenate([np.full(len(primary), NOBODY), owners]),
     )
 
 

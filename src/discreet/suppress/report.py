@@ -17,7 +17,7 @@ from discreet.suppress.pattern import Pattern
 from discreet.suppress.plan import cell_name
 from discreet.tables.truth import TrueTable
 
-_COSTLIEST = 5  # more than a screen of them is read by nobody
+_COSTLIEST, _MOST_NAMED = 5, 20  # more than a screen of them is read by nobody
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,13 @@ class PatternReport:
       levels: For each table and level: shown, primary and secondary cells.
       found: How many cells each rule found; a cell can be found by several.
       costliest: The secondary cells with the largest values, and why each is hidden.
+      unproved: Contributors of whom no proof was found that no sum of hidden cells tells too much.
     """
 
     levels: Mapping[str, tuple[int, int, int]]
     found: Mapping[str, int]
     costliest: Mapping[str, str]
+    unproved: tuple[str, ...] = ()
 
     @property
     def summary(self) -> dict[str, Any]:
@@ -42,6 +44,7 @@ class PatternReport:
             "levels": {k: dict(zip(names, v, strict=True)) for k, v in self.levels.items()},
             "found_by_rule": dict(self.found),
             "costliest_secondaries": dict(self.costliest),
+            "unproved_contributors": list(self.unproved),
         }
 
     def __str__(self) -> str:
@@ -57,8 +60,15 @@ class PatternReport:
         parts += [["Found by rule", *rules]] if rules else []
         # Statements follow from method and design alone, so that only the custodian is told.
         hides = any(primary or secondary for _, primary, secondary in self.levels.values())
-        parts += [] if hides else [["No cell is sensitive, so all are shown."]]
+        forced = "No cell is hidden: those that the rules find are shown all the same (forced=)."
+        none = forced if any(self.found.values()) else "No cell is sensitive, so all are shown."
+        parts += [] if hides else [[none]]
         parts += [["Costliest cells that are hidden to protect others", *costly]] if costly else []
+        if self.unproved:
+            said = "Contributors of whom sums were searched, but nothing is proven"
+            more = len(self.unproved) - _MOST_NAMED
+            rest = [f"and {more:,} others"] if more > 0 else []
+            parts += [[f"{said}: {len(self.unproved):,}", *self.unproved[:_MOST_NAMED], *rest]]
         return "\n".join("\n  ".join(part) for part in parts)
 
 
@@ -77,7 +87,10 @@ def describe_pattern(
         found = {rule.name: int(rule.primaries(table).sum()) for rule in rules}
     else:
         found = dict(Counter(pattern.reasons.values()))
-    return PatternReport(_levels(pattern), found, _costliest(pattern))
+    # Who is alone in a cell without an identifier has a number beyond all others.
+    names = (*pattern.owners, "somebody without an identifier")
+    unproved = tuple(dict.fromkeys(names[min(k, len(pattern.owners))] for k in pattern.unproved))
+    return PatternReport(_levels(pattern), found, _costliest(pattern), unproved)
 
 
 def _levels(pattern: Pattern) -> dict[str, tuple[int, int, int]]:

@@ -11,7 +11,7 @@ import numpy as np
 from discreet.arrays import Mask
 from discreet.protect.sentences import groups_not_hidden, limit, never_published, process
 from discreet.rules.counts import CountRule, PrimaryRule, Threshold, public_name_and_reason
-from discreet.rules.magnitudes import PQ, Dominance
+from discreet.rules.magnitudes import PQ, Dominance, FewContributors, ZeroUnsafe
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.tables.statement import Sentence
 
@@ -20,9 +20,10 @@ SHOWN_IS_TRUE = "shown-is-true"
 _ROUNDING = 1e-6  # widths come from linear programs in floating point
 PEOPLE = "people"
 """What records are of, where the data set has no word of its own."""
+_ASKED_OF_SUMS = (PQ, Dominance, FewContributors, ZeroUnsafe)
 _HIDDEN = (
-    "Figures that say too much about single {units} are not shown. Some other figures are hidden "
-    "as well, so that"
+    "Figures that say too much about single {units} are not shown. Where there are any, some other "
+    "figures are hidden as well, so that"
 )
 
 
@@ -41,7 +42,10 @@ def suppressed_cells(
         plain = (
             "the figures that are shown leave each of the first ones a range of possible values."
         )
-    done = f"Sensitive cells are not shown ({why}). Further cells are not shown, so that {aim}."
+    done = (
+        f"Sensitive cells are not shown ({why}). Where there are any, further cells are not shown, "
+        f"so that {aim}."
+    )
     return [
         process("suppress", done, f"{_HIDDEN.format(units=units)} {plain}"),
         shown_is_true(has_decimals=has_decimals),
@@ -151,11 +155,6 @@ def limits(
     return [sentence for sentence, is_said in said if is_said]
 
 
-def has_closeness(rule: PrimaryRule) -> bool:
-    """Whether a rule says how closely the largest contributor may be known, also in sums."""
-    return isinstance(rule, PQ | Dominance) and rule.n == 1
-
-
 def contributor_sums(
     rules: Iterable[PrimaryRule], *, is_covered: bool = True, is_proven: bool
 ) -> list[Sentence]:
@@ -167,19 +166,23 @@ def contributor_sums(
       is_proven: Whether all of them were proven.
     """
     several = "What one contributor has in several suppressed cells together"
-    sums = [rule for rule in rules if not isinstance(rule, CountRule)]
+    # A rule with exceptions is asked of all sums with a cell that is none.
+    sums = [getattr(rule, "rule", rule) for rule in rules if not isinstance(rule, CountRule)]
     if not sums:
         return []
-    if not is_covered or not all(has_closeness(rule) for rule in sums):
+    if not is_covered or not all(isinstance(rule, _ASKED_OF_SUMS) for rule in sums):
         said = f"{several} may be known more closely than the rules allow for a single cell."
         return [limit("contributor-sums", said)]
+    n = max((rule.n for rule in sums if isinstance(rule, PQ)), default=1)
+    pool = f", alone or {n} of them pooling what they know" if n > 1 else ""
     said = (
-        f"{several} is protected as in a single cell, against the public and other contributors of "
-        "these cells, where it is among the largest contributions."
+        f"{several} is protected as in a single cell, against the public and other contributors"
+        f"{pool}, where it is among the largest contributions."
     )
     if is_proven:
-        return [process("contributor-sums", said)]
-    return [limit("contributor-sums", f"{said} For some this was searched for, but not proven.")]
+        return [process("contributor-sums", f"{said} This is proven for all of them.")]
+    open_still = "For some this was searched for, as far as a fixed effort goes, but not proven."
+    return [limit("contributor-sums", f"{said} {open_still}")]
 
 
 def _are_shown_cells_true(evidence: Any) -> bool:

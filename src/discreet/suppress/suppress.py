@@ -91,12 +91,12 @@ class Suppress:
     cells, which `"gauss"` decides in whole numbers without rounding; with `singletons`, none
     follows for somebody who is alone in a cell and knows it either. `"interval"` and `"optimal"`
     promise the widths of the rules, to everybody and with `singletons` to each contributor, who
-    knows the cells he is alone in, at any level, and his parts of others. Under p%, p/q and
-    dominance of one, the rule holds of every sum of hidden cells that a contributor is in, as far
-    as it is proven (`Pattern.unproved`). `"gauss"` repairs what signs tell within a fixed effort,
-    and promises no widths. The pattern follows from the true values, and from costs that are
-    drawn from the table's secret where it has one: without them whoever runs the program on every
-    table that fits can rule out most.
+    knows the cells he is alone in, at any level, and his parts of others. Rules for sums of a
+    value hold of every sum of hidden cells that a contributor is in, as far as it is proven
+    (`Pattern.unproved`); with `PPercent(10, n=2)` against every two who pool what they know.
+    `"gauss"` repairs what signs tell within a fixed effort, and promises no widths. The pattern
+    follows from the true values, and from costs that are drawn from the table's secret where it
+    has one: without them whoever runs the program on every table that fits can rule out most.
     Cost: for 20,000 cells, with `"interval"`, a minute for counts, five for sums.
 
     Args:
@@ -216,7 +216,7 @@ class Suppress:
             if not unions.sums:
                 break
             pattern = replace(pattern, differences=(*pattern.differences, *unions.sums))
-        left = {each.owner for each in unions.sums}
+        left = {owner for each in unions.sums for owner in each.owners}
         return replace(found, unproved=tuple(sorted({*unions.unproved, *left})))
 
     def lower_bound(self, table: TrueTable) -> float:

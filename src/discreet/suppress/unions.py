@@ -1,34 +1,38 @@
 r"""What hidden cells together tell of one contributor.
 
 A table gives away sums of hidden cells: where three are hidden beside their total, the sum of the
-three is public. The rule that makes a single cell sensitive is asked of all these sums. For a
-contributor with :math:`x_k` in each hidden cell `k` and somebody with :math:`a_k` in it, a table
-:math:`z + \Delta` that he cannot rule out hides the contributor in a set `S` of cells if
+three is public. The rule that makes a single cell sensitive is asked of all these sums. For
+contributors with :math:`x_k` in each hidden cell `k`, and somebody, or several who pool what they
+know, with :math:`a_k` in it, a table :math:`z + \Delta` that these cannot rule out hides the first
+in a set `S` of cells if
 
 .. math:: \sum_{k \in S} (z_k + \Delta_k - a_k - x_k) \ge p \sum_{k \in S} x_k .
 
 A program looks for the set that is furthest from having such a table. Its variables are the set and
 the prices that prove it; without the condition that cells are in the set or not, it is linear, and
-where even its optimum is zero one table hides the contributor in all sets at once.
+where even its optimum is zero one table hides them in all sets at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from itertools import combinations, islice, pairwise
+from math import comb
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csc_array, csr_array, eye_array, hstack
+from scipy.sparse import csc_array, csr_array, eye_array, hstack, vstack
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.errors import NotConvergedError
 from discreet.progress import report
 from discreet.rules.counts import Difference, PrimaryRule
-from discreet.rules.magnitudes import PQ, Dominance
+from discreet.rules.magnitudes import PQ, Dominance, FewContributors
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.unknowns import connected_parts, distinct_columns, unknowns
 from discreet.suppress.attackers import PUBLIC, Attacker, attackers
+from discreet.suppress.exceptions import Exempt
 from discreet.suppress.pattern import Closeness, Pattern
 from discreet.suppress.plan import cell_name
 from discreet.tables.truth import TrueTable
@@ -38,68 +42,77 @@ EXHAUSTIVE = 20
 _NODES = 2_000  # of the tree of choices for more cells
 # Programs with more unknown cells, and cells of one contributor beyond which none is tried.
 _MOST_UNKNOWN, _MOST_CELLS = 4_000, 500
+_MOST_GROUPS = 1_000  # of contributors who are looked at together, or who pool what they know
+_AT_ONCE = 5  # sums of one contributor that are protected in a round; the next finds the others
 _MISSING = 1e-6  # share of a contributor's total by which a set may miss its rule
 _FOUND = 0  # the status of a program of SciPy that was solved
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ContributorSum(Difference):
-    """**Confidential.** A sum of hidden cells that tells too much about one contributor.
-
-    Attributes:
-      need: How far it must be able to rise.
-      owner: Whose part of it is known too closely, by number.
-    """
-
-    need: float = 0.0
-    owner: int = -1
 
 
 class Unions(NamedTuple):
     """What was found: sums that tell too much, and contributors of whom nothing is proven."""
 
-    sums: tuple[ContributorSum, ...]
+    sums: tuple[Difference, ...]
     unproved: tuple[int, ...]
 
 
 def closeness_of(rules: Sequence[PrimaryRule], table: TrueTable) -> tuple[Closeness, ...]:
-    """How closely rules let a contributor be known, where they say so of the largest one."""
+    """How closely rules let contributors be known, where they say so."""
     given, found = table.contributions, []
-    for rule in rules:
-        if given is None or given.may_be_negative or not isinstance(rule, PQ | Dominance):
-            continue
-        waived = tuple(given.places_of(rule.waivers).tolist()) if rule.waivers else ()
+    if given is None or given.may_be_negative:
+        return ()
+    for each in rules:
+        rule = each.rule if isinstance(each, Exempt) else each
+        exempt = each.exempt(table) if isinstance(each, Exempt) else None
+        waived = getattr(rule, "waivers", ())
+        last: dict[str, Any] = {
+            "waived": tuple(given.places_of(waived).tolist()) if waived else (),
+            "exempt": () if exempt is None else tuple(np.flatnonzero(exempt).tolist()),
+        }
         if isinstance(rule, PQ):
-            found.append(Closeness(rule.p / rule.q, True, waived))
-        elif rule.n == 1:
-            found.append(Closeness(100.0 / rule.k - 1.0, False, waived))
+            found.append(Closeness(rule.p / rule.q, coalition=rule.n, **last))
+        elif isinstance(rule, Dominance):
+            found.append(Closeness(100.0 / rule.k - 1.0, together=rule.n, **last))
+        elif isinstance(rule, FewContributors):
+            few = rule.n - 1
+            found.append(Closeness(rule.range / 100.0, together=few, is_alone=True, **last))
     return tuple(found)
 
 
 def find_unions(pattern: Pattern) -> Unions:
-    """Sums of hidden cells that tell too much about a contributor; at most one of each."""
+    """Sums of hidden cells that tell too much about contributors; a few of each."""
     if not pattern.closeness or pattern.contributions is None or pattern.y is None:
         return Unions((), ())
     search = _UnionSearch(pattern)
-    sums, unproved = [], []
-    for who in range(len(search.everybody)):
-        for closeness in pattern.closeness:
+    sums: list[Difference] = []
+    unproved: set[int] = set()
+    for closeness in pattern.closeness:
+        groups, left_out = search.groups(closeness)
+        unproved.update(search.everybody.numbers[left_out].tolist())
+        for done, who in enumerate(groups, 1):
             found = search.closest(who, closeness)
             if found is None:
-                unproved.append(int(search.everybody.numbers[who]))
-            elif found.need > 0:
-                sums.append(found)
-            if found is None or found.need > 0:
-                break
-        report("contributors", (who + 1) / len(search.everybody))
-    return Unions(tuple(sums), tuple(unproved))
+                unproved.update(search.everybody.numbers[list(who)].tolist())
+            else:
+                sums += found
+            report("contributors", done / len(groups))
+    return Unions(tuple(sums), tuple(sorted(unproved)))
+
+
+class _Target(NamedTuple):
+    """Hidden cells, what others have in them beyond what the rule asks, and which are exempt."""
+
+    cells: Index
+    spare: Real
+    is_exempt: Mask
 
 
 class _UnionSearch:
     """The hidden cells, what everybody has in them, and the unknown cells behind them."""
 
     def __init__(self, pattern: Pattern) -> None:
-        self.pattern, self.everybody = pattern, attackers(pattern)
+        without = tuple(each for each in pattern.differences if not each.owners)
+        self.pattern = replace(pattern, differences=without)
+        self.everybody = attackers(self.pattern)
         X = pattern.design.matrix().astype(np.float64).tocsc()
         shown, hidden = ~pattern.suppressed, np.flatnonzero(pattern.suppressed)
         y = np.asarray(pattern.y, dtype=np.float64)
@@ -123,72 +136,173 @@ class _UnionSearch:
         for k, (cells, _) in enumerate(connected_parts(self.system.equations)):
             self.part_of[self.system.cells[cells]] = k
             self.members.append(cells)
+        # Who is in some cell of each part, or knows one.
+        touched = csr_array(abs(self.everybody.shares) + self.everybody.known).tocoo()
+        part = self.part_of[touched.row]
+        self.inside = [np.unique(touched.col[part == k]) for k in range(len(self.members))]
 
-    def closest(self, who: int, closeness: Closeness) -> ContributorSum | None:
-        """The sum that is worst for a contributor; its need is zero where none is too close."""
-        safe = ContributorSum((), (), "", 0.0)
-        if int(self.everybody.numbers[who]) in closeness.waived:
-            return safe
-        start, end = self.parts.indptr[who : who + 2]
-        cells, own = self.parts.indices[start:end].astype(np.intp), self.parts.data[start:end]
-        spare = self.z[cells] - (1 + closeness.share) * own
-        # One cell is what its own rule is about.
-        if len(cells) < 2:
-            return safe
-        numbers, parts = self._others(who, cells) if closeness.by_second else ([], spare[None, :0])
-        most = parts.max(axis=0) if numbers else np.zeros(len(cells))
-        if self._is_hidden_at_once(cells, spare - most, numbers):
-            return safe
-        others = [self.everybody[k] for k in numbers]
-        # Somebody who knew as much as all others at once would know more than each of them.
-        if len(others) > 1 and self._is_safe(cells, spare - most, _join_attackers(others)):
-            return safe
-        each = zip(others, parts, strict=True) if others else [(PUBLIC, np.zeros(len(cells)))]
-        for one, part in each:
-            found = self._worst_set(cells, spare - part, one)
-            if found is None:
+    def groups(self, closeness: Closeness) -> tuple[list[tuple[int, ...]], Index]:
+        """Contributors who are looked at one by one or together; of whom some groups are left out.
+
+        Where there are too many groups, the largest in cells that break the rule are looked at.
+        """
+        n, none = len(self.everybody), np.empty(0, np.intp)
+        if closeness.is_alone:
+            return self._owners_of_cells(closeness.together)
+        members = min(closeness.together, n)
+        if members < 2:
+            return [(k,) for k in range(n)], none
+        # In some cell they must have more than the rule lets them.
+        P = self.parts.toarray()
+        order = np.argsort(-P, axis=0, kind="stable")[: members + 1]
+        top = np.take_along_axis(P, order, axis=0)
+        cells = self.z < (1 + closeness.share) * top[:members].sum(axis=0)
+        if not cells.any():
+            return [], none
+        limit, P = self.z[cells] / (1 + closeness.share) * (1 + _MISSING), P[:, cells]
+        if comb(n, members) <= 50 * _MOST_GROUPS:
+            every = combinations(range(n), members)
+            found = list(islice((g for g in every if (P[[*g]].sum(0) > limit).any()), _MOST_GROUPS))
+            if len(found) < _MOST_GROUPS:
+                return found, none
+        columns = [np.sort(column).tolist() for column in order[:, cells].T]
+        largest = {group for column in columns for group in combinations(column, members)}
+        return sorted(largest)[:_MOST_GROUPS], np.flatnonzero(P.any(axis=1))
+
+    def _owners_of_cells(self, most: int) -> tuple[list[tuple[int, ...]], Index]:
+        """Groups of so many at most who are the only ones in two cells or more."""
+        columns = np.split(self.by_cell.indices, self.by_cell.indptr[1:-1])
+        is_all = np.abs(self.by_cell.sum(axis=0) - self.z) <= _MISSING * self.z
+        alone = [frozenset(c.tolist()) for c, whole in zip(columns, is_all, strict=True) if whole]
+        first = {who for who in alone if 0 < len(who) <= most}
+        found, waiting = set(first), sorted(first, key=sorted)
+        while waiting and len(found) <= _MOST_GROUPS:
+            who = waiting.pop()
+            more = {who | other for other in first if len(who | other) <= most} - found
+            found |= more
+            waiting += sorted(more, key=sorted)
+        groups = sorted(tuple(sorted(who)) for who in found)
+        left = sorted({one for who in groups for one in who}) if len(groups) > _MOST_GROUPS else []
+        return groups[:_MOST_GROUPS], np.array(left, dtype=np.intp)
+
+    def closest(self, who: tuple[int, ...], closeness: Closeness) -> list[Difference] | None:
+        """Sums that tell too much of contributors, to somebody each; `None` where it is open."""
+        if set(self.everybody.numbers[list(who)].tolist()) <= set(closeness.waived):
+            return []
+        own = np.asarray(self.parts[list(who)].sum(axis=0)).ravel()
+        cells = np.flatnonzero(own)
+        if closeness.is_alone:
+            cells = cells[own[cells] >= (1 - _MISSING) * self.z[cells]]
+        is_exempt = np.isin(self.cells[cells], closeness.exempt)
+        # One cell is what its own rule is about, unless several pool what they know.
+        if len(cells) < 1 + (closeness.coalition < 2) or is_exempt.all():
+            return []
+        target = _Target(cells, self.z[cells] - (1 + closeness.share) * own[cells], is_exempt)
+        # Among a few who are alone in cells, each is somebody whom the others come close to.
+        others = self._others(cells, () if closeness.is_alone and len(who) > 1 else who)
+        parts = self.by_cell[:, cells].tocsr()[others].toarray()
+        if not closeness.coalition:
+            parts[:] = 0.0
+        n = min(max(closeness.coalition, 1), len(others))
+        strictest = target._replace(spare=target.spare - -np.sort(-parts, axis=0)[:n].sum(axis=0))
+        left = self._not_convinced(strictest, others, n)
+        if left is None:
+            return None
+        found: list[Difference] = []
+        while left and len(found) < _AT_ONCE:
+            members, one = left.pop()
+            chosen, change = self._worst_set(strictest, one)
+            if chosen is not None and not chosen.any():
+                left = left if change is None or n > 1 else self._limited_by(change, left)
+                continue
+            rows = np.searchsorted(others, members)
+            at = target._replace(spare=target.spare - parts[rows].sum(axis=0))
+            chosen, _ = self._worst_set(at, one)
+            if chosen is None:
                 return None
-            chosen = np.flatnonzero(found)
-            need = -float((spare - part)[chosen].sum())
-            if len(chosen) > 1 and need > _MISSING * own[chosen].sum():
-                return self._sum(who, cells[chosen], need)
-        return safe
+            need = -float(at.spare[chosen].sum())
+            if need > _MISSING * own[cells][chosen].sum():
+                found.append(self._sum(who, members, cells[chosen], need))
+        return found
 
-    def _is_safe(self, cells: Index, spare: Real, one: Attacker) -> bool:
-        found = self._worst_set(cells, spare, one)
-        return found is not None and not found.any()
+    def _others(self, cells: Index, who: tuple[int, ...]) -> Index:
+        """Who else is in cells that have to do with some hidden ones, or knows them."""
+        touched = np.unique(self.part_of[self.columns[:, cells].indices])
+        found = [self.inside[k] for k in touched[touched >= 0].tolist()]
+        found.append(np.unique(self.by_cell[:, cells].indices))
+        return np.setdiff1d(np.concatenate(found), who).astype(np.intp)
 
-    def _others(self, who: int, cells: Index) -> tuple[list[int], Real]:
-        """Who else is in some hidden cells, and what each has in them."""
-        within = self.by_cell[:, cells]
-        found = np.unique(within.indices)
-        found = found[found != who]
-        return found.tolist(), within.tocsr()[found].toarray()
+    def _not_convinced(self, target: _Target, others: Index, n: int) -> list[_Members] | None:
+        """Attackers who may find a set of cells too close; `None` where they are too many."""
+        if (target.spare >= 0).all():
+            return []
+        if not len(others):
+            return [((), PUBLIC)]
+        if n < 2:
+            # The proofs of single cells are at hand; many do for all cells of a contributor.
+            moves = self.moves[target.cells].toarray() + target.spare[:, None]
+            left = set(others.tolist())
+            for k in np.flatnonzero((moves >= 0).all(axis=0)).tolist():
+                left &= {one for one, room in self.rooms[k].items() if room < 1}
+            found: list[_Members] | None = [((k,), self.everybody[k]) for k in sorted(left)]
+            strongest = _strongest([self.everybody[k] for k in sorted(left)] or [PUBLIC], 1)
+        else:
+            is_many = comb(len(others), n) > _MOST_GROUPS
+            found = None if is_many else self._coalitions(others, n)
+            strongest = self._all_at_once(others, n)
+        # Somebody who knew as much as all others at once would know more than each of them.
+        if found is None or len(found) > 1:
+            chosen, _ = self._worst_set(target, strongest)
+            if chosen is not None and not chosen.any():
+                return []
+        return found
 
-    def _is_hidden_at_once(self, cells: Index, spare: Real, others: list[int]) -> bool:
-        """Whether the table itself, or one of its proofs, leaves enough to others in each cell."""
-        if (spare >= 0).all():
-            return True
-        # The proofs of single cells are at hand; many do for all cells of a contributor.
-        is_enough = (self.moves[cells].toarray() + spare[:, None] >= 0).all(axis=0)
-        found = np.flatnonzero(is_enough).tolist()
-        return any(all(self.rooms[k].get(one, 1.0) >= 1 for one in others) for k in found)
+    def _coalitions(self, others: Index, n: int) -> list[_Members]:
+        groups = list(combinations(others.tolist(), n))
+        numbers = [tuple(self.everybody.numbers[list(one)].tolist()) for one in groups]
+        pooled, first = self.everybody.pool(self.pattern, numbers), len(self.everybody)
+        return [(one, pooled[first + k]) for k, one in enumerate(groups)]
 
-    def _sum(self, who: int, cells: Index, need: float) -> ContributorSum:
+    def _all_at_once(self, others: Index, n: int) -> Attacker:
+        """Somebody who knows as much as every coalition, and in each cell as the largest of it."""
+        found = _strongest([self.everybody[one] for one in others.tolist()], n)
+        X, y = self.pattern.design.matrix().astype(np.float64).tocsc(), self.everybody.y
+        inside = self.everybody.shares[:, others]
+        for columns, values in ((eye_array(len(y), format="csc"), y), (X, self.pattern.z)):
+            own = csr_array(columns.T @ inside)
+            most = np.array([-np.sort(-own.data[a:b])[:n].sum() for a, b in pairwise(own.indptr)])
+            theirs = columns[:, (most > 0) & (most >= (1 - _MISSING) * values)].indices
+            found = replace(found, known=np.union1d(found.known, theirs))
+        return found
+
+    def _limited_by(self, change: tuple[Index, Real], left: list[_Members]) -> list[_Members]:
+        """Attackers who can rule a change out."""
+        rooms = self.everybody.rooms(*change)
+        return [(who, one) for who, one in left if rooms.get(who[0], 1.0) < 1 - _MISSING]
+
+    def _sum(
+        self, who: tuple[int, ...], by: tuple[int, ...], cells: Index, need: float
+    ) -> Difference:
         places = tuple(int(k) for k in self.cells[cells])
         names = "; ".join(cell_name(self.pattern.design, k) for k in places)
-        why = f"what one contributor has in cells {names} together"
-        owner = int(self.everybody.numbers[who])
-        return ContributorSum(places, (1,) * len(places), why, need, owner)
+        said = "one contributor has" if len(who) == 1 else f"{len(who)} contributors have"
+        why = f"what {said} in cells {names} together"
+        owners, against = (tuple(self.everybody.numbers[list(some)].tolist()) for some in (who, by))
+        return Difference(places, (1,) * len(places), why, need, owners, against)
 
-    def _worst_set(self, cells: Index, spare: Real, one: Attacker) -> Mask | None:
-        """The set of cells furthest from being safe; empty if all are, `None` if not found."""
-        targets = self.columns[:, cells]
-        touched = np.unique(self.part_of[targets.tocoo().row])
+    def _worst_set(
+        self, target: _Target, one: Attacker
+    ) -> tuple[Mask | None, tuple[Index, Real] | None]:
+        """The set of cells furthest from being safe; empty if all are, `None` if not found.
+
+        With it comes a change that hides them in all sets at once, where one was found.
+        """
+        targets = self.columns[:, target.cells]
+        touched = np.unique(self.part_of[targets.indices])
         places = [self.members[k] for k in touched[touched >= 0].tolist()]
         unknown = np.sort(np.concatenate(places)) if places else np.empty(0, np.intp)
-        if len(unknown) > _MOST_UNKNOWN or len(cells) > _MOST_CELLS:
-            return None
+        if len(unknown) > _MOST_UNKNOWN or len(target.cells) > _MOST_CELLS:
+            return None, None
         own = np.zeros(self.pattern.design.n_inner)
         own[one.cells] = one.shares
         unknown = unknown[~np.isin(self.system.cells[unknown], one.known)]
@@ -196,8 +310,16 @@ class _UnionSearch:
         room = np.maximum(self.everybody.y[inner] - own[inner], 0.0)
         equations = self.system.equations.tocsr()[unknown].tocsc()
         equations = equations[:, np.flatnonzero(np.diff(equations.indptr))]
-        limits = self._limits(inner)
-        return _furthest(targets.tocsr()[inner], spare, equations, room, limits)
+        rows = targets.tocsr()[inner].tocsc()
+        # Of cells that he knows himself he learns nothing.
+        his = (np.diff(rows.indptr) == 0) & (
+            targets.T @ np.isin(np.arange(len(own)), one.known) > 0
+        )
+        asked = target._replace(is_exempt=target.is_exempt | his)
+        if asked.is_exempt.all():
+            return np.zeros(len(his), dtype=bool), None
+        chosen, moves = _furthest(rows, asked, equations, room, self._limits(inner))
+        return chosen, None if moves is None else (inner, moves)
 
     def _limits(self, inner: Index) -> tuple[Any, Real, Real]:
         """Hidden cells with public bounds on some inner cells, and how far each can go."""
@@ -210,26 +332,33 @@ class _UnionSearch:
         return columns, (self.z - low)[chosen], (high - self.z)[chosen]
 
 
-def _join_attackers(several: list[Attacker]) -> Attacker:
-    """An attacker who knows whatever one of several does, and in each cell the largest part."""
-    cells, number = np.unique(np.concatenate([one.cells for one in several]), return_inverse=True)
-    shares = np.zeros(len(cells))
-    np.maximum.at(shares, number, np.concatenate([one.shares for one in several]))
-    return Attacker(
-        "pair", np.unique(np.concatenate([one.known for one in several])), cells, shares
-    )
+_Members = tuple[tuple[int, ...], Attacker]
+"""Who attacks, by place, and what they know."""
+
+
+def _strongest(several: list[Attacker], n: int) -> Attacker:
+    """An attacker who knows whatever one of several does, and in each cell the n largest parts."""
+    cells = np.concatenate([one.cells for one in several])
+    shares = np.concatenate([one.shares for one in several])
+    order = np.lexsort((-shares, cells))
+    first, start = np.unique(cells[order], return_index=True)
+    place = np.arange(len(order)) - np.repeat(start, np.diff([*start, len(order)]))
+    number = np.searchsorted(first, cells[order])
+    most = np.bincount(number, np.where(place < n, shares[order], 0.0), len(first))
+    known = np.unique(np.concatenate([one.known for one in several]))
+    return Attacker("coalition", known, first, most.astype(np.float64))
 
 
 def _furthest(
-    targets: Any, spare: Real, equations: Any, room: Real, limits: tuple[Any, Real, Real]
-) -> Mask | None:
+    targets: Any, asked: _Target, equations: Any, room: Real, limits: tuple[Any, Real, Real]
+) -> tuple[Mask | None, Real | None]:
     """Minimise what a set has to spare with the largest change that helps it, by its prices.
 
     The largest sum of changes of a set is the least price of its cells: prices of equations, of the
-    floors of unknown cells, and of public bounds.
+    floors of unknown cells, and of public bounds. A set must have a cell that is not exempt.
     """
     bounded, down, up = limits
-    n, m = targets.shape[1], equations.shape[1]
+    spare, n, m = asked.spare, targets.shape[1], equations.shape[1]
     falls, rises = np.isfinite(down), np.isfinite(up)
     prices = [equations, -eye_array(len(room)), bounded[:, rises], -bounded[:, falls]]
     rows = hstack([-targets, *prices], format="csc")
@@ -237,36 +366,26 @@ def _furthest(
     cost = np.concatenate([spare, np.zeros(m), room, up[rises], down[falls]]) / size
     free = np.zeros(len(cost), dtype=bool)
     free[n : n + m] = True
-    floor = np.where(free, -np.inf, 0.0)
-    chosen = np.zeros(n, dtype=bool)
-    for whole in (False, True):
-        found = _minimise(cost, rows, floor, n, whole)
-        if found is None:
-            return None
-        if cost @ found >= -_MISSING:
-            return np.zeros(n, dtype=bool)
-        chosen = found[:n] > 0.5
-    return chosen
-
-
-def _minimise(cost: Real, rows: Any, floor: Real, n: int, whole: bool) -> Real | None:
-    """The cheapest prices of a set of the first `n` things; `None` where none was found."""
-    ceiling, none = np.full(len(cost), np.inf), np.zeros(rows.shape[0])
+    floor, ceiling = np.where(free, -np.inf, 0.0), np.full(len(cost), np.inf)
     ceiling[:n] = 1.0
-    if not whole:
-        program = Program(rows.T, none, none, floor, ceiling, changing="nothing")
-        try:
-            return program.minimise(cost)
-        except NotConvergedError:
-            return None
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    nobody, none = np.zeros(n, dtype=bool), np.zeros(rows.shape[0])
+    program = Program(rows.T, none, none, floor, ceiling, changing="nothing")
+    try:
+        found = program.minimise(cost)
+    except NotConvergedError:
+        return None, None
+    if found is None or cost @ found >= -_MISSING:
+        return nobody, program.prices() * size
+    from scipy.optimize import Bounds, LinearConstraint, milp  # start-up time
 
-    options: Any = {} if n <= EXHAUSTIVE else {"node_limit": _NODES}
-    found = milp(
+    some = csr_array(np.append(~asked.is_exempt, np.zeros(len(cost) - n))[None, :])
+    best = milp(
         cost,
         integrality=np.repeat([1, 0], [n, len(cost) - n]),
         bounds=Bounds(floor, ceiling),
-        constraints=LinearConstraint(rows, none, none),
-        options=options,
+        constraints=LinearConstraint(vstack([rows, some]), [*none, 1.0], [*none, np.inf]),
+        options={} if n <= EXHAUSTIVE else {"node_limit": _NODES},
     )
-    return None if found.status != _FOUND else np.asarray(found.x)
+    if best.status != _FOUND or best.x is None or best.fun is None:
+        return None, None
+    return (nobody if best.fun >= -_MISSING else best.x[:n] > 0.5), None

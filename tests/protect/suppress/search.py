@@ -129,28 +129,55 @@ def faults(case: Case, pattern: Pattern, *, zeros_are_public: bool) -> Iterator[
         yield from ((who, int(k)) for k in cells[short])
 
 
-def union_faults(
-    case: Case, pattern: Pattern, share: float, *, most: int = 3
-) -> Iterator[tuple[int, int, tuple[int, ...]]]:
-    """Contributors, attackers (−1: the public) and sums of hidden cells that tell too much.
+@dataclass(frozen=True)
+class SumRule:
+    """What a rule asks of sums of hidden cells.
 
-    All sums of two to `most` hidden cells that a contributor is in are tried one by one.
+    Attributes:
+      share: What others must have beside the contributors looked at, as a share of theirs.
+      coalition: How many others deduct their own parts; with zero they know them all the same.
+      together: How many contributors are looked at together.
+      is_alone: Whether only cells count in which nobody else is.
+      exempt: Published cells that the rule never calls sensitive.
+    """
+
+    share: float
+    coalition: int = 1
+    together: int = 1
+    is_alone: bool = False
+    exempt: tuple[int, ...] = ()
+
+
+def union_faults(
+    case: Case, pattern: Pattern, rule: SumRule, *, most: int = 3
+) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+    """Contributors, attackers (none: the public) and sums of hidden cells that tell too much.
+
+    All sums of up to `most` hidden cells that contributors are in are tried one by one, against all
+    who are in some hidden cell, wherever it is.
     """
     X = pattern.design.matrix().toarray().astype(float)
     hidden = np.flatnonzero(pattern.suppressed)
-    parts = case.parts @ X[:, hidden]
-    for who in range(len(parts)):
-        cells = np.flatnonzero(parts[who])
-        sizes = range(2, min(most, len(cells)) + 1)
+    parts, z = case.parts @ X[:, hidden], pattern.z[hidden].astype(float)
+    involved = np.flatnonzero(case.parts[:, X[:, hidden].any(axis=1)].any(axis=1)).tolist()
+    for who in combinations(involved, min(rule.together, len(involved))):
+        own = parts[list(who)].sum(axis=0)
+        cells = np.flatnonzero((own > 0) & (~rule.is_alone | (np.abs(own - z) < 1e-9)))
+        fewest = 1 if rule.coalition > 1 else 2
+        sizes = range(fewest, min(most, len(cells)) + 1)
         sets = [list(s) for size in sizes for s in combinations(cells.tolist(), size)]
-        if not sets:
-            continue
-        targets = np.column_stack([X[:, hidden[s]].sum(axis=1) for s in sets])
-        least = (1 + share) * np.array([parts[who][s].sum() for s in sets])
-        others = [k for k in np.flatnonzero(parts[:, cells].any(axis=1)) if k != who]
-        for other in others or [-1]:
-            own = None if other < 0 else case.parts[other]
-            high = intervals(pattern, targets, own, zeros_are_public=True)[1]
-            known = 0.0 if own is None else own @ targets
-            for k in np.flatnonzero(high - known < least - CLOSE * np.maximum(1.0, least)):
-                yield who, int(other), tuple(int(hidden[i]) for i in sets[k])
+        sets = [s for s in sets if not set(hidden[s]) <= set(rule.exempt)]
+        others = [k for k in involved if k not in who or (rule.is_alone and len(who) > 1)]
+        for several in combinations(others, min(max(rule.coalition, 1), len(others))):
+            mine = case.parts[list(several)].sum(axis=0) if several else None
+            known = np.zeros(len(z)) if mine is None or not rule.coalition else mine @ X[:, hidden]
+            # The table itself is one that nobody rules out: only sets that it does not hide count.
+            least = {tuple(s): (1 + rule.share) * own[s].sum() + known[s].sum() for s in sets}
+            near = [s for s in sets if z[s].sum() < least[tuple(s)] * (1 - CLOSE)]
+            if not near:
+                continue
+            targets = np.column_stack([X[:, hidden[s]].sum(axis=1) for s in near])
+            high = intervals(pattern, targets, mine, zeros_are_public=True)[1]
+            asked = np.array([least[tuple(s)] for s in near])
+            for k in np.flatnonzero(high < asked - CLOSE * np.maximum(1.0, asked)):
+                yield who, several, tuple(int(hidden[i]) for i in near[k])

@@ -7,11 +7,11 @@ import pytest
 
 import discreet as dc
 from discreet import Design, Table
-from discreet.attack import Knowledge
-from discreet.attack.contributors import ATTACKER, Contributor
+from discreet.attacks import Knowledge
+from discreet.attacks.contributors import ATTACKER, Contributor
 from discreet.suppress import attackers as module
 from discreet.suppress import suppress
-from discreet.suppress.attackers import attackers
+from discreet.suppress.attackers import attackers, cells_in_doubt
 from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.sentences import contributor_sums
 from tests.protect.suppress.search import Case, faults, intervals, random_case
@@ -85,12 +85,17 @@ def test_an_attacker_is_plain_data():
     assert all(set(one.known) <= set(one.cells) for one in own)
     for k, number in enumerate(everybody.numbers):
         np.testing.assert_allclose(everybody[k].shares, case.parts[number, everybody[k].cells])
-    pairs = attackers(dc.Suppress(case.rule).pattern(case.table), pairs=True)
-    n = len(everybody)
-    assert len(pairs) == n + n * (n - 1) // 2
-    two = set(pairs[0].known) | set(pairs[1].known)
-    assert pairs[n].kind == "pair"
-    assert set(pairs[n].known) >= two
+    pattern = dc.Suppress(case.rule).pattern(case.table)
+    members = tuple(everybody.numbers[:2].tolist())
+    pairs = everybody.pool(pattern, [members])
+    assert len(pairs) == len(everybody) + 1
+    both = pairs[len(everybody)]
+    assert both.kind == "coalition"
+    assert set(both.known) >= set(pairs[0].known) | set(pairs[1].known)
+    # Two who are all that is in a published cell know it, as one alone does.
+    X, own = pattern.design.matrix().toarray(), case.parts[list(members)].sum(axis=0)
+    theirs = X[:, (X.T @ own > 0) & np.isclose(X.T @ own, pattern.z)].any(axis=1)
+    assert set(both.known) >= set(np.flatnonzero(theirs & cells_in_doubt(pattern)))
 
 
 def test_a_contributor_reads_a_release_that_left_him_out(monkeypatch):
@@ -119,11 +124,12 @@ def test_a_contributor_reads_a_release_that_left_him_out(monkeypatch):
     assert public.confidence[0] < 0.6
 
 
-@pytest.mark.parametrize("rule", [dc.rules.PPercent(10, n=2), dc.rules.Dominance(2, 80)])
-def test_sums_that_were_not_looked_at_are_not_promised(rule):
+def test_sums_that_were_not_looked_at_are_not_promised():
+    rule = dc.rules.PPercent(10, n=2)
     (said,) = contributor_sums([rule], is_proven=True)
-    assert "may be known more closely" in said.text
-    (covered,) = contributor_sums([dc.rules.PPercent(10)], is_proven=True)
-    assert "is protected as in a single cell" in covered.text
-    (signed,) = contributor_sums([dc.rules.PPercent(10)], is_covered=False, is_proven=True)
+    assert "2 of them pooling what they know" in said.text
+    assert "proven for all" in said.text
+    (covered,) = contributor_sums([dc.suppress.Exempt(rule)], is_proven=False)
+    assert "but not proven" in covered.text
+    (signed,) = contributor_sums([rule], is_covered=False, is_proven=True)
     assert "may be known more closely" in signed.text

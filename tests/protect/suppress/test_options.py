@@ -9,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.errors import DiscreetError, ParameterError, UnknownNameError
+from discreet.suppress.report import describe_pattern
 
 COUNTS = np.array([3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3])
 TABLE = dc.Table.from_inner(dc.Design.product({"row": 4, "col": 4}, "row*col"), COUNTS)
@@ -92,3 +93,17 @@ def test_a_large_threshold_needs_no_memory():
     released = dc.Table.from_inner(TABLE.design, COUNTS * 10**8).protect(method)
     assert "Values of 1 to 1000000000 are never published." in released.statement.text
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000
+
+
+def test_a_table_without_hidden_cells_is_not_said_to_have_some():
+    design = dc.Design.product({"a": 2, "b": 2}, "a*b")
+    full, small = (dc.Table.from_inner(design, [n, 20, 30, 40]) for n in (10, 2))
+    said = str(full.protect(dc.Suppress()).statement)
+    assert said == str(small.protect(dc.Suppress()).statement)  # it follows from the method alone
+    assert "Where there are any, further cells are not shown" in said
+    forced = dc.Suppress(forced=[{"a": "1", "b": "1"}])
+    shown = small.protect(forced)
+    assert not shown.hidden.any()
+    report = str(describe_pattern(forced.pattern(small), small, forced.rules))
+    assert "No cell is sensitive" not in report
+    assert "forced=" in report

@@ -20,7 +20,7 @@ from discreet.facade.table import Table
 from discreet.solve.linear.intervals import Limits
 from discreet.suppress.attackers import Attackers, attackers
 from discreet.suppress.pattern import Pattern, of_table, published_values
-from discreet.suppress.unions import ContributorSum, Unions
+from discreet.suppress.unions import Unions
 from discreet.tables.protected import COUNT, CellStatus, Protected
 from discreet.tables.show import frame_of, to_pandas
 
@@ -37,34 +37,22 @@ WITHHELD = (CellStatus.suppressed, CellStatus.below_threshold, CellStatus.decima
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A pattern with what is known about its cells.
+    """A pattern with what is known about its cells."""
 
-    Attributes:
-      design: Which inner cells make up which published cells.
-      z: Values of the published cells; where the truth is not at hand, NaN for suppressed ones.
-      suppressed: Which published cells are not shown.
-      primary: Which of them are sensitive.
-      lower: How far below its value each sensitive cell's interval must reach.
-      upper: How far above.
-      y: True values of the inner cells, where they are known.
-      attackers: Contributors, and what they know beside what is shown.
-      known: Inner cells that everybody knows.
-      differences: Columns of sums and differences that are sensitive too.
-      whys: Why they are.
-      bounds: What is public of each published cell, smallest and largest values.
-    """
-
-    design: Design
+    design: Design  # which inner cells make up which published cells
+    # Values of the published cells; where the truth is not at hand, NaN for suppressed ones.
     z: Real
-    suppressed: Mask
-    primary: Mask
-    lower: Real
-    upper: Real
-    y: Array | None = None
+    suppressed: Mask  # which published cells are not shown
+    primary: Mask  # which of them are sensitive
+    lower: Real  # how far below its value each sensitive cell's interval must reach
+    upper: Real  # how far above
+    y: Array | None = None  # true values of the inner cells, where they are known
+    # Contributors, and what they know beside what is shown.
     attackers: Attackers = field(default_factory=Attackers.nobody)
-    known: Mask | None = None
-    differences: Any = None
-    whys: tuple[str, ...] = ()
+    known: Mask | None = None  # inner cells that everybody knows
+    differences: Any = None  # columns of sums and differences that are sensitive too
+    whys: tuple[str, ...] = ()  # why they are
+    # What is public of each published cell, smallest and largest values.
     bounds: tuple[Any, Any] | None = None
 
     @cached_property
@@ -165,7 +153,7 @@ def subject_of(source: Pattern | Protected, table: Table | None) -> Subject:
 def _of_pattern(pattern: Pattern) -> Subject:
     none = np.zeros(len(pattern.z))
     # Sums that protect a contributor are looked for anew.
-    differences = tuple(d for d in pattern.differences if not isinstance(d, ContributorSum))
+    differences = tuple(d for d in pattern.differences if not d.owners)
     without = replace(pattern, differences=differences)
     return Subject(
         pattern.design,
@@ -175,7 +163,7 @@ def _of_pattern(pattern: Pattern) -> Subject:
         none if pattern.lower is None else pattern.lower,
         none if pattern.upper is None else pattern.upper,
         pattern.y,
-        attackers(pattern),
+        attackers(without),
         pattern.known,
         without.difference_columns() if differences else None,
         tuple(each.why for each in differences),

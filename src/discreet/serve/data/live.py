@@ -90,7 +90,7 @@ class LiveSource:
     """
 
     mode: Mode = "on-the-fly"
-    made = ""
+    made_on = ""
     budget: BudgetStatus | None = None
 
     def __init__(
@@ -479,7 +479,7 @@ class PrivateSource:
     """
 
     mode: Mode = "on-the-fly"
-    made = ""
+    made_on = ""
 
     def __init__(
         self, tables: RecipeTables, disk_cache: DiskCache, titles: Mapping[str, str] | None = None
