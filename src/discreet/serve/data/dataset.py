@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -10,7 +11,7 @@ from functools import cached_property
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, Question, arrange
-from discreet.serve.data.cache import ENGINE_SEATS, MemoryCache
+from discreet.serve.data.cache import MAKING_SEATS, WRITING_SEATS, MemoryCache, Seats
 from discreet.serve.data.price import Price
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, Source
 from discreet.serve.moves import at_level, counting_only, placed, removed
@@ -184,6 +185,10 @@ class Dataset:
                     refusal.offers = tuple(nearby_tables(question, self._is_allowed))
                 raise
             note.cells = judged.cube.values.size
+            under_way = current_note()
+            if under_way is note:  # a request's first table; others are written in the same seat
+                seats = WRITING_SEATS.of(question.cells)
+                note.seat.enter_context(seats.take(note.visitor))
             return Answer(self, question, judged.cube, judged.notes)
 
     def _check_price(self, question: Question) -> None:
@@ -295,7 +300,12 @@ class Dataset:
     # records; whoever asks for the same meanwhile waits for the one that is made.
     @cached_property
     def _cubes(self) -> MemoryCache[tuple[str, tuple[str, ...], str], Cube]:
-        seats = ENGINE_SEATS if self.is_live else None
+        sizes = {d.name: d.cells for v in self.variables for d in v.details}
+
+        def seats_of(key: tuple[str, tuple[str, ...], str]) -> Seats:
+            return MAKING_SEATS.of(math.prod(sizes[detail] for detail in key[1]))
+
+        seats = seats_of if self.is_live else None
         # The 2,000 bytes are for what stands around the figures.
         return MemoryCache(
             _CUBE_BYTES, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, seats
