@@ -256,7 +256,7 @@ def _groups(privacy: PrivacyStatement) -> Sentence:
     return limit(
         "private-groups",
         "The guarantee is for one unit: what holds for many people, such as a share in a "
-        f"group, is meant to be seen, and k people together are protected by {together}.",
+        f"group, is meant to be seen, and for k people together the bound is {together}.",
     )
 
 

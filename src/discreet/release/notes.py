@@ -29,30 +29,72 @@ _HEADINGS = {
 _USE = "How to use the figures"
 _ACCURACY = "Accuracy by size of figure"
 _REFERENCES = "References"
+_COLUMNS = ("count", "standard error", "per cent", "difference")
 _SIZES = (1, 2, 3, 5, 10, 20, 50, 100)  # figures for which accuracy is told
 _ADVICE = {
     "adds-up": "Totals can be taken from the tables or summed from their parts; both are the same.",
-    "need-not-add-up": "Take totals from the tables; sums of many figures add up their changes.",
-    "shown-is-true": "Figures that are shown can be used as counts.",
-    "mean-zero": "Averages over many figures are nearly right; single small figures are not.",
-    "moves-at-most": "Do not read differences between small figures that are within the change.",
+    "need-not-add-up": "Take totals from the tables: a sum of figures is further off than each.",
+    "shown-is-true": "Figures that are shown can be used as counts, and compared between editions.",
+    "mean-zero": "An average over many figures is nearer to the truth than each of them.",
     "private": "Small figures are mostly noise; compare large ones.",
     "clipped": "A figure of zero may stand for a small number: negative results became zero.",
 }
 _ZERO = "A figure of zero may stand for a few people, since small numbers can become zero."
 _WHOLE = "A total is the sum of its parts, those that are not shown among them."
+_HIDDEN = "An average over areas lacks those that are not shown."
+_PRIVATE = (
+    "Whether a single person is among the records changes little of what anybody can conclude from "
+    "these figures, whatever is known beside them."
+)
 _SHARED = "A figure that stands in several of these tables is the same in each."
+_WORKS = {
+    "Fraser & Wooton (2005)": (
+        "A proposed method for confidentialising tabular output to protect against differencing"
+    ),
+    "Thompson, Broadfoot & Elazar (2013)": (
+        "Methodology for the automatic confidentialisation of statistical outputs from "
+        "remote servers at the Australian Bureau of Statistics"
+    ),
+    "Shlomo, Krenzke & Li (2019)": (
+        "Comparison of three post-tabular confidentiality approaches for survey "
+        "weighted frequency tables"
+    ),
+    "Shlomo & Young (2008)": "Invariant post-tabular protection of census frequency counts",
+    "Dwork & Roth (2014)": "The algorithmic foundations of differential privacy",
+    "Ghosh, Roughgarden & Sundararajan (2012)": "Universally utility-maximizing privacy mechanisms",
+    "Canonne, Kamath & Steinke (2020)": "The discrete Gaussian for differential privacy",
+    "Giessing & Höhne (2011)": "Eliminating small cells from census counts tables",
+    "Langsrud & Heldal (2018)": "An algorithm for small count rounding of tabular data",
+    "Cox (1987)": "A constructive procedure for unbiased controlled rounding",
+    "Fischetti & Salazar-González (2000)": (
+        "Models and algorithms for optimizing cell suppression in tabular data with "
+        "linear constraints"
+    ),
+    "Langsrud (2024)": "Secondary cell suppression by Gaussian elimination",
+}
 _CITED = {
-    "cell-key": "Fraser & Wooton (2005); Thompson, Broadfoot & Elazar (2013)",
-    "drop-add": "Shlomo, Krenzke & Li (2019)",
-    "pram": "Shlomo & Young (2008); Shlomo, Krenzke & Li (2019)",
-    "discrete-laplace": "Dwork & Roth (2014); Ghosh, Roughgarden & Sundararajan (2012)",
-    "discrete-gaussian": "Canonne, Kamath & Steinke (2020)",
-    "laplace": "Dwork & Roth (2014)",
-    "safe": "Giessing & Höhne (2011)",
-    "small-count-rounding": "Langsrud & Heldal (2018)",
-    "controlled-rounding": "Cox (1987)",
-    "suppress": "Fischetti & Salazar-González (2000); Langsrud (2024)",
+    "cell-key": (
+        "Fraser & Wooton (2005)",
+        "Thompson, Broadfoot & Elazar (2013)",
+    ),
+    "drop-add": ("Shlomo, Krenzke & Li (2019)",),
+    "pram": (
+        "Shlomo & Young (2008)",
+        "Shlomo, Krenzke & Li (2019)",
+    ),
+    "discrete-laplace": (
+        "Dwork & Roth (2014)",
+        "Ghosh, Roughgarden & Sundararajan (2012)",
+    ),
+    "discrete-gaussian": ("Canonne, Kamath & Steinke (2020)",),
+    "laplace": ("Dwork & Roth (2014)",),
+    "safe": ("Giessing & Höhne (2011)",),
+    "small-count-rounding": ("Langsrud & Heldal (2018)",),
+    "controlled-rounding": ("Cox (1987)",),
+    "suppress": (
+        "Fischetti & Salazar-González (2000)",
+        "Langsrud (2024)",
+    ),
 }
 Block = tuple[str, list[str]]
 """A heading and its paragraphs; rows of a table begin with a bar."""
@@ -67,15 +109,18 @@ def public_note(release: PublicTable, language: Language) -> str:
 def methods_note(release: PublicTable, language: Language) -> list[Block]:
     """The text for methodologists under headings."""
     statement, say = release.statement, language.say
-    parts = [
-        (say(_HEADINGS[about]), [*map(say, said)]) for about, said in statement.methods.items()
-    ]
+    told = statement.methods
+    if statement.says("private"):
+        told = {"process": [], "values": [], **told}
+        told["values"] = [_PRIVATE, *told["values"]]
+    parts = [(say(_HEADINGS[about]), [*map(say, said)]) for about, said in told.items() if said]
     use = [say(text) for text in _advice(release)]
     blocks = [*parts, *([(say(_USE), use)] if use else [])]
     if accuracy := _accuracy(release, language):
         blocks.append((say(_ACCURACY), accuracy))
-    cited = [_CITED[name] for step in statement.steps if (name := _method(step.name)) in _CITED]
-    return [*blocks, *([(say(_REFERENCES), [f"{'; '.join(cited)}."])] if cited else [])]
+    cited = [work for step in statement.steps for work in _CITED.get(_method(step.name), ())]
+    works = [f"{name}: {_WORKS[name]}." for name in dict.fromkeys(cited)]
+    return [*blocks, *([(say(_REFERENCES), works)] if works else [])]
 
 
 def _advice(release: PublicTable) -> list[str]:
@@ -88,7 +133,7 @@ def _advice(release: PublicTable) -> list[str]:
     )
     if says("never-published") and not is_true and not shows_empty:
         found.append(_ZERO)
-    found += [_WHOLE] if is_true else []
+    found += [_WHOLE, _HIDDEN] if is_true else []
     design = release.design.over_variables
     return [*found, *([_SHARED] if found and design and len(design.tables) > 1 else [])]
 
@@ -104,7 +149,11 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
         return []
     say, number = language.say, language.number
     was_fitted = any(step.name.startswith("fit:") for step in release.statement.steps)
-    said = ["The table shows how far a count of a given size is changed on average."]
+    said = [
+        "The table shows how far a count of a given size is typically changed, up or down.",
+        "Differences below those of the last column, between two figures or of one figure between "
+        "two editions, can come from the changes alone.",
+    ]
     if release.statement.says("private"):
         said.append(
             "About nineteen of twenty figures are off by less than twice the standard error."
@@ -113,8 +162,12 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
         said.append(
             "Fitting afterwards changes figures further, and makes most of them more accurate."
         )
-    head = "| " + " | ".join(map(language.word, ("count", "standard error", "per cent"))) + " |"
-    listed = [f"| {n} | {number(f'{error:.1f}')} | {100 * error / n:.0f} |" for n, error in rows]
+    head = "| " + " | ".join(map(language.word, _COLUMNS)) + " |"
+    # two figures that are off by as much differ by the root of two times that
+    listed = [
+        f"| {n} | {number(f'{e:.1f}')} | {100 * e / n:.0f} | {math.ceil(2 * math.sqrt(2) * e)} |"
+        for n, e in rows
+    ]
     return [*map(say, said), head, *listed]
 
 
