@@ -15,6 +15,7 @@ from discreet.errors import DataError, ParameterError
 from discreet.facade import read_release
 from discreet.ledger import Ledger
 from discreet.publication import Publication, editions
+from discreet.release.fitting import METHODS
 from discreet.release.language import Language
 from discreet.release.notes import methods_note, public_note
 from tests.publication.office import KEYS, PRIVATE, publish, records, run, write
@@ -287,6 +288,9 @@ def test_notes_are_complete_in_norwegian_for_every_method(office):
             assert norwegian.say(made.statement.office)
             said = norwegian.say(made.statement.text)
             assert not re.search(r"\b(the|is|are|of|were|value|cell)\b", said), method
+    fitted = table.protect("cell-key").fit("non-negative", decimals=True)
+    for rounding in METHODS:
+        assert norwegian.say(fitted.round(rounding, seed=1).statement.text)
     assert norwegian.say("Figures of 1 and 2 are never shown.") == "Tall på 1 og 2 vises aldri."
     magnitudes = "Each figure was changed by a random amount that is larger where one contributor "
     assert norwegian.say(f"{magnitudes}stands out.").startswith("Hvert tall ble endret med")

@@ -53,7 +53,7 @@ class IntegerReconstruction(PublicAttack):
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Inner cells with people in them, by their positions; nothing that is claimed is drawn."""
         found = self.vary(release, rng)
-        cells = np.flatnonzero(found.table)
+        cells = np.flatnonzero((found.table > 0) & (found.is_fixed | found.is_free))
         sure = np.where(found.is_fixed[cells], _FIXED, _SEEN / (1.0 + found.table[cells]))
         return Claims.ranked(
             cells.tolist(), found.table[cells].tolist(), sure, proven=found.is_fixed[cells]

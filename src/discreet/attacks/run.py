@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from discreet import registry
 from discreet.assessment.compare.contestants import as_list
-from discreet.attacks.custodian import Custodian, Maker
-from discreet.attacks.frame import Attack, Knowledge
+from discreet.attacks.custodian import Custodian, Maker, names_of_cells
+from discreet.attacks.frame import Attack, Claims, Knowledge
 from discreet.attacks.games import OF_RECORDS, play_with, trait
-from discreet.attacks.scoring import Finding
+from discreet.attacks.scoring import WORST, Finding, Tally
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
 from discreet.progress import report
+from discreet.randomness import stream
 from discreet.synthesis.result import Synthesized
 from discreet.tables.protected import Method, Protected
 from discreet.tables.show import to_pandas
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AttackLike = Attack | str
+PROVING = ("integer-reconstruction", "bounds")
+"""Attacks whose surest claims are proofs, which need no truth to be believed."""
 _MARKING = "CONFIDENTIAL. What attacks recovered, judged against the truth. Do not publish it."
 
 
@@ -129,7 +134,8 @@ def attack(
     experiments; the release itself is not drawn again.
 
     Args:
-      table: The true table; the original records where the release is synthetic ones.
+      table: The true table; the original records where the release is synthetic ones. Without it
+        (`None`) only those attacks run that prove what they claim, from the public side.
       release: What is attacked: a release, a trial, or synthetic records.
       attacks: Attacks or their names; all that are registered and find something to attack when
         absent.
@@ -142,7 +148,9 @@ def attack(
     """
     known = Knowledge() if knowledge is None else knowledge
     of_records = isinstance(release, Synthesized)
-    chosen, is_asked = _chosen(attacks)
+    chosen, is_asked = _chosen(PROVING if table is None and attacks is None else attacks)
+    if table is None:
+        return _prove(chosen, release, known, whole("seed", seed, 0))
     if of_records:
         custodian = Custodian(table, release, known, seed=whole("seed", seed, 0))
     else:
@@ -205,6 +213,43 @@ def attack_method(
         found = attack(table, draw(first), attacks, knowledge=told, method=chosen, seed=first)
         pooled = pooled.pooled(found)
     return pooled
+
+
+def _prove(chosen: list[Any], release: Any, knowledge: Knowledge, seed: int) -> Findings:
+    """What follows from the release with certainty; nothing is judged."""
+    if others := [each.name for each in chosen if each.name not in PROVING]:
+        raise ParameterError(
+            f"attack {others[0]!r} claims what is likely, so it is judged by the true table; give "
+            f"it, or run {' and '.join(PROVING)} alone."
+        )
+    found, passed = {}, {}
+    for each in chosen:
+        why = _refusal(each, release, knowledge, isinstance(release, Synthesized))
+        if why:
+            passed[each.name] = why
+            continue
+        began = time.process_time()
+        claims = each(release, knowledge, rng=stream(seed, f"attack: {each.name}"))
+        sure = {} if claims.proven is None else _proven_cells(claims)
+        inner = trait(each, "about") == "inner"
+        people = {cell: value for cell, value in sure.items() if value > 0}
+        smallest = dict(sorted(people.items(), key=lambda pair: pair[1])[:WORST])
+        found[each.name] = Finding(
+            each.name,
+            Tally(np.zeros(0, dtype=bool), 0),
+            0.0,
+            time.process_time() - began,
+            proven=len(sure),
+            fixed=int(sum(people.values())) if inner else 0,
+            worst=tuple(names_of_cells(release, smallest, inner=inner)),
+            remedy=trait(each, "remedy"),
+        )
+    return Findings(found, passed)
+
+
+def _proven_cells(claims: Claims) -> dict[Any, Any]:
+    told = zip(claims.targets, claims.values, claims.proven, strict=True)  # type: ignore[arg-type]
+    return {cell: value for cell, value, is_sure in told if is_sure}
 
 
 def _chosen(attacks: Sequence[AttackLike] | AttackLike | None) -> tuple[list[Any], bool]:

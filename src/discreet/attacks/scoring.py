@@ -158,6 +158,8 @@ class Finding:
         return replace(self, **parts)
 
     def __str__(self) -> str:
+        if not self.judged.targets:
+            return f"{self.attack}: {self.proven} claims about {self.fixed} people are certain"
         low, high = self.judged.interval()
         ends = self.lift_interval()
         found = (

@@ -25,6 +25,7 @@ from discreet.solve.linear.program import highs_model, load_highs
 
 _ROUNDS = 12  # of generated tables: candidates that are still the same after as many seldom move
 _STALE = 2  # rounds after which generating stops if no candidate moved
+_LARGEST_PART = 4_000  # unknowns that hang together: programs of a second, larger ones take minutes
 _NODES = 2_000  # of one program's search; beyond it the unknowns stay undecided
 
 
@@ -33,7 +34,7 @@ class Variability:
     """What all whole tables have in common.
 
     Attributes:
-      table: One of the tables.
+      table: One of the tables; the smallest values of unknowns that are undecided.
       is_fixed: Unknowns that are the same in every table, with a proof.
       is_free: Unknowns that differ between two tables that were found.
       tables: How many tables were found.
@@ -82,8 +83,10 @@ def solution_variability(
     is_open = ranges.ceiling > ranges.floor
     state.table[~is_open] = ranges.floor[~is_open].astype(np.int64)
     state.is_fixed[~is_open] = True
+    state.table[is_open] = ranges.floor[is_open].astype(np.int64)
     for part in _parts(X, np.flatnonzero(is_open)):
-        state.solve(part)
+        if len(part) <= _LARGEST_PART:
+            state.solve(part)
     return Variability(state.table, state.is_fixed, state.is_free, state.tables, state.programs)
 
 
