@@ -11,7 +11,7 @@ from discreet import registry
 from discreet.assessment.audit import inversion
 from discreet.attack.frame import Knowledge
 from discreet.records.secret import Secret
-from discreet.suppress.costs import draw_factors
+from discreet.suppress.plan import draw_factors
 from tests.attacks.test_hidden_cells import public_bytes
 
 COUNTS = np.array([[1, 3, 0, 21], [4, 6, 4, 6], [2, 11, 8, 13]])
