@@ -1,6 +1,5 @@
 """What contributors find out, by a search that shares nothing with the library's programs."""
 
-
 import numpy as np
 import pytest
 
@@ -67,7 +66,7 @@ def test_elimination_is_repaired_where_signs_tell_more(number, monkeypatch):
     assert found(case, secondary="gauss")
 
 
-@pytest.mark.parametrize(("fault", "number"), zip(PLANTED, (HEXAGON, 0, 14), strict=True))
+@pytest.mark.parametrize(("fault", "number"), list(zip(PLANTED, (HEXAGON, 0, 14), strict=True)))
 def test_the_search_finds_attackers_who_were_left_out(fault, number):
     case = random_case(number)
     with PLANTED[fault]():
