@@ -12,6 +12,9 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 .DEFAULT_GOAL := help
 .PHONY: help setup demo check test lint bench studies docs system clean
 
+# what pages are looked at with, and what draws the formulas of the documentation
+NPM := npm install --prefix tests/browser --silent --no-package-lock --no-audit --no-fund
+
 help:  ## Say what can be made
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
@@ -43,7 +46,7 @@ lint: setup  ## Check style and types
 
 system: setup  ## Install what the tests need beside .venv, or say what it is
 	@$(BIN)/python tools/system_packages.py
-	@npm install --prefix tests/browser --silent --no-package-lock --no-audit --no-fund
+	@$(NPM)
 
 bench: setup  ## Run the benchmarks; ONLY=name runs one
 	@$(BIN)/python -m benchmarks $(ONLY)
@@ -51,7 +54,8 @@ bench: setup  ## Run the benchmarks; ONLY=name runs one
 studies: setup  ## Run the papers again; STUDY=name runs one
 	@$(BIN)/discreet study run $(or $(STUDY),all)
 
-docs: setup  ## Build the documentation
+docs: setup  ## Build the documentation, which can be read offline
+	@$(NPM)
 	@$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
 	@echo "==> open docs/_build/index.html"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 import time
 from collections.abc import Iterator
@@ -19,6 +20,12 @@ VARIABLES = {
     "citizenship": ("citizenship",),
 }
 SHOWN = ("count", "count", "count", "row", "column")
+SMALL, LARGE = "new, below 1,000 cells", "new, larger"
+CELLS = {
+    "region[province]": 9, "region[district]": 61, "region": 69, "age[broad_age]": 4, "age": 24,
+    "sex": 3, "marital": 7, "education[education_level]": 5, "education": 14, "citizenship": 4,
+}  # fmt: skip
+"""Cells of the details, totals included."""
 ENDINGS = ("csv", "xlsx", "json", "parquet")
 
 
@@ -67,6 +74,20 @@ def visits(rng: random.Random) -> Iterator[Visit]:
             yield Visit("refused", f"/d/census/table?rows={rng.choice(['wages', 'name', 'shoe'])}")
 
 
+def new_visits(rng: random.Random, dataset: str) -> Iterator[Visit]:
+    """Tables of one to four variables, as nobody remembers what was asked before."""
+    while True:
+        names = rng.sample(list(VARIABLES), rng.randint(1, 4))
+        details = [rng.choice(VARIABLES[name]) for name in names]
+        cells = math.prod(CELLS[detail] for detail in details)
+        if cells <= 20_000:
+            split = rng.randint(1, len(details))
+            asked = [("rows", d) for d in details[:split]]
+            asked += [("columns", d) for d in details[split:]]
+            question = urlencode(asked, safe="[]|")
+            yield Visit(SMALL if cells < 1_000 else LARGE, f"/d/{dataset}/table?{question}")
+
+
 def _question(rng: random.Random, most: int = 3) -> str:
     """A table with one to three variables; a draw of low rank comes often, so it is kept."""
     rank = int(rng.paretovariate(0.7))
@@ -88,10 +109,12 @@ class Visitor:
       number: Which one; it decides the address and what is asked.
       port: Where the table builder listens.
       think: Mean seconds between an answer and the next question.
+      new: Whether only tables are asked that nobody asked before: `once` or `live` says of which.
     """
 
-    def __init__(self, number: int, port: int, think: float) -> None:
+    def __init__(self, number: int, port: int, think: float, new: str = "") -> None:
         self.port, self.think = port, think
+        self.dataset = {"once": "census", "live": "live"}.get(new, "")
         self.rng = random.Random(f"visitor {number}")
         self.address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
         self._connection: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -99,11 +122,13 @@ class Visitor:
     async def stay(self, results: dict[str, Result], until: float) -> None:
         """Ask until the time has come."""
         await asyncio.sleep(self.rng.random() * self.think)
-        for visit in visits(self.rng):
+        asked = new_visits(self.rng, self.dataset) if self.dataset else visits(self.rng)
+        for visit in asked:
             if time.monotonic() > until:
                 break
             await self._ask(visit, results.setdefault(visit.kind, Result()))
-            await asyncio.sleep(self.rng.expovariate(1 / self.think))
+            if self.think:
+                await asyncio.sleep(self.rng.expovariate(1 / self.think))
         self._close()
 
     async def _ask(self, visit: Visit, result: Result) -> None:

@@ -328,7 +328,7 @@ def beside_bounds(data: dict[str, Any]) -> str:
     return (
         f"Of {len(rows)} rows, the share of right claims for two editions is above the bound in "
         f"{len(above)} ({'; '.join(above) or 'none'}), and the upper end of its 95 % interval in "
-        f"{len(reach)}{most}: so few leavers cannot show that a small bound holds."
+        f"{len(reach)}{most}. So few leavers cannot show that a small bound holds."
     )
 
 

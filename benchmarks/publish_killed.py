@@ -22,30 +22,9 @@ import tempfile
 from pathlib import Path
 
 from benchmarks._measure import print_table
+from tests.publication.office import KEYS, PRIVATE, found_office
 
-METHODS = {"cell-key": "D = 5\nV = 3\njs = 2", "discrete-laplace": "epsilon = 1.0"}
-TEXT = """
-[publication]
-name = "people"
-formats = ["xlsx", "px", "json-stat", "sdmx-csv", "csv"]
-languages = ["en", "nb"]
-time = "year"
-[data]
-source = "people.csv"
-id = "id"
-codes = "codes.toml"
-secret = "keys.secret"
-ledger = "discreet.db"
-[tables.A]
-margins = "region*age"
-[tables.B]
-margins = "region*sex"
-[protect]
-method = "{method}"
-[protect.parameters]
-{parameters}
-"""
-CODES = 'region = {codes = ["N", "S"]}\nage = {codes = ["0", "1"]}\nsex = {codes = ["f", "m"]}\n'
+METHODS = {"cell-key": KEYS, "discrete-laplace": PRIVATE}
 RUNNER = """
 import os, signal, sys
 stop, seen = int(sys.argv[1]), 0
@@ -57,7 +36,7 @@ def hook(event, given):
             seen += 1
             if seen == stop:
                 os.kill(os.getpid(), signal.SIGKILL)
-import discreet.cli.publish, discreet.publishing, discreet.release.notes
+import discreet.cli.publish, discreet.publication.editions
 from discreet.cli import main
 sys.addaudithook(hook)
 try:
@@ -65,18 +44,6 @@ try:
 except SystemExit as end:
     print(seen if end.code == 0 else -1)
 """
-
-
-def office(folder: Path, method: str) -> None:
-    """Records, code lists, a secret and a publication."""
-    import discreet as dc
-
-    rows = [f"{k},{'NS'[k % 2]},{k // 2 % 2},{'fm'[k // 3 % 2]}" for k in range(400)]
-    (folder / "people.csv").write_text("\n".join(["id,region,age,sex", *rows]) + "\n")
-    (folder / "codes.toml").write_text(CODES)
-    text = TEXT.format(method=method, parameters=METHODS[method])
-    (folder / "publication.toml").write_text(text)
-    dc.Secret.from_file(folder / "keys.secret", create=True)
 
 
 def run(folder: Path, stop: int) -> tuple[int, str]:
@@ -106,7 +73,7 @@ def try_point(method: str, stop: int) -> list[object]:
 
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        office(folder, method)
+        found_office(folder, method, METHODS[method])
         code, _ = run(folder, stop)
         edition, staged = folder / "published" / "1", folder / "published" / ".1.part"
         state = "absent"
@@ -114,7 +81,7 @@ def try_point(method: str, stop: int) -> list[object]:
             state = "whole" if is_whole(edition) else "HALF"
         kept = next((p for p in (edition, staged) if (p / "release.parquet").is_file()), None)
         drawn = None if kept is None else read_release(kept / "release.parquet").z
-        origin = folder / "confidential" / ".1.origin"
+        origin = folder / "confidential" / ".people-1.origin"
         counts = drawn is not None and (edition.exists() or origin.is_file())
         ledger = folder / "discreet.db"
         entries = len(Ledger(ledger).rows()) if ledger.is_file() else 0
@@ -136,7 +103,7 @@ def main() -> None:
     rows = []
     for method in METHODS:
         with tempfile.TemporaryDirectory() as name:
-            office(Path(name), method)
+            found_office(Path(name), method, METHODS[method])
             code, events = run(Path(name), 0)
             if code != 0 or int(events) < given.points:
                 raise SystemExit(f"an undisturbed run failed: {events}")

@@ -1,10 +1,28 @@
-"""Sphinx settings."""
+"""Sphinx settings. A script beside the pages draws formulas, so that they can be read offline."""
+
+import shutil
+from pathlib import Path
 
 project = "discreet"
 author = "The discreet maintainers"
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
+default_role = "code"
 html_theme = "furo"
 html_title = "discreet"
 exclude_patterns = ["_build"]
+html_static_path = ["_static"]
+FORMULAS = Path(__file__).parents[1] / "tests/browser/node_modules/mathjax/es5/tex-svg.js"
+if FORMULAS.exists():  # `make docs` brings it; without it formulas stay in TeX
+    mathjax_path = FORMULAS.name
+
+
+def setup(app):
+    """Put the script of the formulas beside the pages."""
+    app.connect("build-finished", _copy_formulas)
+
+
+def _copy_formulas(app, error):
+    if error is None and FORMULAS.exists():
+        shutil.copy(FORMULAS, Path(app.outdir) / "_static" / FORMULAS.name)

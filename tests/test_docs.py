@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import discreet as dc
 from discreet import registry
 
 ROOT = Path(__file__).parents[1]
@@ -127,3 +128,43 @@ def test_the_figures_on_choosing_noise_are_those_of_the_script(monkeypatch):
     for D, V, js, shown in found:
         values = noise_pictures.figures(int(D), float(V), int(js), often).values()
         assert [float(x) for x in shown.split("|")] == [round(x, 3) for x in values]
+
+
+REFERENCE = {p.stem: p.read_text(encoding="utf-8") for p in (ROOT / "docs/reference").glob("*.md")}
+
+
+@pytest.mark.parametrize("name", sorted(set(dc.__all__) - {"__version__"}))
+def test_every_public_name_is_in_the_reference_with_an_example(name):
+    pages = [text for text in REFERENCE.values() if f"## {name}\n" in text]
+    assert len(pages) == 1, f"docs/reference has no section '## {name}', or several"
+    section = pages[0].split(f"## {name}\n")[1].split("\n## ")[0]
+    assert "{eval-rst}" in section, f"the section on {name} shows no signature"
+    assert f"dc.{name}" in "".join(BLOCK.findall(pages[0])), f"no example shows dc.{name}"
+    assert f"`{name}`" in REFERENCE["index"], f"docs/reference/index.md does not name {name}"
+
+
+def test_every_page_can_be_reached_from_the_front_page():
+    front = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    trees = "".join(re.findall(r"```\{toctree\}.*?```", front, re.DOTALL))
+    known = {"index", *re.findall(r"^([\w/]+)$", trees, re.MULTILINE)}
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem in known, f"docs/index.md does not lead to {page.name}"
+
+
+@pytest.mark.slow
+def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
+    words = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", ROOT / "docs", tmp_path]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "_static" / "tex-svg.js").exists(), "run `make system` first"
+    for page in tmp_path.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        loaded = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', text)
+        assert not loaded, f"{page.name} loads {loaded}"
+
+
+def test_the_citation_has_the_version_of_the_project():
+    import tomllib
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert f"version: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()

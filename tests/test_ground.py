@@ -1,12 +1,15 @@
-"""What everything stands on: streams of random numbers, and files that are written whole."""
+"""What everything stands on: random numbers, files that are written whole, and signatures."""
 
+import inspect
 import stat
+from dataclasses import dataclass
 
 import pytest
 
 from discreet.errors import ParameterError
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
 from discreet.randomness import stream, system_integers
+from discreet.signatures import takes_options
 
 
 def drawn(root, step):
@@ -58,3 +61,38 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(tmp_path):
         write_half(path)
     assert [p.name for p in tmp_path.iterdir()] == ["out"]
     assert path.read_text() == "old"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a dish is told beside its source.
+
+    Args:
+      salt: How much.
+      spoons: How many.
+    """
+
+    salt: float = 1.0
+    spoons: int = 2
+
+
+@takes_options(Recipe)
+def cook(source: str, options: Recipe) -> tuple[str, Recipe]:
+    """A dish.
+
+    Args:
+      source: What it is made of.
+    """
+    return source, options
+
+
+def test_options_of_a_class_are_arguments_of_the_function():
+    assert cook("peas", 0.5, spoons=3) == ("peas", Recipe(0.5, 3))
+    assert cook(source="peas") == ("peas", Recipe())
+    assert list(inspect.signature(cook).parameters) == ["source", "salt", "spoons"]
+    described = "  source: What it is made of.\n  salt: How much.\n  spoons: How many."
+    assert inspect.getdoc(cook) == f"A dish.\n\nArgs:\n{described}"
+    with pytest.raises(TypeError, match=r"cook\(\) got an unexpected keyword argument 'pepper'"):
+        cook("peas", pepper=1)
+    with pytest.raises(TypeError, match=r"cook\(\) missing a required argument: 'source'"):
+        cook()

@@ -11,7 +11,7 @@ import pytest
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
     {"arrays", "errors", "files", "frames", "progress", "registry"}
-    | {"accounting", "digests", "lazy", "moved", "randomness"},
+    | {"accounting", "digests", "lazy", "moved", "randomness", "signatures"},
     {"design"},
     {"solve", "tables"},
     {"ledger"},
@@ -23,7 +23,7 @@ LAYERS = [
     {"facade", "demo"},
     {"assessment"},
     {"attack"},
-    {"publication", "publishing", "testing"},
+    {"publication", "testing"},
     {"serve"},
     {"cli"},
 ]

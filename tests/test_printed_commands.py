@@ -14,8 +14,9 @@ import pytest
 from typer.main import get_command
 
 import discreet as dc
+from discreet import registry
 from discreet.cli import main
-from discreet.cli.app import COMMANDS, app
+from discreet.cli.app import HOMES, app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -36,7 +37,7 @@ ELSEWHERE = {
     "discreet ledger": "a history of editions: tests/cli, tests/ledger",
     "ledger enter": "a history of editions: tests/ledger",
     "/safe/": "a place outside the folder",
-    "publication.toml": "a publication with its records: tests/test_publishing.py",
+    "publication.toml": "a publication with its records: tests/publication",
     "discreet republish": "the same",
     "discreet swap": "records of households: tests/synthesize",
     "--time year": "a history of editions: tests/ledger",
@@ -61,7 +62,7 @@ def in_pages():
 
 
 def in_help():
-    for command in filter(None, COMMANDS.values()):
+    for command in map(registry.load_path, filter(None, HOMES.values())):
         for part in (inspect.getdoc(command) or "").split("\n\n"):
             if part.startswith("Example"):
                 text = " ".join(part.split())

@@ -15,6 +15,9 @@ STORE = Path(__file__).parents[1] / ".deps" / "moto"
 NEEDED = {
     "chromium": ["chromium", "chromium-driver"],
     "chromedriver": ["chromium-driver"],
+    "Rscript": ["r-base-core"],
+    "/usr/lib/R/site-library/httr": ["r-cran-httr"],
+    "/usr/lib/R/site-library/jsonlite": ["r-cran-jsonlite"],
     "java": ["default-jre-headless"],
     "npm": ["npm"],
     "/usr/lib/postgresql/*/bin/initdb": ["postgresql"],

@@ -21,7 +21,7 @@ from discreet.design.hierarchy import Hierarchy as Hierarchy
 from discreet.errors import DiscreetError as DiscreetError
 from discreet.facade import argus as argus
 from discreet.facade.microdata import Microdata as Microdata
-from discreet.facade.microdata import open as open
+from discreet.facade.opening import open as open
 from discreet.facade.release import Release as Release
 from discreet.facade.release import Trial as Trial
 from discreet.facade.table import Table as Table

@@ -34,6 +34,11 @@ def open_frame(frame: object) -> Any:
         ) from None
 
 
+def is_frame(value: object) -> bool:
+    """Whether something is a table of columns: a frame of some library, or an Arrow table."""
+    return hasattr(value, "columns") and hasattr(value, "shape") or hasattr(value, "collect_schema")
+
+
 def without_values(error: Exception) -> str:
     """What an error says, without the values that it quotes."""
     return _VALUE.sub("…", str(error))

@@ -57,7 +57,7 @@ NEW_HOMES: dict[str, tuple[str, ...]] = {
     "discreet.design.values": ("discreet.tables.truth",),
     "discreet.microdata": ("discreet.records",),
     "discreet.microdata.microdata": ("discreet.facade.microdata",),
-    "discreet.microdata.open": ("discreet.facade.microdata", "discreet.records.sources"),
+    "discreet.microdata.open": ("discreet.facade.opening", "discreet.records.sources"),
     "discreet.microdata.recode": ("discreet.records.recode",),
     "discreet.microdata.secret": ("discreet.records.secret",),
     "discreet.noise.exchange": ("discreet.noise.lookup",),
@@ -89,6 +89,8 @@ NEW_HOMES: dict[str, tuple[str, ...]] = {
     ),
     "discreet.synthesize.streamed": ("discreet.synthesis.streamed",),
 }
+RENAMED = {"Recipe": "Publication"}
+"""Names that have changed as well as their homes."""
 PACKAGES = {old.rpartition(".")[0] for old in NEW_HOMES} & NEW_HOMES.keys()
 """Old homes of modules as well as of names: they warn when a name is asked for."""
 
@@ -130,10 +132,11 @@ class _OldHome(Loader):
         def look_up(name: str) -> Any:
             if is_package and not name.startswith("__"):
                 warnings.warn(text, DeprecationWarning, stacklevel=2)
+            now = RENAMED.get(name, name)
             for home in homes:
                 found = importlib.import_module(home)
-                if hasattr(found, name):
-                    return getattr(found, name)
+                if hasattr(found, now):
+                    return getattr(found, now)
             raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
         module.__dict__["__getattr__"] = look_up

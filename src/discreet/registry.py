@@ -123,7 +123,7 @@ RECORD_MEASURES: dict[str, str] = {
     "replicated-uniques": "discreet.assessment.microdata.risk:ReplicatedUniques",
     "copied-records": "discreet.assessment.microdata.risk:CopiedRecords",
     "nearest-record-distance": "discreet.assessment.microdata.risk:NearestRecordDistance",
-    "large-units": "discreet.attack.leverage:LargeUnits",
+    "large-units": "discreet.attack.insiders:LargeUnits",
     "cluster-insiders": "discreet.attack.insiders:InsiderDisclosure",
 }
 ENGINES: dict[str, str] = {
@@ -260,9 +260,14 @@ def load(kind: str, name: str) -> Any:
         return load_plugin(kind, others[name])
     entry = built_in[name]
     path, parameters = (entry, {}) if isinstance(entry, str) else entry
-    module, _, attribute = path.partition(":")
-    found = getattr(importlib.import_module(module), attribute)
+    found = load_path(path)
     return functools.partial(found, **parameters) if parameters else found
+
+
+def load_path(path: str) -> Any:
+    """What stands at `"module:name"`."""
+    module, _, name = path.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def build(

@@ -8,8 +8,16 @@ import pytest
 
 import discreet as dc
 from discreet.attack import Claims, Knowledge, judge
-from discreet.attack.insiders import ClusterInsider, attack_by_insiders, candidates, whole_numbers
-from discreet.attack.leverage import FittedValues, LongestColumn, Near, attack_large_units
+from discreet.attack.insiders import (
+    ClusterInsider,
+    FittedValues,
+    LongestColumn,
+    Near,
+    attack_by_insiders,
+    attack_large_units,
+    candidates,
+    whole_numbers,
+)
 from discreet.errors import LedgerError, ParameterError
 from discreet.synthesis.hybrid import hybrid
 from discreet.synthesis.large import LEVERAGE, accuracy_gained

@@ -114,9 +114,9 @@ UNLISTED = {
     "epsilon": lambda k: dc.Pram(epsilon=2.01 + k / 1e3),
     "share": lambda k: dc.DropAdd(0.051 + k / 1e3),
     "decimals": lambda k: dc.Suppress(decimals=dc.suppress.Decimals(rmse=1.01 + k / 1e3)),
-    "orders of SAFE": lambda k: dc.Safe(allowances={100 + k: 1.0}),
+    "orders of SAFE": lambda k: dc.Safe(allowances={3 + k: 1.0}),
     "orders of bounds": lambda k: dc.Adjust(dc.CellKey(PTABLE), bounds={100 + k: 5.0}),
-    "orders of weights": lambda k: dc.Adjust(dc.CellKey(PTABLE), weights={8 + k: 4.0}),
+    "orders of weights": lambda k: dc.Adjust(dc.CellKey(PTABLE), weights={3 + k: 4.0}),
     "values": lambda k: dc.Adjust(dc.CellKey(PTABLE), value_weights={10 + k: 4.0}),
     "quality": lambda k: dc.protect.Quality(dc.CellKey(PTABLE), keep=0.51 + k / 1e3),
 }

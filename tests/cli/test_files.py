@@ -5,7 +5,8 @@ import os
 import pytest
 
 import discreet as dc
-from discreet.cli import in_flags, main
+from discreet.cli import main
+from discreet.cli.options import in_flags
 
 ROWS = "".join(f"{p},{s},1.5\n" for p in "ab" for s in "mf" for _ in range(30))
 
@@ -120,3 +121,80 @@ def test_codes_that_became_one_are_announced(folder, caplog):
 def test_messages_speak_of_flags():
     assert in_flags("rounding needs seed=1") == "rounding needs --seed 1"
     assert in_flags("use support='occurring'.") == "use --support occurring."
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--value w --value sex", "--value is given 2 times, and takes one value."),
+        ("--by sex --by place", "--by is given 3 times"),
+        ("--hierarchy place.hrc", "a hierarchy must be given as VARIABLE=FILE"),
+        ("--delimiter ;", "3 with ',': say --delimiter , or leave it out"),
+        ("--value w", "name the column, e.g. --contributor enterprise"),
+        ("--hierarchies place=place.hrc", "--hierarchy"),
+    ],
+)
+def test_wrong_words_are_answered_in_words_of_the_command(folder, capsys, words, said):
+    (folder / "codes.toml").unlink()
+    assert tabulate(*words.split()) == 2
+    assert said in capsys.readouterr().err
+    assert not (folder / "table.parquet").exists()
+
+
+def test_an_option_that_may_be_repeated_is(folder, capsys):
+    (folder / "codes.toml").unlink()
+    assert run("check", "data", "people.csv", "--value", "w", "--value", "w", "--json") == 0
+    assert tabulate("--json", "--json") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a.hrc", "--hierarchy VARIABLE=FILE"),
+        ("a.arb", "discreet argus"),
+        ("a.rda", "--metadata file.rda"),
+        ("a.tab", ".tsv"),
+        ("a.md", "cannot tell what"),
+    ],
+)
+def test_a_file_that_holds_no_records_is_told_what_it_is(folder, capsys, name, said):
+    (folder / name).write_text("A\n@A1\n")
+    assert run("check", "data", name) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_column_with_a_comma_in_its_name_may_be_alone(folder):
+    (folder / "one.csv").write_text('"Turnover, net"\n"1,5"\n"2,5"\n')
+    assert run("check", "data", "one.csv", "--delimiter", ";") == 0
+
+
+def test_a_site_with_an_unknown_method_is_not_whole(folder, capsys):
+    run("secret", "make", "keys.secret")
+    (folder / "site.toml").write_text(
+        """title = "S"
+[datasets.d]
+title = "D"
+[datasets.d.records]
+source = "people.csv"
+codes = "codes.toml"
+secret = "keys.secret"
+[datasets.d.recipe.tabulate]
+margins = "place*sex"
+[datasets.d.recipe.protect]
+method = "saef"
+"""
+    )
+    assert run("check", "site", "site.toml") == 2
+    assert "unknown method 'saef'" in capsys.readouterr().err
+
+
+def test_private_tables_say_that_a_refusal_tells(folder, caplog):
+    words = ("private", "people.csv", "--codes", "codes.toml", "--epsilon", "1", "--out", "s.csv")
+    assert run(*words) == 0
+    assert "code lists refuse records outside them ('place', 'sex')" in caplog.text
+    caplog.clear()
+    text = (folder / "codes.toml").read_text()
+    drop = 'other = "drop"\nmissing = "drop"\n'
+    (folder / "codes.toml").write_text(text.replace("[sex]", f"{drop}[sex]") + drop)
+    assert run(*words) == 0
+    assert not caplog.text

@@ -117,7 +117,16 @@ def test_one_table_is_held_and_not_the_edition(capsys):
     assert "accepted: nobody moved" in capsys.readouterr().out
 
 
-RECIPE = """
+PUBLICATION = """
+[publication]
+formats = ["csv"]
+[data]
+source = "people.parquet"
+codes = "codes.toml"
+id = "pid"
+secret = "keys.secret"
+name = "people"
+ledger = "book.db"
 [tabulate]
 margins = "region*sex*age"
 [protect]
@@ -155,18 +164,16 @@ def describe(edition, folder):
     ages = ", ".join(f'"{a}"' for a in range(20))
     (folder / "codes.toml").write_text(CODES.replace("AGES", ages))
     (folder / "site.toml").write_text(SITE.replace("EDITION", edition))
-    (folder / "recipe.toml").write_text(RECIPE)
+    (folder / "publication.toml").write_text(PUBLICATION)
 
 
-@pytest.mark.parametrize("command", ["build", "run"])
-def test_build_and_run_refuse_an_edition_one_person_apart(command, folder, capsys):
+@pytest.mark.parametrize("command", ["build", "publish"])
+def test_build_and_publish_refuse_an_edition_one_person_apart(command, folder, capsys):
     def once(edition):
         describe(edition, folder)
         if command == "build":
             return run("build", "site.toml", "--ledger", "book.db")
-        return run("run", "recipe.toml", "people.parquet", "--codes", "codes.toml", "--id", "pid",
-                   "--secret", "keys.secret", "--name", "people", "--edition", edition,
-                   "--ledger", "book.db", "--out", "r.csv")  # fmt: skip
+        return run("publish", "publication.toml", "--edition", edition)
 
     assert once("2024") == 0
     write(age(year(people(N - 1))))

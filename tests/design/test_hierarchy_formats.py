@@ -9,6 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+import discreet as dc
 from discreet import Hierarchy
 from discreet.design.codes import MISSING
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
@@ -63,7 +64,7 @@ class TestHrc:
                 "line 7: 'B221' is 4 levels deep under a code of depth 2",
             ),
             ("@A\n", "line 1: 'A' is 2 levels deep under a code of depth 0"),
-            ("A\n@\n", "line 2: '@' stands without a code"),
+            ("A\n@\n", "line 2: no code stands behind its depth"),
             ("A\n@X\nB\n@X\n", "code 'X' stands under 'A' and under 'B'"),
             ("A\n@X\n@X\n", "code 'X' is listed twice under 'A'"),
             ("A\n@Total\n", "code 'Total' is the root"),
@@ -86,6 +87,50 @@ class TestHrc:
     def test_codes_that_would_not_be_read_back_are_not_written(self, code):
         assert repr(code) in error_of(CodeError, Hierarchy.flat([code]).to_hrc)
         assert "X" in Hierarchy.flat(["X"]).to_hrc()
+
+
+class TestOfR:
+    """Hierarchies as R packages hold them: as a file, and as a frame."""
+
+    LEVELS, CODES = ("@", "@@", "@@@", "@@@", "@@"), ("All", "EU", "Spain", "Malta", "Norway")
+    TREE = {"All": {"EU": ["Spain", "Malta"], "Norway": []}}
+
+    def test_a_dim_list(self, tmp_path):
+        frame = {"levels": list(self.LEVELS), "codes": list(self.CODES)}
+        assert Hierarchy.read(pa.table(frame)).to_dict() == self.TREE
+        rows = zip(self.LEVELS, self.CODES, strict=True)
+        text = "levels,codes\n" + "".join(f"{level},{code}\n" for level, code in rows)
+        (tmp_path / "geo.csv").write_text(text)
+        assert Hierarchy.read(tmp_path / "geo.csv").to_dict() == self.TREE
+        under = Hierarchy.read(tmp_path / "geo.csv", root="World")
+        assert under.to_dict() == {"World": self.TREE}
+
+    def test_maps_of_codes_to_their_groups(self):
+        maps = {"mapsFrom": ["a", "b", "G"], "mapsTo": ["G", "G", "All"], "level": [1, 1, 2]}
+        tree = {"All": {"G": ["a", "b"]}}
+        assert Hierarchy.read(pa.table({**maps, "sign": [1, 1, 1]})).to_dict() == tree
+        assert Hierarchy.read(pa.table(maps)).level_names == ()
+        message = error_of(CodeError, Hierarchy.read, pa.table({**maps, "sign": [1, 1, -1]}))
+        assert message.startswith("column 'sign' holds '-1'; here codes are added")
+
+    @pytest.mark.parametrize(
+        ("levels", "message"),
+        [
+            (["@", "@@", "@@@@"], "row 3: 'c' is 3 levels deep under a code of depth 1"),
+            (["@", "@@", "2"], "column 'levels' holds '2'; it tells the depth"),
+            (["@", "@", "@@@"], "row 3: 'c' is 3 levels deep under a code of depth 1"),
+        ],
+    )
+    def test_refused(self, levels, message):
+        frame = pa.table({"levels": levels, "codes": ["a", "b", "c"]})
+        assert message in error_of(CodeError, Hierarchy.read, frame)
+        assert "no codes" in error_of(CodeError, Hierarchy.read, frame.slice(0, 0))
+
+    def test_a_frame_is_given_like_a_file(self):
+        counts = {"geo": ["Spain", "Malta", "Norway"], "n": [3, 4, 5]}
+        dim_list = pa.table({"levels": list(self.LEVELS), "codes": list(self.CODES)})
+        table = dc.Table.from_counts(counts, "n", "~geo", hierarchies={"geo": dim_list})
+        assert table.z[table.design.position({"geo": "EU"})] == 7
 
 
 class TestDigits:

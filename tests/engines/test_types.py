@@ -109,6 +109,19 @@ def test_texts_of_duckdb_that_fold_case(tmp_path):
         assert people.tabulate("n").z[-1] == 4
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Ibis asks DuckDB in an old way
+def test_views_and_expressions_over_texts_that_fold_case():
+    connection = ibis.duckdb.connect()
+    connection.raw_sql("CREATE TABLE folded (g VARCHAR COLLATE NOCASE, n INT)")
+    connection.raw_sql("INSERT INTO folded VALUES ('a', 1), ('A', 1), ('b', 1), ('b', 2)")
+    connection.raw_sql("CREATE VIEW seen AS SELECT g FROM folded WHERE n = 1")
+    some = connection.table("folded")
+    fresh = ibis.duckdb.connect().sql("SELECT unnest(['a', 'A', 'b']) COLLATE NOCASE AS g")
+    for source in (connection.table("seen"), some.filter(some.n == 1), fresh):
+        found = counts(dc.open(source).tabulate("g"), "g")
+        assert found == {"a": 1, "A": 1, "b": 1, "Total": 3}
+
+
 def test_a_table_of_ibis_is_the_one_it_names(tmp_path):
     """The same name in the main database, in a schema and in an attached database."""
     connection = ibis.duckdb.connect()

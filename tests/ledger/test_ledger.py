@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from discreet.cli.custody import ledger as ledger_command
 from discreet.errors import BudgetError, DiscreetError, LedgerError, ParameterError
 from discreet.ledger import Cost, Ledger, Relation
-from discreet.ledger.upkeep import upgrade
+from discreet.ledger.file import upgrade
 from discreet.tables.sketches import SketchedTable
 from discreet.tables.truth import DataSet
 

@@ -8,8 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import CodeError, DataError, DiscreetError, ParameterError, UnknownNameError
-from discreet.records.code_list import CodeLists, Outside
-from discreet.records.draft_codes import draft_code_lists
+from discreet.records.code_list import CodeLists, Outside, draft_code_lists
 
 SEX = '[sex]\ncodes = ["m", "f"]\n'
 PEOPLE = {

@@ -34,7 +34,7 @@ def test_all_is_said_before_anything_runs(rough):
     assert "'id' has 1 duplicates: 2 (2 times). Remove the doubles" in said
     assert "'job' has 2 like 47, 1 like 47.0, 1 like 047" in said
     assert "'born' holds dates" in said
-    assert "'w' holds numbers, and 1 values that are none: 'x' in record 3." in said
+    assert "'w' is to be summed, and has 1 value that is no number: 'x' in record 3." in said
     assert (found.size.inner, found.size.memory) == (8, 8 * 3 * (2 * 8 + 8))
     real = dc.open(rough).tabulate("place*job")
     assert found.size.inner == real.design.n_inner
@@ -65,7 +65,7 @@ def test_the_command_prints_text_and_json(rough, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["check", "data", str(rough), "--id", "id", "--weight", "w", "--by", "place*job"])
     assert not ended.value.code
-    assert "the table: 8 cells" in capsys.readouterr().out
+    assert "the table: 8 combinations of codes, 8 cells without totals" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["check", "data", str(rough), "--json"])
     shown = json.loads(capsys.readouterr().out)
@@ -84,7 +84,7 @@ def test_the_question_on_spellings_is_answered_in_the_code_list(rough, tmp_path)
 
 
 def test_a_draft_asks_the_question(rough, tmp_path):
-    from discreet.records.draft_codes import draft_code_lists
+    from discreet.records.code_list import draft_code_lists
 
     rough.write_text(ROUGH + ROUGH.split("\n", 1)[1], "utf-8")
     text = draft_code_lists(dc.open(rough, id="id"), 200).text
@@ -154,3 +154,23 @@ FRAME = {"id": [1, 2], "place": ["x", "y"], "v": [1.0, 2.0]}
 def test_arguments_of_wrong_types_are_refused_by_name(call):
     with pytest.raises(ParameterError, match="got|different"):
         call(dc.open(FRAME, id="id"))
+
+
+def test_zeros_in_front_that_bring_codes_to_one_length_are_no_question():
+    padded, odd = ["01", "12", "47"], ["1", "02", "47"]
+    assert look_through(dc.open({"act": padded, "n": padded}, id="n")).remarks == ()
+    (said,) = look_through(dc.open({"act": odd, "n": padded}, id="n")).remarks
+    assert "'act' has 2 like 47, 1 like 047" in said
+
+
+def test_amounts_that_all_differ_are_not_taken_for_ids():
+    data = dc.open({"turnover": [f"{k}.5" for k in range(300)], "place": ["x"] * 300})
+    (said,) = look_through(data).remarks
+    assert "say value='turnover' or weight='turnover'" in said
+
+
+def test_one_column_may_be_a_delimiter_that_was_not_found(tmp_path, capsys):
+    (tmp_path / "one.csv").write_text("a^b^c\n1^2^3\n1^2^3\n")
+    with pytest.raises(SystemExit):
+        main(["check", "data", str(tmp_path / "one.csv")])
+    assert "say --delimiter ';'" in capsys.readouterr().out

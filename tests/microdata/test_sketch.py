@@ -138,7 +138,8 @@ def test_a_table_keeps_its_ledger_and_sketches(tmp_path, way):
     import pickle
 
     ledger = dc.Ledger(tmp_path / "ledger.db")
-    data = dc.open(PEOPLE, id="id", secret=SECRET, name="c", ledger=ledger, time="w",
+    dated = PEOPLE.append_column("year", pa.array(["2026"] * len(PEOPLE)))
+    data = dc.open(dated, id="id", secret=SECRET, name="c", ledger=ledger, time="year",
                    moves={"age": 1})  # fmt: skip
     table = data.tabulate("age*sex")
     if way == "saved":

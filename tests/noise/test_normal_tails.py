@@ -6,7 +6,7 @@ from scipy.stats import norm
 
 from discreet.errors import ParameterError
 from discreet.noise import linear_table
-from discreet.noise.normal_tails import tail_shape
+from discreet.noise.linear import tail_shape
 
 # Giessing & Höhne (2011), Table 1, D = 5: rows whose centre is fixed, from their first target on.
 PRINTED = {

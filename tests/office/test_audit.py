@@ -137,7 +137,7 @@ def test_a_new_database_has_the_form_of_version_0_2(store, address):
     store.close()
     before = make_as_0_2(address)
     assert {name: made[name] for name in before} == before
-    assert made.keys() - before.keys() == {"ended_sessions", "generation"}
+    assert made.keys() - before.keys() == {"ended_sessions", "generation", "jobs"}
 
 
 def test_a_database_is_brought_up_to_date_once_and_then_left_alone(log, address):

@@ -1,6 +1,9 @@
 import pytest
 
 from discreet.serve.app import make_app
+from discreet.serve.office.config import AccountsConfig
+from discreet.serve.office.office import Office
+from discreet.serve.site.config import SiteConfig
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 
@@ -13,5 +16,5 @@ def site():
 
 @pytest.fixture(scope="session")
 def client(site):
-    """Requests to the small site."""
-    return Client(make_app(site))
+    """Requests to the small site, as many as there are."""
+    return Client(make_app(site, Office(SiteConfig(accounts=AccountsConfig(rate=0)))))

@@ -46,8 +46,8 @@ def live(policy=None, **changes):
     return replace(Dataset("live", about, source, policy or Policy()), **changes)
 
 
-def small_site(policy=None, **changes):
-    """Both on one site."""
+def small_site(policy=None, released=None, **changes):
+    """Both on one site; `released` changes the data set that is released once."""
     config = SiteConfig("Small site", contact="statistics@example.org", address="http://here")
-    datasets = {d.name: d for d in (once(policy), live(policy))}
+    datasets = {d.name: d for d in (once(policy, **(released or {})), live(policy))}
     return Site(replace(config, **changes), datasets)

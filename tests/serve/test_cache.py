@@ -8,10 +8,11 @@ import httpx
 import pytest
 
 from discreet.serve.app import make_app
-from discreet.serve.data.cache import MemoryCache, WorkLimits
+from discreet.serve.data import cache
+from discreet.serve.data.cache import MemoryCache, Seats
 from discreet.serve.data.live import ConnectionPool
 from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import Refusal, note_request
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import Site
 from tests.serve.sites import live
@@ -84,17 +85,18 @@ def test_no_more_than_so_many_connections_are_opened():
     assert most[0] == 2
 
 
-def crowded(places):
-    """Wait until all places of a kind are taken."""
-    while places._value:
+def crowded(seats, taken, waiting):
+    """Wait until so many seats are taken and so many wait."""
+    while seats.load != (taken, waiting):
         time.sleep(0.001)
 
 
-def test_too_many_who_make_something_are_told_so_at_once():
-    kept, release = MemoryCache(10, limits=WorkLimits(2, 5)), threading.Event()
+def test_whoever_finds_no_seat_waits_and_is_told_so_when_the_line_is_full():
+    seats, release = Seats(2, line=2, of_one=9), threading.Event()
+    kept = MemoryCache(10, seats=seats)
     kept.get("quick", lambda: "at hand")
-    threads = [in_threads(1, lambda k=k: kept.get(k, release.wait))[0] for k in ("a", "b")]
-    crowded(kept._limits.making)
+    threads = [in_threads(1, lambda k=k: kept.get(k, release.wait))[0] for k in "abcd"]
+    crowded(seats, 2, 2)
     with pytest.raises(Refusal) as caught:
         kept.get("other", lambda: "made")
     assert (caught.value.code, caught.value.status) == ("busy", 503)
@@ -102,25 +104,66 @@ def test_too_many_who_make_something_are_told_so_at_once():
     release.set()
     for thread in threads:
         thread.join()
+    assert [kept.get(k, lambda: pytest.fail("lost")) for k in "abcd"] == [True] * 4
     assert kept.get("other", lambda: "made") == "made"
+
+
+def test_patience_has_an_end():
+    seats, release = Seats(1, patience=0.02), threading.Event()
+    kept = MemoryCache(10, seats=seats)
+    (slow,) = in_threads(1, lambda: kept.get("slow", release.wait))
+    crowded(seats, 1, 0)
+    with pytest.raises(Refusal, match="Many new tables"):
+        kept.get("other", lambda: "made")
+    assert seats.load == (1, 0)
+    release.set()
+    slow.join()
 
 
 def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
     """Threads are few, so the crowd has an end as well."""
-    kept, release = MemoryCache(10, limits=WorkLimits(2, 3)), threading.Event()
+    seats, release = Seats(2, of_one=3), threading.Event()
+    kept = MemoryCache(10, seats=seats)
     threads = in_threads(4, lambda: kept.get("slow", release.wait))
-    crowded(kept._limits.waiting)
+    crowded(seats, 1, 3)
     with pytest.raises(Refusal, match="Many new tables"):
         kept.get("slow", lambda: pytest.fail("made twice"))
-    assert kept.get("other", lambda: "made") == "made"
+    with note_request("viewer", "another"):
+        assert kept.get("other", lambda: "made") == "made"
     release.set()
     for thread in threads:
         thread.join()
 
 
+@pytest.mark.parametrize("is_fair", [True, False])
+def test_many_questions_of_one_visitor_leave_the_next_seat_to_another(is_fair, monkeypatch):
+    """With the control: first come, first served lets the other visitor wait for all of them."""
+    seats, done = Seats(1), []
+    if not is_fair:
+        monkeypatch.setattr(cache, "min", lambda line, key: line[0], raising=False)
+    started = threading.Event()
+
+    def ask(visitor, wait=0.01):
+        with seats.take(visitor):
+            started.set()
+            time.sleep(wait)
+            done.append(visitor)
+
+    threads = [threading.Thread(target=ask, args=("greedy", 0.1))]
+    threads[0].start()
+    started.wait()
+    for k, visitor in enumerate([*["greedy"] * 15, "other"]):
+        threads += [threading.Thread(target=ask, args=(visitor,))]
+        threads[-1].start()
+        crowded(seats, 1, k + 1)
+    for thread in threads:
+        thread.join()
+    assert done.index("other") == (1 if is_fair else 16)
+
+
 def test_everybody_who_waits_gets_a_refusal_of_their_own():
     """Tables that would be answered are written on it, and they differ from visitor to visitor."""
-    kept, release, found = MemoryCache(10, limits=WorkLimits(1, 3)), threading.Event(), []
+    kept, release, found = MemoryCache(10, seats=Seats(1)), threading.Event(), []
 
     def make():
         release.wait()
@@ -132,7 +175,7 @@ def test_everybody_who_waits_gets_a_refusal_of_their_own():
         found.append(caught.value)
 
     threads = in_threads(4, ask)
-    crowded(kept._limits.waiting)
+    crowded(kept._seats, 1, 3)
     release.set()
     for thread in threads:
         thread.join()
@@ -171,8 +214,8 @@ def test_a_kept_table_is_answered_while_many_wait_for_slow_ones():
     app = make_app(Site(SiteConfig(), {"live": dataset}))
 
     async def asked():
-        transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+        client = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://here")
+        async with app.router.lifespan_context(app), client:
             crowd = [client.get("/d/live/table?rows=region&columns=age") for _ in range(60)]
             waiting = [asyncio.ensure_future(request) for request in crowd]
             await asyncio.sleep(0.5)

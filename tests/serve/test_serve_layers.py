@@ -16,7 +16,7 @@ CONFIDENTIAL = (
     "discreet.tables.truth",
     "discreet.facade.table",
     "discreet.facade.microdata",
-    "discreet.facade.microdata",
+    "discreet.facade.opening",
     "discreet.ledger",
     "discreet.demo",
     "ibis",

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import shutil
 import signal
 import threading
 import time
@@ -208,6 +209,32 @@ def test_the_check_of_a_site_says_what_it_read(folder, capsys):
     code, found = check()
     assert code != 0
     assert found == {"people": "damaged (values.npy)"}
+    shutil.rmtree(place)
+    code, found = check()
+    assert (code != 0, found) == (True, {"people": "missing"})
+
+
+@pytest.mark.parametrize("gone", [["keys.secret"], ["people.csv"], ["people.csv", "keys.secret"]])
+def test_a_machine_that_only_serves_is_told_what_was_not_checked(folder, capsys, gone):
+    write(folder, datasets={"people": described()["datasets"]["people"]})
+    build_all(folder)
+    for name in gone:
+        (folder / name).unlink()
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "site", str(folder / "site.toml")])
+    said = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "were checked; its build is whole" in said
+    assert all(f"no {name}" in said for name in gone)
+
+
+def test_tables_on_the_fly_need_what_is_gone(folder, capsys):
+    """The control: without its secret such a data set cannot answer."""
+    write(folder, datasets={"live": described()["datasets"]["live"]})
+    (folder / "keys.secret").unlink()
+    with pytest.raises(SystemExit) as ended:
+        main(["check", "site", str(folder / "site.toml")])
+    assert ended.value.code != 0
 
 
 def test_a_code_list_that_is_gone_is_a_clear_error(folder):

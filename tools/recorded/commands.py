@@ -146,10 +146,10 @@ compare table.parquet --method cell-key:D=5,V=3,js=2 --method drop-add --replica
 compare table.parquet --method cell-key:D=5,V=3,js=2 --replicates 3 --workers 1 --json
 compare table.parquet
 compare table.parquet --method none
-run recipe.toml people.csv {KEYS} --out recipe.csv
-run recipe.toml people.csv {KEYS} --json --out recipe.parquet
-run missing.toml people.csv {KEYS} --out x.csv
-run wrong.toml people.csv {KEYS} --out x.csv
+publish --convert recipe.toml --draft people.csv publication.toml
+publish publication.toml --json
+publish missing.toml
+publish wrong.toml
 export release.parquet --out out.px --title People --source Office --footnote Invented
 export release.parquet --out out.xlsx --layout wide --labels both
 export release.csv --out out.jsonstat.json

@@ -19,7 +19,7 @@ __getattr__ = lazy_names(
         "compare": "discreet.assessment.compare.comparison",
         "frontier": "discreet.assessment.compare.frontier",
         "select_margins": "discreet.assessment.compare.select_margins",
-        "perfect_fits": "discreet.assessment.audit.perfect_fits",
+        "perfect_fits": "discreet.assessment.audit.inversion",
         "plots": "discreet.assessment.plots",
     },
 )

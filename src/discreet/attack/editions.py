@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from discreet import registry
 from discreet.arrays import Mask, Real, Whole
 from discreet.attack.frame import Claims, Knowledge
 from discreet.errors import ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.series import LEAVERS, CellSeries
+from discreet.release.inference.law import matrix_of
 from discreet.tables.editions import EditionMode
 
 _MOST_LEAVERS = 3.5  # cells that more people leave at a time say little of one of them
@@ -57,7 +57,7 @@ class Leavers:
         """Profiles of people who left."""
         releases = (*knowledge.earlier, release)
         world = _World(releases, self.churn)
-        law = self.law or law_of(release)
+        law = self.law or matrix_of(release)
         mode = EditionMode.parse(self.mode or told_mode(release))
         series = world.series(law, mode)
         if len(releases) == 1:
@@ -101,7 +101,7 @@ class UnchangedCells:
         """The most probable count of every cell."""
         releases = (*knowledge.earlier, release)
         values = np.array([np.asarray(r.z, dtype=np.int64) for r in releases])
-        law, n = self.law or law_of(release), np.arange(1, self.most + 1)
+        law, n = self.law or matrix_of(release), np.arange(1, self.most + 1)
         mode = EditionMode.parse(self.mode or told_mode(release))
         rows, reach = law.law[law.row_of(n)], law.max_move
         log = np.tile(n * np.log(self.decay), (values.shape[1], 1))
@@ -246,15 +246,3 @@ def told_mode(release: Any) -> str:
     told = str(steps[0].parameters.get("keys", "kept")) if steps else "kept"
     mode = EditionMode.parse(told)
     return "kept" if mode.kind == "given" else told
-
-
-def law_of(release: Any) -> TransitionMatrix:
-    """The law of the noise, built again from the public parameters in the statement."""
-    for step in release.statement.steps:
-        if step.name.startswith("protect:") and "D" in step.parameters:
-            known = {k: v for k, v in step.parameters.items() if k in ("D", "V", "js", "pstay")}
-            law: TransitionMatrix = registry.build("matrix", "perturbation-table", known)
-            return law
-    raise ParameterError(
-        "the statement names no perturbation table, so the law must be given: Leavers(law=…)."
-    )

@@ -1,4 +1,4 @@
-"""`discreet check`: records, engines, sites and installations, before anything runs on them."""
+"""`discreet check`: records, publications, engines, sites, installations, before anything runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from discreet.cli.options import (
     Json,
     RecordOptions,
     answer,
+    in_flags,
     progress_bar,
     with_options,
 )
 from discreet.errors import DataError, EngineError, MissingDependencyError, ParameterError
+from discreet.release.language import FOLDER
 
 _ROLES = ("weight", "key", "id", "codes")
 _NAME = re.compile(r"[\w.-]+")
@@ -30,12 +32,12 @@ _NAME = re.compile(r"[\w.-]+")
 def check(
     *,
     subject: Annotated[
-        Literal["data", "engine", "site", "install"],
-        typer.Argument(help="What is checked: data, engine, site or install."),
+        Literal["data", "publication", "engine", "site", "install"],
+        typer.Argument(help="What is checked: data, publication, engine, site or install."),
     ],
     source: Annotated[
         str | None,
-        typer.Argument(help="Records, the address of an engine, or a site.toml."),
+        typer.Argument(help="Records, a publication.toml, an engine's address, or a site.toml."),
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="data: a planned table, as a formula; its size is told.")
@@ -51,14 +53,17 @@ def check(
     records: Annotated[RecordOptions, (*_ROLES, *FILE_OPTIONS)],
     json: Json = False,
 ) -> None:
-    """Look through records, or whether an engine, a site or this installation does its work.
+    """Look through records, or whether a publication, engine, site or installation does its work.
 
-    What is printed of records is confidential. An engine is tried by counting small tables, which
-    it makes under random names and drops; without an address it is DuckDB.
+    What is printed of records is confidential. A publication is read with its records and
+    languages, and its tables are counted; nothing is drawn. An engine is tried by counting small
+    tables, which it makes under random names and drops; without an address it is DuckDB.
 
     Example: discreet check data people.csv --id person_id --by "region*sex"
 
     Example: discreet check data firms.csv --id enterprise --value turnover --by "activity*region"
+
+    Example: discreet check publication publication.toml
 
     Example: discreet check engine postgresql:///census
 
@@ -69,6 +74,8 @@ def check(
     if subject == "data":
         place = _require(source, "the records")
         _check_data(place, by, max_codes, value or [], hierarchy, records, json)
+    elif subject == "publication":
+        _check_publication(Path(_require(source, "the publication's file")), json)
     elif subject == "engine":
         _check_engine(source, json)
     elif subject == "site":
@@ -100,11 +107,33 @@ def _check_data(
         findings = look_through(data, by, numbers=numbers, max_codes=max_codes)
     memory = None if findings.size is None else findings.size.memory
     summary = {"side": "confidential", **asdict(findings), "memory": memory}
-    answer(summary, json, str(findings))
+    answer(summary, json, in_flags(str(findings)))
+
+
+def _check_publication(path: Path, json: bool) -> None:
+    import tomli_w
+
+    from discreet.publication import Publication  # start-up time
+    from discreet.publication.drawing import count_edition  # start-up time
+    from discreet.publication.wording import wording_faults  # start-up time
+
+    plan = Publication.read(path)
+    with progress_bar():
+        table = count_edition(plan, path.parent)
+    faults = wording_faults(plan, path.parent, table.design)
+    lines = [f"{path}: {len(table.tables)} tables, {table.design.n_published:,} cells"]
+    for code, found in faults.items():
+        lines += [f"{FOLDER}/{code}.toml: {len(found.said) or 'no'} faults", *found.said]
+        if found.missing:
+            lines += ["", f"# to be translated, {code}", tomli_w.dumps(found.missing)]
+    said = {code: list(found.said) for code, found in faults.items()}
+    answer({"publication": str(path), "faults": said}, json, "\n".join(lines))
+    if broken := [code for code, found in faults.items() if found.said]:
+        raise DataError(f"languages do not fit the publication: {', '.join(broken)}.")
 
 
 def _check_engine(address: str | None, json: bool) -> None:
-    from discreet.testing.engines import check_engine  # start-up time
+    from discreet.testing import check_engine  # start-up time
 
     backend = _backend(address)
     with progress_bar():
@@ -137,46 +166,68 @@ def _backend(address: str | None) -> Any:
 
 def _check_site(path: Path, json: bool) -> None:
     try:
-        from discreet.serve.build import datasets_to_build  # optional packages
-        from discreet.serve.data.inner import current_build, damaged_files  # optional packages
-        from discreet.serve.data.live import open_records  # optional packages
+        from discreet.serve.build import require_inner  # optional packages
+        from discreet.serve.data.inner import current_build  # optional packages
+        from discreet.serve.data.live import (  # optional packages
+            method_of,
+            missing_files,
+            open_records,
+        )
         from discreet.serve.site.config import read_site  # optional packages
     except ImportError as error:
         raise MissingDependencyError("a table builder", "FastAPI", "serve") from error
     config = read_site(path)
-    lines = [f"{path}: {len(config.datasets)} data sets"]
+    n = len(config.datasets)
+    lines = [f"{path}: {n} data set{'s' if n > 1 else ''}"]
     builds: dict[str, str] = {}
     for dataset in config.datasets:
+        (require_inner if dataset.mode == "release-once" else method_of)(dataset.recipe)
         said = "only its entries in the site's file were read"
-        if dataset.records is not None:
+        build = current_build(config.cache_folder / dataset.name)
+        is_served = dataset.mode == "release-once" and build is not None and build.is_dir()
+        absent = missing_files(dataset.records, path.parent) if dataset.records else []
+        if is_served and absent:  # a machine that serves what was built elsewhere needs neither
+            shown = " and no ".join(absent)
+            said = f"there is no {shown} here, so neither records nor code lists were checked"
+        elif dataset.records is not None:
             data = open_records(dataset.records, path.parent)
             dataset.recipe.tabulate(data)
             said = "its records and code lists were read, and its tables counted"
         if dataset.mode == "release-once":
-            build = current_build(config.cache_folder / dataset.name)
-            if build is None or not build.is_dir():
-                found = "not built"
-            elif damaged := damaged_files(build):
-                found = f"damaged ({', '.join(damaged)})"
-            else:
-                is_stale = bool(datasets_to_build(config, [dataset.name], stale=True))
-                found = "of another recipe, edition, code list or secret" if is_stale else "whole"
-            builds[dataset.name] = found
-            said += f"; its build is {found}" if build else "; it is not built"
+            builds[dataset.name], told = _check_build(config, dataset.name, build)
+            said += f"; {told}"
         lines.append(f"  {dataset.name}: {said}")
     names = [dataset.name for dataset in config.datasets]
     answer({"site": str(path), "datasets": names, "builds": builds}, json, "\n".join(lines))
-    broken = [name for name, found in builds.items() if found.startswith("damaged")]
+    broken = [name for name, found in builds.items() if found.startswith(("damaged", "missing"))]
     if broken:
         raise DataError(
-            f"builds were damaged after they were written: {', '.join(broken)}. Nothing of them is "
-            f"served. Build them again: discreet build {path}."
+            f"builds were damaged or removed after they were written: {', '.join(broken)}. Nothing "
+            f"of them is served. Build them again: discreet build {path}."
         )
+
+
+def _check_build(config: Any, name: str, build: Path | None) -> tuple[str, str]:
+    """The state of a build, as a word for programs and a sentence for people."""
+    from discreet.serve.build import datasets_to_build  # optional packages
+    from discreet.serve.data.inner import damaged_files  # optional packages
+
+    if build is None:
+        return "not built", "it is not built"
+    if not build.is_dir():
+        said = f"its build {build.name} is missing: the pointer names a folder that is gone"
+        return "missing", said
+    if damaged := damaged_files(build):
+        found = f"damaged ({', '.join(damaged)})"
+    else:
+        is_stale = bool(datasets_to_build(config, [name], stale=True))
+        found = "of another recipe, edition, code list or secret" if is_stale else "whole"
+    return found, f"its build is {found}"
 
 
 def _check_install(json: bool) -> None:
     """Packages with their versions, and a first table from end to end."""
-    from discreet.testing.engines import CASES, check_engine  # start-up time
+    from discreet import testing  # start-up time
 
     about = importlib.metadata.metadata("discreet")
     found: dict[str, dict[str, str]] = {}
@@ -185,7 +236,7 @@ def _check_install(json: bool) -> None:
         named = _NAME.match(requirement)
         if named and named[0] != "discreet" and (extra is None or extra[1] != "dev"):
             found.setdefault(extra[1] if extra else "core", {})[named[0]] = _version(named[0])
-    report = check_engine(_backend(None), cases=list(CASES)[:3])
+    report = testing.check_engine(_backend(None), cases=list(testing.engines.CASES)[:3])
     lines = [f"discreet {about['Version']}"]
     for part, packages in found.items():
         shown = ", ".join(f"{name} {version}" for name, version in packages.items())

@@ -87,7 +87,7 @@ def codes(
 
     Example: discreet codes people.csv --id person_id --out codes.toml
     """
-    from discreet.records.draft_codes import draft_code_lists  # start-up time
+    from discreet.records.code_list import draft_code_lists  # start-up time
 
     if out.exists():
         raise ParameterError(f"{out} exists, and may have been reviewed; choose another name.")
@@ -145,8 +145,6 @@ def ledger(
 
     Example: discreet ledger upgrade discreet.db
     """
-    from discreet.ledger.upkeep import back_up  # start-up time
-
     if not path.exists():
         raise ParameterError(
             f"there is no ledger {path}. The first release with --ledger {path} makes it."
@@ -159,27 +157,38 @@ def ledger(
         summary = {"side": "confidential", "data_sets": found.summary(), "entries": found.rows()}
         answer(summary, json, found.text())
     elif action == "backup":
+        from discreet.ledger.file import back_up  # start-up time
+
         copy = back_up(path, _require(out, "--out"))
         answer({"side": "confidential", "file": str(copy)}, json, f"{copy}: a copy (owner only)")
     elif action == "enter":
         _enter(found, Path(_require(table, "--table")), json)
     else:
         data_set = DataSet(_require(name, "--name"), _require(edition, "--edition"))
-        why = _require(reason, "--reason")
-        if action == "accept":
-            labels = [part.strip() for part in _require(table, "--table").split("*")]
-            found.accept(data_set, labels, why)
-        elif action == "withdraw":
-            found.withdraw(data_set, why)
-        else:
-            found.correct(data_set, _require(by, "--by"), why)
-        entered = {"name": data_set.name, "edition": data_set.edition, "decision": action}
-        text = f"{data_set.name}, edition {data_set.edition}: {action} is entered."
-        answer(entered, json, text)
+        _decide(found, action, data_set, _require(reason, "--reason"), table=table, by=by)
+        _say_entered(data_set, f"{action} is", json, decision=action)
+
+
+def _decide(
+    found: Ledger, action: str, data_set: DataSet, why: str, *, table: str | None, by: str | None
+) -> None:
+    """Enter what the custodian decided of an edition."""
+    if action == "accept":
+        labels = [part.strip() for part in _require(table, "--table").split("*")]
+        found.accept(data_set, labels, why)
+    elif action == "withdraw":
+        found.withdraw(data_set, why)
+    else:
+        found.correct(data_set, _require(by, "--by"), why)
+
+
+def _say_entered(data_set: DataSet, what: str, json: bool, **more: str) -> None:
+    entered = {"name": data_set.name, "edition": data_set.edition, **more}
+    answer(entered, json, f"{data_set.name}, edition {data_set.edition}: {what} entered.")
 
 
 def _upgrade(path: Path, json: bool) -> None:
-    from discreet.ledger.upkeep import upgrade  # start-up time
+    from discreet.ledger.file import upgrade  # start-up time
 
     old = upgrade(path)
     text = (
@@ -195,9 +204,7 @@ def _enter(found: Ledger, path: Path, json: bool) -> None:
 
     table = read_table(path)
     found.enter(table)
-    data_set = table.data_set
-    text = f"{data_set.name}, edition {data_set.edition}: the tables of {path} are entered."
-    answer({"name": data_set.name, "edition": data_set.edition}, json, text)
+    _say_entered(table.data_set, f"the tables of {path} are", json)
 
 
 def _require(value: Any, option: str) -> Any:

@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.options import Json, Unit, answer, choice, pairs, plain_values, progress_bar
+from discreet.cli.options import (
+    Json,
+    Unit,
+    answer,
+    choice,
+    pairs,
+    plain_values,
+    progress_bar,
+    write_rows,
+)
 from discreet.design.formats.files import read_text
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.table import Table, read_release, read_table
-from discreet.files import OWNER_ONLY, ending_of, written_whole
+from discreet.files import OWNER_ONLY, ending_of
 from discreet.noise.matrix import read_matrix
 
 if TYPE_CHECKING:
@@ -132,8 +141,8 @@ def audit(
 
     Example: discreet audit --table table.parquet --labels pattern.csv --json
     """
+    from discreet import audit as find_out  # start-up time
     from discreet.assessment.audit import View, Which  # start-up time
-    from discreet.assessment.audit import audit as find_out  # start-up time
 
     truth = None if table is None else read_table(table)
     if (release is None) == (labels is None):
@@ -210,7 +219,7 @@ def _perturbed_summary(found: PerturbedAudit) -> dict[str, Any]:
         name: {found.name_of(int(k)): int(found.low[k]) for k in positions}
         for name, positions in known.items()
     }
-    alone, together = found.possible
+    alone, together = found.possible or (None, None)
     return {
         "side": "confidential",
         "is_clean": found.is_clean,
@@ -313,7 +322,7 @@ def _write_comparison(
     """Write what was asked for; returns the names of the files."""
     # Scores first: they took the time, and drawing needs packages that may be missing.
     if out is not None:
-        _write(found.frame, out)
+        write_rows(found.frame, out, OWNER_ONLY)
     if report is not None:
         found.report(report, limits)
     if plot is not None:
@@ -357,14 +366,3 @@ def _numbers(given: list[str] | None, what: str) -> dict[str, float]:
         except ValueError:
             raise ParameterError(f"{what} needs a number: {name}={value}.") from None
     return found
-
-
-def _write(frame: pa.Table, out: Path) -> None:
-    import pyarrow.csv as csv
-    import pyarrow.parquet as pq
-
-    with written_whole(out, OWNER_ONLY) as temporary:
-        if out.suffix == ".csv":
-            csv.write_csv(frame, temporary)
-        else:
-            pq.write_table(frame, temporary)

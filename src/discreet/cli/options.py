@@ -9,27 +9,33 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import re
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.facade.microdata import open as open_microdata
+from discreet.facade.opening import FILE_OPTIONS as FILE_OPTIONS
+from discreet.facade.opening import open as open_microdata
 from discreet.facade.release import Release
-from discreet.files import PARQUET
+from discreet.files import EVERYONE, PARQUET, written_whole
 from discreet.ledger import Ledger
 from discreet.progress import listening
 from discreet.registry import plain_value
 from discreet.release.formats.write import writer_of
 from discreet.tables.editions import DRAWS_NOTHING
 from discreet.tables.statement import Statement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SecretFile = Annotated[
     Path | None,
@@ -54,6 +60,19 @@ MeanWeight = Annotated[
 ]
 _BOUNDS = ("weight_bound", "mean_weight", "person", "max_records")
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
+
+# Arguments of Python that commands have flags for: errors speak of what the reader can type.
+_FLAGS = (
+    "again clusters codes contributor convention decimal delimiter edition editions encoding gain "
+    "groups header holding id keep key keys large ledger max_records mean_weight merge metadata "
+    "method missing name person pieces random_keys secret seed support thousands unit value weight "
+    "weight_bound"
+)
+_ARGUMENT = re.compile(
+    rf"\b(?P<name>{'|'.join(_FLAGS.split())})="
+    r"(?:'(?P<text>[^']*)'|(?P<number>\d+)|True|\.\.\.|…)?"
+)
+_CALL = re.compile(r"[\w.]+\((?:(?:\.\.\.|…), )?(.*)\)")
 
 
 @dataclass(frozen=True)
@@ -135,6 +154,9 @@ class RecordOptions:
         list[str] | None,
         typer.Option(help="Column of time, which a ledger leaves out; may be repeated."),
     ] = None
+    period: Annotated[
+        str | None, typer.Option(help="Period whose records are read, by the column of --time.")
+    ] = None
     moves: Annotated[
         list[str] | None,
         typer.Option(
@@ -152,14 +174,19 @@ class RecordOptions:
           hierarchies: VARIABLE=FILE pairs.
           **more: What else `discreet.open` takes; `None` leaves an option as it is.
         """
-        given = {**vars(self), **more, "hierarchies": pairs(hierarchies, "a hierarchy") or None}
+        given = {
+            **vars(self),
+            **more,
+            "hierarchies": pairs(hierarchies, "a hierarchy", "VARIABLE=FILE") or None,
+        }
         bounds = {name: given.pop(name) for name in _BOUNDS}
         given["moves"] = plain_values(self.moves) or None
+        if given.get("time") is not None and len(given["time"]) == 1:
+            given["time"] = given["time"][0]
         chosen = {option: value for option, value in given.items() if value is not None}
         return open_microdata(source, **chosen).with_roles(**bounds)
 
 
-FILE_OPTIONS = ("encoding", "decimal", "delimiter", "thousands", "header", "metadata")
 UNWEIGHTED = tuple(f.name for f in fields(RecordOptions) if f.name not in ("weight", *_BOUNDS))
 
 
@@ -254,13 +281,13 @@ Parameters = Annotated[
 _PATIENCE = 1.0  # seconds; a bar for quicker work would only flicker
 
 
-def pairs(given: list[str] | None, what: str) -> dict[str, str]:
+def pairs(given: list[str] | None, what: str, form: str = "NAME=VALUE") -> dict[str, str]:
     """NAME=VALUE options as a dict."""
     found = {}
     for text in given or []:
         name, separator, value = text.partition("=")
         if not separator or not name or not value:
-            raise ParameterError(f"{what} must be given as NAME=VALUE, got {text!r}.")
+            raise ParameterError(f"{what} must be given as {form}, got {text!r}.")
         found[name.strip()] = value.strip()
     return found
 
@@ -281,6 +308,24 @@ def choice(kind: Any, value: str, flag: str) -> Any:
 def say(text: str) -> None:
     """Print a line of text for people."""
     typer.echo(text)
+
+
+def in_flags(message: str) -> str:
+    """A message with the arguments of Python as flags; other code between backticks stays."""
+    parts = message.split("`")
+    return "`".join(_as_flags(p) if k % 2 else _ARGUMENT.sub(_flag, p) for k, p in enumerate(parts))
+
+
+def _as_flags(code: str) -> str:
+    """Code as flags, if it is a call or an argument that the command line has flags for."""
+    call = _CALL.fullmatch(code)
+    found = [_ARGUMENT.fullmatch(a) for a in (call[1] if call else code).split(", ")]
+    return " ".join(_flag(a) for a in found if a) if all(found) else code
+
+
+def _flag(found: re.Match[str]) -> str:
+    name, value = found["name"].replace("_", "-"), found["text"] or found["number"]
+    return f"--{name} {shlex.quote(value)}" if value else f"--{name}"
 
 
 def answer(summary: dict[str, Any], as_json: bool, text: str) -> None:
@@ -340,7 +385,20 @@ def editions_line(statement: Statement) -> str:
     first = statement.steps[0].parameters if statement.steps else {}
     if first.get("why") in (None, DRAWS_NOTHING):
         return ""
-    return f"Editions are drawn {first['keys']}: {first['why']}."
+    how = "by the keys of their records" if first["keys"] == "given" else first["keys"]
+    return f"Editions are drawn {how}: {first['why']}."
+
+
+def write_rows(rows: pa.Table, path: Path, mode: int = EVERYONE) -> None:
+    """Write an Arrow table as CSV or Parquet, as the name ends."""
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    with written_whole(path, mode) as temporary:
+        if path.name.lower().endswith(".csv"):
+            pyarrow.csv.write_csv(rows, temporary)
+        else:
+            pyarrow.parquet.write_table(rows, temporary)
 
 
 def save_or_write(release: Release, out: Path) -> None:

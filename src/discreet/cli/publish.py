@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from discreet.cli.options import Again, Json, answer, progress_bar
-from discreet.design.formula import table_name
 from discreet.errors import ParameterError
-from discreet.facade.microdata import open as open_records
-from discreet.publication import Choice, Outlet, Publication
+from discreet.publication import Publication
 
-_MOST_CODES = 40  # categories of a variable that a first draft proposes
-_TABLES = 5  # tables of a draft
+if TYPE_CHECKING:
+    from discreet.publication.editions import PublishedEdition
+
 Reason = Annotated[str, typer.Option(help="What readers are told of a correction or withdrawal.")]
 
 
@@ -32,7 +31,8 @@ def publish(
         Path | None, typer.Option(help="Records for which a first publication.toml is written.")
     ] = None,
     convert: Annotated[
-        Path | None, typer.Option(help="A recipe of version 0.2 that becomes a publication.")
+        Path | None,
+        typer.Option(help="With --draft, a recipe of version 0.2 that says what is published."),
     ] = None,
     codes: Annotated[Path | None, typer.Option(help="Code lists, for --draft.")] = None,
     again: Again = False,
@@ -49,29 +49,49 @@ def publish(
 
     Example: discreet publish publication.toml --withdraw 2026-1 --reason "Wrong records."
 
-    Example: discreet publish --convert recipe.toml publication.toml
+    Example: discreet publish --convert recipe.toml --draft people.csv publication.toml
     """
-    from discreet.publishing import publish as publish_edition  # start-up time
-    from discreet.publishing import withdraw as withdraw_edition  # start-up time
+    from discreet.publication import editions  # start-up time
 
     if draft is not None or convert is not None:
-        if publication.exists():
-            raise ParameterError(f"{publication} is there already; name another file.")
-        made = _draft(draft, codes) if draft is not None else Publication.read(convert or "")
-        made.write(publication)
-        answer({"file": str(publication)}, json, f"{publication}: a publication to review.")
+        _write_draft(publication, draft, codes, convert, json)
         return
     plan, base = Publication.read(publication), publication.parent
     if withdraw is not None:
-        folder = withdraw_edition(plan, base, withdraw, reason)
+        folder = editions.withdraw(plan, base, withdraw, reason)
         answer({"folder": str(folder), "withdrawn": withdraw}, json, f"{folder}: withdrawn.")
         return
+    is_named = edition or corrects or plan.data.get("edition")
     with progress_bar():
-        done = publish_edition(
-            plan, base, edition=edition, corrects=corrects, reason=reason, again=again
-        )
+        if isinstance(plan.data.get("time"), str) and not is_named:
+            made = editions.publish_periods(plan, base, again=again)
+        else:
+            done = editions.publish(
+                plan, base, edition=edition, corrects=corrects, reason=reason, again=again
+            )
+            made = [done]
+    summaries, texts = zip(*map(_summary, made), strict=True)
+    summary = summaries[0] if len(made) == 1 else {"editions": list(summaries)}
+    answer(summary, json, "\n".join(texts))
+
+
+def _write_draft(
+    target: Path, source: Path | None, codes: Path | None, recipe: Path | None, json: bool
+) -> None:
+    from discreet.publication.draft import draft_publication  # start-up time
+
+    if target.exists():
+        raise ParameterError(f"{target} is there already; name another file.")
+    if source is None:
+        raise ParameterError("a publication names its records as well: --draft people.csv.")
+    like = None if recipe is None else Publication.read(recipe)
+    draft_publication(source, target.parent, codes, like).write(target)
+    answer({"file": str(target)}, json, f"{target}: a publication to review.")
+
+
+def _summary(done: PublishedEdition) -> tuple[dict[str, Any], str]:
     files = sorted(str(p.relative_to(done.folder)) for p in done.folder.rglob("*") if p.is_file())
-    summary = {
+    told = {
         "folder": str(done.folder),
         "edition": done.edition,
         "side": "public",
@@ -80,39 +100,7 @@ def publish(
         "log": str(done.log),
     }
     text = f"{done.folder}: {len(done.release.tables)} tables in {len(files)} files."
-    answer(summary, json, f"{text} Confidential log: {done.log}.")
-
-
-def _draft(source: Path, codes: Path | None) -> Publication:
-    """A publication of a few two-way tables to begin with, by cell keys."""
-    data = open_records(source, codes=codes)
-    sizes = {n: len(data.tabulate([(n,)]).design.axes[0]) for n in data.dimensions}
-    chosen = [name for name, size in sizes.items() if 1 < size <= _MOST_CODES]
-    if not chosen:
-        raise ParameterError(
-            f"no column of {source} has 2 to {_MOST_CODES} categories; give code lists (--codes)."
-        )
-    first, *others = chosen
-    pairs = [[first, other] for other in others[:_TABLES]] or [[first]]
-    tables = {table_name(tuple(pair)): "*".join(f"`{n}`" for n in pair) for pair in pairs}
-    given = {
-        "source": str(source),
-        "secret": "keys.secret",
-        "ledger": "discreet.db",
-        "edition": "1",
-    }
-    if codes is not None:
-        given["codes"] = str(codes)
-    return Publication(
-        tables,
-        Choice("cell-key", {"D": 5, "V": 3, "js": 2}),
-        Choice("non-negative"),
-        rounding="margins",
-        seed=1,
-        data=given,
-        outlet=Outlet(name=source.stem, title=source.stem.replace("_", " ").capitalize()),
-        told={name: {"title": name, "footnotes": []} for name in tables},
-    )
+    return told, f"{text} Confidential log: {done.log}."
 
 
 def republish(
@@ -124,7 +112,7 @@ def republish(
 
     Example: discreet republish published/2026-1 --out again
     """
-    from discreet.publishing import republish as make_again  # start-up time
+    from discreet.publication.editions import republish as make_again  # start-up time
 
     made = make_again(folder, out)
     answer({"folder": str(made)}, json, f"{made}: the files of {folder}, byte by byte.")

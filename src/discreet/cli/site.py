@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -61,6 +61,29 @@ def _option(name: str) -> Any:
     return typer.Option(help=help, show_default=False)
 
 
+@dataclass(frozen=True)
+class BuilderOptions:
+    """Where the builder answers, its heading, and its limits."""
+
+    host: Annotated[str | None, _option("host")] = None
+    port: Annotated[int | None, _option("port")] = None
+    root_path: Annotated[str | None, _option("root_path")] = None
+    workers: Annotated[int | None, _option("workers")] = None
+    title: Annotated[str | None, typer.Option(help="Heading of the pages.")] = None
+    max_variables: Annotated[int | None, _option("max_variables")] = None
+    max_cells: Annotated[int | None, _option("max_cells")] = None
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Settings of the server."""
+        return {name: getattr(self, name) for name in ("host", "port", "root_path", "workers")}
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """Settings of the policy."""
+        return {"max_variables": self.max_variables, "max_cells": self.max_cells}
+
+
 @with_options
 def serve(
     *,
@@ -82,13 +105,7 @@ def serve(
             help="Make tables by cell keys when they are asked for; tells more of single people.",
         ),
     ] = False,
-    host: Annotated[str | None, _option("host")] = None,
-    port: Annotated[int | None, _option("port")] = None,
-    root_path: Annotated[str | None, _option("root_path")] = None,
-    workers: Annotated[int | None, _option("workers")] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the pages.")] = None,
-    max_variables: Annotated[int | None, _option("max_variables")] = None,
-    max_cells: Annotated[int | None, _option("max_cells")] = None,
+    builder: BuilderOptions,
 ) -> None:
     """Let visitors put protected tables together in their browser, until Ctrl-C.
 
@@ -106,32 +123,24 @@ def serve(
     from discreet.serve.site.start import load_site  # start-up time
 
     require_web()
-    opened = {
-        **vars(records),
-        "weight": weight,
-        "mean_weight": mean_weight,
-        "hierarchies": hierarchy,
-        "ledger": ledger,
-    }
-    limits = {"max_variables": max_variables, "max_cells": max_cells}
-    place = {"host": host, "port": port, "root_path": root_path, "workers": workers}
+    given = replace(records, weight=weight, mean_weight=mean_weight)
     path = Path(source) if source.endswith(".toml") else None
     with progress_bar():
         if path is not None:
-            others = {"recipe": recipe, "by": by, "grid": grid, "title": title}
+            others = {"recipe": recipe, "by": by, "grid": grid, "title": builder.title}
             others["on_the_fly"] = on_the_fly or None
-            _refuse_options({**opened, **limits, **others})
+            opened = {**vars(given), "hierarchies": hierarchy, "ledger": ledger}
+            _refuse_options({**opened, **builder.limits, **others})
             holder = load_site(path)
         else:
-            given = replace(records, weight=weight, mean_weight=mean_weight)
             data = given.open(source, hierarchies=hierarchy, ledger=ledger)
             chosen = plan(data, recipe, by, grid, on_the_fly=on_the_fly)
-            policy = _change_settings(Policy(), limits)
-            name = title or "Table builder"
+            policy = _change_settings(Policy(), builder.limits)
+            name = builder.title or "Table builder"
             holder = site(data, chosen, policy, name, on_the_fly=on_the_fly)
     if on_the_fly:
         notice(ON_THE_FLY)
-    run_site(holder, _change_settings(holder.current.config.server, place), path)
+    run_site(holder, _change_settings(holder.current.config.server, builder.place), path)
 
 
 def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None) -> None:
@@ -158,6 +167,7 @@ def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None)
         if path is not None:
             office = Office.open(holder.current.config)
             at_the_end.callback(office.close)
+            office.run_jobs(path, holder)
             at_the_end.callback(SiteWatcher(holder, path).start().stop)
         serve_until_stopped(make_app(holder, office), listening, server.root_path)
 

@@ -1,8 +1,8 @@
-"""`discreet synthesize`: from confidential records to synthetic ones."""
+"""Commands that make records: synthesize, swap, private."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +10,7 @@ import typer
 
 from discreet.cli.options import (
     FILE_OPTIONS,
+    UNWEIGHTED,
     Again,
     Json,
     LedgerFile,
@@ -22,89 +23,129 @@ from discreet.cli.options import (
     check_out,
     plain_values,
     progress_bar,
+    save_or_write,
     with_options,
+    write_rows,
 )
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.files import ending_of
+from discreet.files import ending_of, written_whole
 
 MIXED = "mixed"
 
 if TYPE_CHECKING:
     from discreet.synthesis.result import Synthetic
+Geography = Annotated[
+    list[str], typer.Option(help="A column of areas, from coarse to fine (repeat it).")
+]
+Risk = Annotated[
+    list[str], typer.Option(help="A column that with the others must not be rare (repeat it).")
+]
+Similar = Annotated[
+    list[str] | None,
+    typer.Option(help="A column in which exchanged households agree (may be repeated)."),
+]
 
-Model = Annotated[
-    str,
-    typer.Option(help='Confidential columns ~ what is preserved, e.g. "income ~ age + region".'),
-]
-Clusters = Annotated[
-    str | None,
-    typer.Option(help="Clusters of hybrid records: a column, or a size for similar records."),
-]
-Gain = Annotated[float | None, typer.Option(help="Makes the size of such clusters variable.")]
-Outliers = Annotated[
-    float | None,
-    typer.Option(help="Split off records farther out than this share of a normal law, e.g. 0.999."),
-]
-Outlying = Annotated[
-    str,
-    typer.Option(help="Such records: synthetic by themselves, or public as they are."),
-]
-Groups = Annotated[
-    str | None, typer.Option(help="Column of groups of clusters, for terms in groups(…).")
-]
-Pieces = Annotated[
-    str | None, typer.Option(help="Column of pieces of clusters, for terms in pieces(…).")
-]
-Missing = Annotated[str, typer.Option(help="Missing values: refuse, or category.")]
-Merge = Annotated[
-    str | None, typer.Option(help="pool merges cells and clusters that are too small.")
-]
-Large = Annotated[
-    str, typer.Option(help="Large units: refuse, or top-code to cut their values back first.")
-]
-Rule = Annotated[
-    list[str] | None,
-    typer.Option(help='A rule for all that is preserved, e.g. "p%(10)" (may be repeated).'),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(help="Another column that is published (may be repeated); all if absent."),
-]
-Report = Annotated[
-    Path | None, typer.Option(help="Write what is preserved, for the custodian: .html.")
-]
-Control = Annotated[
-    str | None,
-    typer.Option(help="Records that were set aside; the report then tells the membership risk."),
-]
-Target = Annotated[
-    str | None, typer.Option(help="A column that must not be guessed, for the report.")
-]
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What else is asked of a model: clusters, records that are difficult, columns that stay."""
+
+    clusters: Annotated[
+        str | None,
+        typer.Option(help="Clusters of hybrid records: a column, or a size for similar records."),
+    ] = None
+    gain: Annotated[
+        float | None, typer.Option(help="Makes the size of such clusters variable.")
+    ] = None
+    outliers: Annotated[
+        float | None,
+        typer.Option(
+            help="Split off records farther out than this share of a normal law, e.g. 0.999."
+        ),
+    ] = None
+    outlying: Annotated[
+        str, typer.Option(help="Such records: synthetic by themselves, or public as they are.")
+    ] = "synthetic"
+    groups: Annotated[
+        str | None, typer.Option(help="Column of groups of clusters, for terms in groups(…).")
+    ] = None
+    pieces: Annotated[
+        str | None, typer.Option(help="Column of pieces of clusters, for terms in pieces(…).")
+    ] = None
+    missing: Annotated[str, typer.Option(help="Missing values: refuse, or category.")] = "refuse"
+    merge: Annotated[
+        str | None, typer.Option(help="pool merges cells and clusters that are too small.")
+    ] = None
+    large: Annotated[
+        str, typer.Option(help="Large units: refuse, or top-code to cut their values back first.")
+    ] = "refuse"
+    rule: Annotated[
+        list[str] | None,
+        typer.Option(help='A rule for all that is preserved, e.g. "p%(10)" (may be repeated).'),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="Another column that is published (may be repeated); all if absent."),
+    ] = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The options as arguments of `discreet.synthesize`."""
+        given = dict(vars(self))
+        rules = given.pop("rule")
+        if self.clusters is not None and self.clusters.isdecimal():
+            given["clusters"] = int(self.clusters)
+        return {**given, "rules": rules} if rules else given
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """A report for the custodian, and what it is to tell."""
+
+    report: Annotated[
+        Path | None, typer.Option(help="Write what is preserved, for the custodian: .html.")
+    ] = None
+    control: Annotated[
+        str | None,
+        typer.Option(
+            help="Records that were set aside; the report then tells the membership risk."
+        ),
+    ] = None
+    target: Annotated[
+        str | None, typer.Option(help="A column that must not be guessed, for the report.")
+    ] = None
+
+    def write(self, data: Microdata, made: Synthetic, records: RecordOptions) -> None:
+        """Write the report, if one is asked for; records that were set aside are of one form."""
+        from discreet.assessment.assess import assess  # start-up time
+        from discreet.assessment.report.page import write_preserved  # start-up time
+        from discreet.synthesis import Preserved  # start-up time
+
+        if self.report is None:
+            return
+        others = RecordOptions(**{name: getattr(records, name) for name in FILE_OPTIONS})
+        apart = None if self.control is None else others.open(self.control)
+        assessment = assess(data, made, control=apart, target=self.target)
+        text = made.statement.text
+        write_preserved(Preserved.of(data, made), self.report, text, assessment)
 
 
 @with_options
 def synthesize(
     *,
     source: Annotated[str, typer.Argument(help="A file or database of records.")],
-    model: Model,
+    model: Annotated[
+        str,
+        typer.Option(
+            help='Confidential columns ~ what is preserved, e.g. "income ~ age + region".'
+        ),
+    ],
     method: Annotated[str, typer.Option(help="ipso, score-correlation, romm, hybrid, …")] = "ipso",
     out: Out = None,
     set: Parameters = None,
-    clusters: Clusters = None,
-    gain: Gain = None,
-    outliers: Outliers = None,
-    outlying: Outlying = "synthetic",
-    groups: Groups = None,
-    pieces: Pieces = None,
-    missing: Missing = "refuse",
-    merge: Merge = None,
-    large: Large = "refuse",
-    rule: Rule = None,
-    keep: Keep = None,
-    report: Report = None,
-    control: Control = None,
-    target: Target = None,
+    options: ModelOptions,
+    about: ReportOptions,
     secret: SecretFile = None,
     ledger: LedgerFile = None,
     again: Again = False,
@@ -122,14 +163,10 @@ def synthesize(
     Example: discreet synthesize people.parquet --model "income + tax ~ local(1) + shared(region)"
     --method hybrid --clusters 8 --secret keys.secret --out synthetic.parquet
     """
-    from discreet.synthesis.synthesize import synthesize as make  # start-up time
+    from discreet import synthesize as make  # start-up time
 
-    _check_options(method, out, report, seed)
+    _check_options(method, out, about.report, seed)
     data = replace(records, secret=secret).open(source)
-    options: dict[str, Any] = {"gain": gain, "missing": missing, "merge": merge, "keep": keep}
-    options |= {"clusters": _size_or_column(clusters), "outliers": outliers, "outlying": outlying}
-    options |= {"groups": groups, "pieces": pieces, "large": large}
-    options |= {"rules": rule} if rule else {}
     with progress_bar():
         made: Any = make(
             data,
@@ -137,22 +174,19 @@ def synthesize(
             method,
             ledger=LedgerOptions(ledger).open(),
             again=again,
-            **options,
+            **options.arguments,
             **plain_values(set),
         )
     if out is not None:
         made.save(out)
-    if report is not None:
-        others = RecordOptions(**{name: getattr(records, name) for name in FILE_OPTIONS})
-        apart = None if control is None else others.open(control)
-        _write_report(data, made, report, {"control": apart, "target": target})
+    about.write(data, made, records)
     summary = {
         "file": None if out is None else str(out),
         "side": "public",
         "method": method,
         "synthetic_columns": list(made.confidential),
         "statement": made.statement.text,
-        "confidential_report": None if report is None else str(report),
+        "confidential_report": None if about.report is None else str(about.report),
     }
     answer(summary, json, f"{made}" if out is None else f"{out}: {made.statement.text}")
 
@@ -174,14 +208,93 @@ def _check_options(method: str, out: Path | None, report: Path | None, seed: int
         ending_of(report, (".html", ".htm"))
 
 
-def _size_or_column(clusters: str | None) -> str | int | None:
-    return int(clusters) if clusters is not None and clusters.isdecimal() else clusters
+@with_options
+def swap(
+    *,
+    source: Annotated[str, typer.Argument(help="A file or database of records.")],
+    geography: Geography,
+    risk: Risk,
+    similar: Similar = None,
+    household: Annotated[str | None, typer.Option(help="Column of households.")] = None,
+    within: Annotated[str | None, typer.Option(help="Areas that nobody leaves.")] = None,
+    k: Annotated[int, typer.Option(help="Combinations of fewer people are at risk.")] = 3,
+    rate: Annotated[float, typer.Option(help="Share of households exchanged at least.")] = 0.05,
+    out: Annotated[Path, typer.Option("--out", "-o", help="File of records to write: .parquet.")],
+    secret: SecretFile = None,
+    records: Annotated[RecordOptions, ("name", "edition", "id", *FILE_OPTIONS)],
+    json: Json = False,
+) -> None:
+    """Exchange rare households with similar ones of other areas; the records stay confidential.
+
+    Example: discreet swap people.parquet --geography region --geography municipality --risk age
+    --risk occupation --similar sex --household household --secret keys.secret --out swapped.parquet
+    """
+    from discreet.synthesis import swap_records  # start-up time
+
+    ending_of(out, (".parquet",))
+    data = replace(records, secret=secret).open(source)
+    options: dict[str, Any] = {"geography": geography, "risk": risk, "similar": similar or ()}
+    options |= {"household": household, "within": within, "k": k, "rate": rate}
+    made = swap_records(data, **options)
+    made.save(out)
+    summary = {
+        "file": str(out),
+        "side": "confidential",
+        "exchanged": made.measures.share,
+        "unmatched": made.measures.unmatched,
+        "statement": made.statement.text,
+    }
+    said = f"{out} (confidential): {made.measures.share:.1%} exchanged, {made.measures.unmatched} "
+    answer(summary, json, f"{said}without a similar one. {made.statement.text}")
 
 
-def _write_report(data: Microdata, made: Synthetic, report: Path, options: dict[str, Any]) -> None:
-    from discreet.assessment.assess import assess  # start-up time
-    from discreet.assessment.report.page import write_preserved  # start-up time
-    from discreet.synthesis.preserved import Preserved  # start-up time
+@with_options
+def private(
+    *,
+    source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
+    epsilon: Annotated[float, typer.Option(help="What the tables cost, for one unit.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", help="The synthetic records, a .csv or .parquet.")
+    ],
+    delta: Annotated[
+        float | None, typer.Option(help="With it the noise is Gaussian; without it Laplace.")
+    ] = None,
+    by: Annotated[
+        str | None, typer.Option(help="What is measured, 'a*b + c*d'; all pairs if absent.")
+    ] = None,
+    release: Annotated[
+        Path | None, typer.Option(help="Also the tables with noise, their fit and statement.")
+    ] = None,
+    records: Annotated[RecordOptions, UNWEIGHTED],
+    book: LedgerOptions,
+    seed: Annotated[int, typer.Option(help="Seed of the search for records; public.")] = 1,
+    json: Json = False,
+) -> None:
+    """Make private synthetic records: margins with noise within a budget, and records of them.
 
-    assessment = assess(data, made, **options)
-    write_preserved(Preserved.of(data, made), report, made.statement.text, assessment)
+    Codes must be declared (--codes). The records are public; what was done to them is written
+    beside them.
+
+    Example: discreet private people.csv --codes codes.toml --id person_id --epsilon 1
+    --delta 1e-9 --ledger discreet.db --budget 2 --budget-delta 1e-8 --out synthetic.csv
+    """
+    ending_of(out, (".csv", ".parquet"))
+    data = records.open(source)
+    ledger = book.open()
+    with progress_bar():
+        made = data.private(by, epsilon=epsilon, delta=delta, ledger=ledger, seed=seed)
+        rows = made.to_microdata()
+    if release is not None:
+        save_or_write(made, release)
+    write_rows(rows, out)
+    told = out.with_suffix(".statement.txt")
+    with written_whole(told) as temporary:
+        temporary.write_text(f"{made.statement.text}\n", encoding="utf-8")
+    summary = {
+        "file": str(out),
+        "side": "public",
+        "records": rows.num_rows,
+        "statement_file": str(told),
+        "statement": made.statement.text,
+    }
+    answer(summary, json, f"{out}: {rows.num_rows:,} synthetic records. {made.statement.text}")

@@ -1,8 +1,8 @@
-"""Commands from records to a release: tabulate, protect, fit, run, export, ptable."""
+"""Commands from records to a release: tabulate, protect, fit, run, export."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,14 +31,12 @@ from discreet.cli.options import (
     say,
     with_options,
     write_release,
+    write_rows,
 )
 from discreet.design.support import Support
-from discreet.errors import MissingDependencyError, ParameterError
+from discreet.errors import ParameterError
 from discreet.facade.table import read_release, read_table
-from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.noise import TransitionMatrix, perturbation_table
-from discreet.noise.entropy import Variant
-from discreet.publication import Publication
+from discreet.files import OWNER_ONLY, PARQUET, ending_of
 from discreet.records.indicators import read_link
 from discreet.records.secret import secret_of
 from discreet.release.fitting import Rounding
@@ -47,8 +45,54 @@ from discreet.tables.storage import check_table_name
 
 if TYPE_CHECKING:
     from discreet.facade.table import Table
+    from discreet.ledger import Ledger
     from discreet.suppress.pattern import Pattern
     from discreet.suppress.report import PatternReport
+
+
+ShowKinds = Annotated[
+    Path | None,
+    typer.Option(
+        "--show-kinds",
+        help="Suppression: write true values with primary and secondary cells, a confidential "
+        ".csv or .parquet.",
+    ),
+]
+KeepParameters = Annotated[
+    bool,
+    typer.Option(
+        "--keep-parameters",
+        help="Noise by key: leave its parameters out of the statement. They protect nothing.",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class MagnitudeOptions:
+    """What is summed, and whose it is."""
+
+    value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None
+    contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None
+    holding: Annotated[
+        str | None, typer.Option(help="Column of groups of contributors that count as one.")
+    ] = None
+    negative: Annotated[
+        str, typer.Option(help="Negative values: 'refuse', or judge by 'absolute' value.")
+    ] = "refuse"
+    largest: Annotated[int, typer.Option(help="Largest contributions kept for each cell.")] = 3
+    link: Annotated[
+        str | None,
+        typer.Option(
+            help="What the value is the sum of, 'turnover = domestic + export', or its name where "
+            "parts have it in front; adds the variable 'indicator'."
+        ),
+    ] = None
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The options as arguments of `Microdata.tabulate`."""
+        given = {name: each for name, each in vars(self).items() if name != "link"}
+        return {**given, "negative": choice(Negative, self.negative, "--negative")}
 
 
 @with_options
@@ -67,22 +111,7 @@ def tabulate(
     records: RecordOptions,
     ledger: LedgerFile = None,
     support: Annotated[str, typer.Option(help="Inner cells: 'all' or 'occurring'.")] = "all",
-    value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None,
-    contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None,
-    holding: Annotated[
-        str | None, typer.Option(help="Column of groups of contributors that count as one.")
-    ] = None,
-    negative: Annotated[
-        str, typer.Option(help="Negative values: 'refuse', or judge by 'absolute' value.")
-    ] = "refuse",
-    largest: Annotated[int, typer.Option(help="Largest contributions kept for each cell.")] = 3,
-    link: Annotated[
-        str | None,
-        typer.Option(
-            help="What the value is the sum of, 'turnover = domestic + export', or its name where "
-            "parts have it in front; adds the variable 'indicator'."
-        ),
-    ] = None,
+    magnitude: MagnitudeOptions,
     json: Json = False,
 ) -> None:
     """Count records into a table. The result holds true counts: only its owner can read it.
@@ -108,18 +137,11 @@ def tabulate(
         raise ParameterError("say what to publish: --by FORMULA, or --table NAME=FORMULA.")
     margins = by or pairs(table, "a table")
     data = records.open(source, hierarchies=hierarchy, ledger=ledger)
-    if link is not None:
-        data = data.with_parts(*read_link(link))
+    if magnitude.link is not None:
+        data = data.with_parts(*read_link(magnitude.link))
     with progress_bar():
-        made = data.tabulate(
-            margins,
-            support=choice(Support, support, "--support"),
-            value=value,
-            contributor=contributor,
-            holding=holding,
-            negative=choice(Negative, negative, "--negative"),
-            largest=largest,
-        )
+        chosen = choice(Support, support, "--support")
+        made = data.tabulate(margins, support=chosen, **magnitude.arguments)
         made.save(out)
     summary = {
         "file": str(out),
@@ -129,7 +151,7 @@ def tabulate(
         "inner_cells": made.design.n_inner,
         "keys": made.published.key is not None,
         "weights": made.published.weight is not None,
-        "value": value,
+        "value": magnitude.value,
         "ledger": made.ledger_path,
     }
     text = f"{out}: {made.design.n_published:,} published cells (confidential, owner only)"
@@ -148,21 +170,8 @@ def protect(
     set: Parameters = None,
     unit: Unit = None,
     secret: SecretFile = None,
-    show_kinds: Annotated[
-        Path | None,
-        typer.Option(
-            "--show-kinds",
-            help="Suppression: write true values with primary and secondary cells, a confidential "
-            ".csv or .parquet.",
-        ),
-    ] = None,
-    keep_parameters: Annotated[
-        bool,
-        typer.Option(
-            "--keep-parameters",
-            help="Noise by key: leave its parameters out of the statement. They protect nothing.",
-        ),
-    ] = False,
+    show_kinds: ShowKinds = None,
+    keep_parameters: KeepParameters = False,
     book: LedgerOptions,
     previous: Previous = None,
     json: Json = False,
@@ -183,24 +192,11 @@ def protect(
     Example: discreet protect table.parquet --method "suppress:rules=p%(10)" --out release.csv
     --show-kinds pattern.csv
     """
-    if seed is not None:
-        raise ParameterError(
-            "--seed no longer protects: publication draws from a secret, since whoever knows a "
-            "seed can undo the noise. Give --secret keys.secret instead; experiments are made in "
-            "Python, by `table.simulate`."
-        )
-    check_out(out)
-    if show_kinds is not None:
-        ending_of(show_kinds, (".csv", *PARQUET))
-        if registry.read_text(method)["name"] != "suppress":
-            raise ParameterError(f"--show-kinds is for method 'suppress', not for {method!r}.")
+    _check_protection(method, out, show_kinds, seed)
     ledger = book.open()  # a wrong ledger is found before the table is read
     truth = read_table(table)
     if secret is not None:
-        name, known = truth.data_set.name, truth.published.key is not None
-        marks = () if ledger is None else ledger.secret_marks(name)
-        by_secret = known and truth.data_set.keys != "given"
-        truth = truth.with_secret(secret_of(secret, name, marks=marks, has_keys=by_secret))
+        truth = _with_secret(truth, secret, ledger)
     chosen = registry.build("method", method, plain_values(set))
     from discreet.suppress.pattern import watched_patterns  # start-up time
 
@@ -228,25 +224,37 @@ def protect(
         )
 
 
+def _check_protection(
+    method: str, out: Path | None, show_kinds: Path | None, seed: int | None
+) -> None:
+    """Refuse what cannot be done before any table is read."""
+    if seed is not None:
+        raise ParameterError(
+            "--seed no longer protects: publication draws from a secret, since whoever knows a "
+            "seed can undo the noise. Give --secret keys.secret instead; experiments are made in "
+            "Python, by `table.simulate`."
+        )
+    check_out(out)
+    if show_kinds is not None:
+        ending_of(show_kinds, (".csv", *PARQUET))
+        if registry.read_text(method)["name"] != "suppress":
+            raise ParameterError(f"--show-kinds is for method 'suppress', not for {method!r}.")
+
+
+def _with_secret(table: Table, secret: Path, ledger: Ledger | None) -> Table:
+    name, has_keys = table.data_set.name, table.published.key is not None
+    marks = () if ledger is None else ledger.secret_marks(name)
+    by_secret = has_keys and table.data_set.keys != "given"
+    return table.with_secret(secret_of(secret, name, marks=marks, has_keys=by_secret))
+
+
 def _report(pattern: Pattern, table: Table, method: Any, show_kinds: Path | None) -> PatternReport:
     """What was hidden and why, for the custodian; written as a file where that is asked for."""
     from discreet.suppress.report import describe_pattern  # start-up time
 
-    if show_kinds is not None:
-        _write_kinds(pattern, show_kinds)
+    if show_kinds is not None:  # true values, states and reasons, for their owner
+        write_rows(pattern.to_arrow(), show_kinds, OWNER_ONLY)
     return describe_pattern(pattern, table, getattr(method, "rules", ()))
-
-
-def _write_kinds(pattern: Pattern, path: Path) -> None:
-    """True values, states and reasons, for their owner."""
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    with written_whole(path, OWNER_ONLY) as temporary:
-        if path.name.lower().endswith(".csv"):
-            pyarrow.csv.write_csv(pattern.to_arrow(), temporary)
-        else:
-            pyarrow.parquet.write_table(pattern.to_arrow(), temporary)
 
 
 def fit(
@@ -315,29 +323,6 @@ def _rounding(method: str | None, seed: int | None) -> tuple[str, int] | None:
     return choice(Rounding, method, "--round"), seed
 
 
-@with_options
-def run(
-    recipe: Annotated[Path, typer.Argument(help="A recipe.toml.")],
-    source: Annotated[str, typer.Argument(help="Records: a file or a database.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="The release: .parquet, .csv, .xlsx, …")],
-    records: RecordOptions,
-    book: LedgerOptions,
-    previous: Previous = None,
-    json: Json = False,
-) -> None:
-    """Tabulate, protect and fit as a recipe says.
-
-    Example: discreet run recipe.toml people.csv --codes codes.toml --id person_id
-    --secret keys.secret --ledger discreet.db --out release.csv
-    """
-    check_out(out)
-    plan = Publication.read(recipe)
-    data = records.open(source, ledger=book.open())
-    with progress_bar():
-        release = plan.run(data, again=book.again, previous=previous_releases(previous))
-    write_release(release, out, json)
-
-
 def export(
     release: Annotated[Path, typer.Argument(help="A release made by `discreet protect`.")],
     out: Annotated[
@@ -394,63 +379,3 @@ def export(
     size = sum(p.stat().st_size for p in files)
     summary = {"file": str(written), "side": "public", "files": len(files), "bytes": size}
     answer(summary, json, f"{written}: {summary['bytes']:,} bytes.")
-
-
-def ptable(
-    D: Annotated[int, typer.Option("--D", help="Largest move.")],
-    V: Annotated[float, typer.Option("--V", help="Variance of the noise.")],
-    js: Annotated[int, typer.Option(help="Counts 1..js are never published.")] = 0,
-    pstay: Annotated[float | None, typer.Option(help="Least probability of no change.")] = None,
-    variant: Annotated[str, typer.Option(help="'discreet' or 'ptable'.")] = "discreet",
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the table: .csv or .json.")
-    ] = None,
-    plot: Annotated[
-        Path | None, typer.Option(help="Draw it: .svg, .png or interactive .html.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Design a perturbation table by maximum entropy and print its audit.
-
-    Example: discreet ptable --D 5 --V 3 --js 2 --plot ptable.svg --out ptable.csv
-    """
-    law = choice(Variant, variant, "--variant")
-    matrix = perturbation_table(D, V, js, pstay, variant=law)
-    audit = matrix.audit()
-    if out is not None:
-        _write(matrix, out)
-    if plot is not None:
-        _draw(matrix, plot)
-    summary = {
-        "D": D,
-        "V": V,
-        "js": js,
-        "mean": audit.mean.tolist(),
-        "variance": audit.variance.tolist(),
-        "stay": audit.stay.tolist(),
-        "entropy": audit.entropy.tolist(),
-        "epsilon": audit.epsilon,
-        "delta": audit.delta,
-    }
-    written = "".join(f"\nwritten: {path}" for path in (out, plot) if path is not None)
-    answer(summary, json, f"{audit}{written}")
-
-
-def _write(matrix: TransitionMatrix, out: Path) -> None:
-    ending = ending_of(out, (".csv", ".json"))
-    with written_whole(out) as temporary:
-        if ending == ".csv":
-            matrix.to_ptable_csv(temporary)
-        else:
-            temporary.write_text(matrix.to_json(), encoding="utf-8")
-
-
-def _draw(matrix: TransitionMatrix, path: Path) -> None:
-    ending: Any = ending_of(path, (".svg", ".png", ".html"))
-    chart = matrix.plot()
-    inline = ending == ".html"  # the page loads nothing from elsewhere
-    try:
-        with written_whole(path) as temporary:
-            chart.save(str(temporary), format=ending[1:], inline=inline)
-    except ImportError:
-        raise MissingDependencyError("drawing", "vl-convert-python", "plot") from None

@@ -10,7 +10,7 @@ from discreet.demo.geography import CodeEntry, CodeList
 from discreet.demo.people import SCHEMA, SURVEY_SCHEMA, generate, survey, write_parquet
 from discreet.design.hierarchy import Hierarchy
 from discreet.facade.microdata import Microdata
-from discreet.facade.microdata import open as open_records
+from discreet.facade.opening import open as open_records
 from discreet.records.secret import Secret
 
 __all__ = [

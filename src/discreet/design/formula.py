@@ -77,7 +77,7 @@ def parse(spec: Margins) -> list[Term]:
             )
         return NamedTerms({name.strip(): parse(margins) for name, margins in spec.items()})
     if isinstance(spec, str):
-        return _Parser(spec).parse()
+        return _Parser(spec.lstrip().removeprefix("~")).parse()  # R writes ~region*age
     if not isinstance(spec, Iterable):
         raise ParameterError(f"margins are a formula, 'region*age', or a list; got {spec!r:.60}.")
     terms = [term_of(margin) for margin in spec]
@@ -147,6 +147,11 @@ def unknown_name(name: str, known: Iterable[str]) -> DiscreetError:
     """The error for a name that is neither a variable nor a level."""
     if name.casefold() in _TOTAL_ELSEWHERE:
         return ParameterError(f"{name!r} is neither a variable nor a level; the total is '1'.")
+    if set(name) & set("*+"):
+        return ParameterError(
+            f"a list names single margins, 'region:age'; {name!r} is a formula. Write one text, "
+            "'region*age + region*sex'."
+        )
     return UnknownNameError("variable or level", name, known)
 
 

@@ -171,14 +171,15 @@ class Hierarchy:
         return cls.of_tree(files.read_sdmx(Path(path), codelist, root))
 
     @classmethod
-    def read(cls, path: str | Path, root: str | None = None) -> Hierarchy:
-        """A hierarchy from a file, by its extension.
+    def read(cls, source: object, root: str | None = None) -> Hierarchy:
+        """A hierarchy from a file, by its extension, or from a frame.
 
-        `.hrc`; `.xml` (SDMX-ML); `.json` (SDMX-JSON or nested dicts); `.csv` and `.parquet` with
-        columns `child`, `parent` and perhaps `label` and `level` (the name of the code's level), or
-        else one column per level.
+        `.hrc`; `.xml` (SDMX-ML); `.json` (SDMX-JSON or nested dicts); frames, `.csv` and `.parquet`
+        with columns `child`, `parent` and perhaps `label` and `level` (the name of the code's
+        level); `levels` and `codes` (an R `dimList`); `mapsFrom` and `mapsTo` (SSBtools); or else
+        one column per level.
         """
-        return cls.of_tree(files.read_file(Path(path), root))
+        return cls.of_tree(files.read_source(source, root))
 
     @staticmethod
     def find(frame: object, columns: Sequence[str] | None = None, root: str = "Total") -> Nesting:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
@@ -10,40 +10,31 @@ from pathlib import Path
 from typing import Any, Self
 
 from discreet import registry
+from discreet.design.formats.tree import quote_codes
 from discreet.design.formula import Margins
 from discreet.design.support import Support
-from discreet.errors import KeysError, ParameterError, UnknownNameError, paths, texts
+from discreet.errors import KeysError, ParameterError, UnknownNameError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
-from discreet.ledger import Ledger
 from discreet.progress import notice
 from discreet.records import record_keys
 from discreet.records.backend import fetch
-from discreet.records.code_list import CodeLists
+from discreet.records.code_list import REFUSE
 from discreet.records.engine import Engine
 from discreet.records.expressions import KeyCheck
 from discreet.records.indicators import stack_parts
+from discreet.records.periods import list_periods, require_one_period
 from discreet.records.recode import moved_rules
 from discreet.records.recode import recode as recoded
 from discreet.records.record_keys import KeysOf, RecordKeys
 from discreet.records.records import UnitRecords
-from discreet.records.secret import Secret, secret_of
-from discreet.records.sources import (
-    code_lists_of,
-    find_source,
-    has_decimals,
-    keyed_source,
-    name_of,
-)
+from discreet.records.secret import Secret
 from discreet.records.tabulate import tabulate
-from discreet.records.text_form import TextForm
 from discreet.tables.assembly import HierarchiesLike, as_hierarchies
 from discreet.tables.editions import CHOICES, EditionMode
 from discreet.tables.keys import KeyConvention
 from discreet.tables.keys import convention as key_convention
 from discreet.tables.magnitude import LARGEST, Magnitude, Negative
-from discreet.tables.sketches import Passage
-from discreet.tables.truth import DataSet
 
 DEFAULT_EDITIONS = "phased"
 """The mode of editions unless one is named; how long values are repeated is left to the rule."""
@@ -57,6 +48,13 @@ class Microdata(UnitRecords):
     holds the records groups them; the records themselves never leave it. The methods return a new
     object and leave this one as it is.
     """
+
+    @property
+    def periods(self) -> list[str]:
+        """The periods of the records in their order, where one column tells them (`time=`)."""
+        if not self.time:
+            raise ParameterError("periods are told by one column: name it by time= when opening.")
+        return list_periods(self.backend, self.table, self.time, self.origin)
 
     def recode(
         self, changes: Mapping[str, Any] | None = None, /, *, default: object = None, **by_name: Any
@@ -280,6 +278,8 @@ class Microdata(UnitRecords):
             up by cell keys do without; memory then grows with the published cells alone.
         """
         self.check_keys()
+        if self.time:
+            require_one_period(self.backend, self.table, self.time, self.origin)
         table = tabulate(
             self,
             margins,
@@ -326,6 +326,12 @@ class Microdata(UnitRecords):
             margins = list(combinations(known or self.dimensions, 2)) or known
         elif not isinstance(margins, (str, Mapping)) and all(isinstance(m, str) for m in margins):
             margins = " + ".join(map(str, margins))
+        refusing = [v for v, o in self.outside.items() if REFUSE in (o.other, o.missing)]
+        if refusing:
+            notice(
+                f"code lists refuse records outside them ({quote_codes(refusing)}). An error would "
+                "tell that such a record exists: choose 'drop' or a code for other and missing."
+            )
         name = "discrete-laplace" if delta is None else "discrete-gaussian"
         budget = {"epsilon": epsilon, **({} if delta is None else {"delta": delta})}
         # Values below zero are kept until the fit: cut to zero, they would add people who are not.
@@ -401,172 +407,3 @@ class Microdata(UnitRecords):
             data_set=replace(self.data_set, keys=policy),
             key_check=KeyCheck(),
         )._check_secret()
-
-
-def _said_declared(declared: Sequence[str], categories: Mapping[str, Any]) -> frozenset[str]:
-    """The variables whose categories are said to be public; others have none to speak of."""
-    several = [declared] if isinstance(declared, str) else declared
-    if not isinstance(several, Collection) or not all(isinstance(name, str) for name in several):
-        raise ParameterError(f"declared= takes names of variables, got {declared!r:.60}.")
-    named = frozenset(several)
-    for name in sorted(named - categories.keys()):
-        raise ParameterError(
-            f"declared= is for categories that come with a frame, and {name!r} has no categories: "
-            "its codes are read from the records. Declare them with codes= or hierarchies=."
-        )
-    return named
-
-
-def open(
-    source: Any,
-    *,
-    key: str | None = None,
-    weight: str | None = None,
-    id: str | None = None,
-    codes: str | Path | CodeLists | None = None,
-    hierarchies: HierarchiesLike | None = None,
-    declared: Sequence[str] = (),
-    keys: Any = None,
-    table: str | None = None,
-    convention: str | KeyConvention = "discreet",
-    name: str | None = None,
-    edition: str = "1",
-    secret: str | Path | Secret | None = None,
-    editions: str = DEFAULT_EDITIONS,
-    churn: float | None = None,
-    planned: int | None = None,
-    ledger: Any = None,
-    random_keys: str | Path | None = None,
-    encoding: str | None = None,
-    decimal: str | None = None,
-    delimiter: str | None = None,
-    thousands: str | None = None,
-    header: int | None = None,
-    metadata: str | Path | None = None,
-    time: str | Sequence[str] = (),
-    moves: Mapping[str, int] | None = None,
-    units: str = "",
-) -> Microdata:
-    """Records with roles.
-
-    Codes in CSV files are text, so `01` stays `01`; only weights and keys are read as numbers. In a
-    column of whole numbers alone, of which some are blank or written as `47` and others as `47.0`,
-    both are the code `47`; a note says so. A code list that has `47.0` among its codes prevents it.
-    Codes are declared by `codes` or by `hierarchies`. Categories of a pandas categorical or a
-    polars enum are a code list too, but they are often collected from the records, so they count
-    as declared only for the variables in `declared`. Other codes are found in the records.
-
-    Args:
-      source: A Parquet or CSV file, a pattern or a folder of Parquet files, a DuckDB file
-        (`"file.duckdb::table"`), a PostgreSQL server (`"postgresql://host/database::table"`), a
-        Spark cluster (`"spark://host:7077::table"`), session or frame, an Arrow, pandas or polars
-        frame, or an Ibis table of any back end.
-      key: Column of record keys.
-      weight: Column of survey weights.
-      id: Column that identifies a record.
-      codes: A file of code lists, which also says what happens to records outside them
-        (`discreet codes` drafts one); see `CodeLists.read`.
-      hierarchies: By variable: a `Hierarchy`, several of them, or a file.
-      declared: Variables whose categories in the frame are the public code list, whoever is in the
-        records; private methods and the table builder rely on it.
-      keys: Record keys in a side table: a Parquet file, a table beside the records (`"::name"`), a
-        frame or an Ibis table.
-      table: Table of a database, when `source` does not name it.
-      convention: What the keys mean.
-      name: Name of the data set, the same in all its editions; by default that of the file or
-        table.
-      edition: Changes whenever the records do.
-      secret: A secret or its file, which is made when it is first used, and never a second time
-        for the same data. It makes record keys from the ids; beside keys that are there, or
-        without ids, it serves noise alone.
-      editions: How editions are drawn with keys that the secret makes, as for
-        `Microdata.with_keys`.
-      churn: Declared share of the records that change from one edition to the next, such as 0.01.
-        The default mode follows from it.
-      planned: Declared number of editions.
-      ledger: The custodian's `Ledger`, or its file; tables are entered there before they are
-        published, and compared with those of other editions.
-      random_keys: A Parquet file of keys that are drawn once: ids and keys, or without `id` a copy
-        of the records with a key each. When it exists, its keys are used.
-      encoding: Encoding of a CSV file. What is not said of such a file is found in its beginning,
-        and a notice says what was found.
-      decimal: Decimal sign of the numbers in a CSV file, `"."` or `","`.
-      delimiter: What stands between the values of a CSV file.
-      thousands: What stands between the thousands of its numbers; `""` for nothing.
-      header: The line of a CSV file, or the row of a sheet, with the names of the columns; 1 by
-        default.
-      metadata: The `.rda` file that describes a file of fixed width, if it does not lie beside it
-        under the same name.
-      time: Columns that say which time a record is of. A ledger leaves them out of account when it
-        compares editions.
-      moves: By column how far it moves from one edition to the next: `{"age": 1}`. A ledger moves
-        it back, by the number in the edition's name.
-      units: What the records are of, as public statements call them: `"enterprises"`. People, or
-        contributors of sums, when absent.
-    """
-    texts(key=key, weight=weight, id=id, table=table, encoding=encoding, delimiter=delimiter)
-    paths(
-        metadata=metadata,
-        random_keys=random_keys,
-        codes=None if isinstance(codes, CodeLists) else codes,
-        secret=None if isinstance(secret, Secret) else secret,
-        ledger=None if isinstance(ledger, Ledger) else ledger,
-    )
-    lists = None if codes is None else code_lists_of(codes, hierarchies or {})
-    trees = {**as_hierarchies(hierarchies), **({} if lists is None else lists.hierarchies)}
-    kept = [name for name in (id, *trees) if name and (name == id or has_decimals(trees[name]))]
-    form = TextForm(
-        numbers=[c for c in (key, weight) if c],
-        kept=kept,
-        coded=list(trees),
-        encoding=encoding,
-        decimal=decimal,
-        delimiter=delimiter,
-        thousands=thousands,
-        header=header,
-        metadata=metadata,
-    )
-    found = find_source(source, table, form)
-    for note in found.notes:
-        notice(f"{found.origin}: {note}.")
-    if random_keys is not None and id is None:
-        found, key, convention = keyed_source(
-            found, random_keys, key or keys, key_convention(convention)
-        )
-    categories = {v: t for v, t in found.lists.items() if v not in (weight, key, id)}
-    said = _said_declared(declared, categories)
-    passage = Passage((time,) if isinstance(time, str) else tuple(time), moves or {})
-    data = Microdata(
-        found.records,
-        found.backend,
-        found.origin,
-        weight=weight,
-        key=key,
-        id=id,
-        convention=key_convention(convention),
-        hierarchies={**categories, **trees},
-        undeclared=frozenset(categories) - said - trees.keys(),
-        data_set=DataSet(
-            name_of(source, found.origin) if name is None else name,
-            edition,
-            churn=churn,
-            planned=planned,
-            units=units,
-        ),
-        notes=found.notes,
-        passage=passage if lists is None else lists.passage.joined(passage),
-    )
-    if lists is not None:
-        data = replace(data, table=lists.inside(data.table), outside=lists.outside)
-    if keys is not None:
-        data = data.with_stored_keys(keys, id=id)
-    elif random_keys is not None and id is not None:
-        data = data.with_random_keys(random_keys, convention=key_convention(convention))
-    if isinstance(ledger, (str, Path)):
-        ledger = Ledger(ledger)
-    if secret is not None:
-        marks = () if ledger is None else ledger.secret_marks(data.data_set.name)
-        has_keys = data.has_keys and data.data_set.keys != "given"
-        found_secret = secret_of(secret, data.data_set.name, marks=marks, has_keys=has_keys)
-        data = data.with_secret(found_secret, editions=editions)
-    return data if ledger is None else data.with_ledger(ledger)

@@ -15,6 +15,7 @@ from discreet.release.files import CSV, read_csv
 from discreet.tables import storage
 from discreet.tables.assembly import HierarchiesLike
 from discreet.tables.from_frames import (
+    CountColumns,
     cells_to_table,
     contributions_to_table,
     published_to_table,
@@ -91,18 +92,15 @@ class Table(TrueTable):
         table = cells_to_table(
             frame,
             margins,
-            count=count,
-            key=key,
-            weight=weight,
+            CountColumns(count, key, weight),
             hierarchies=hierarchies,
             support=support,
             structural_zeros=structural_zeros,
             convention=convention,
             declared=declared,
         )
-        passage = Passage((time,) if isinstance(time, str) else tuple(time), moves or {})
         data_set = DataSet(name, edition, editions, Bounds(mean_weight=mean_weight))
-        return cls.wrap(replace(table, data_set=data_set, passage=passage))
+        return cls.wrap(replace(table, data_set=data_set, passage=Passage(time, moves or {})))
 
     @classmethod
     def from_frame(

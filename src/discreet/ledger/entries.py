@@ -1,172 +1,20 @@
-"""The file of a ledger, and what its tables hold."""
+"""What the tables of a ledger hold: rows in, and rows out."""
 
 from __future__ import annotations
 
 import json
-import os
-import secrets
 import sqlite3
-import stat
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from discreet.accounting import Cost, Relation, Total
 from discreet.errors import LedgerError
-from discreet.files import OWNER_ONLY
+from discreet.ledger.file import PUT_BACK
 from discreet.tables.editions import EditionMode
 from discreet.tables.sketches import Labels, Sketch, table_name
 from discreet.tables.truth import DataSet
-
-_OURS = 0x64697363  # "disc"
-VERSION = 3
-"""The layout of the file, as it says itself; that of version 0.2 says 0."""
-_KEY_BYTES = 32
-_PATIENCE = 60.0  # seconds that a writer waits for others
-_SCHEMA = (
-    "CREATE TABLE budgets (name TEXT PRIMARY KEY, epsilon TEXT, delta TEXT, relation TEXT)",
-    "CREATE TABLE costs (time TEXT, name TEXT, edition TEXT, epsilon TEXT, delta TEXT, rho TEXT,"
-    " step TEXT, relation TEXT)",
-    "CREATE INDEX costs_by_name ON costs (name, epsilon, delta, rho)",
-    "CREATE TABLE releases (time TEXT, name TEXT, edition TEXT, number INTEGER, digest TEXT,"
-    " step TEXT, PRIMARY KEY (name, edition, number))",
-    "CREATE TABLE editions (time TEXT, name TEXT, edition TEXT, keys TEXT, mark TEXT,"
-    " PRIMARY KEY (name, edition))",
-    "CREATE TABLE sketches (time TEXT, name TEXT, edition TEXT, labels TEXT, design TEXT,"
-    " mark TEXT, sketch BLOB)",
-    "CREATE INDEX sketches_by_table ON sketches (name, edition, labels)",
-    "CREATE TABLE decisions (time TEXT, name TEXT, edition TEXT, decision TEXT, about TEXT,"
-    " reason TEXT)",
-    "CREATE TABLE keys (purpose TEXT PRIMARY KEY, key BLOB)",
-    "CREATE TABLE counts (time TEXT, name TEXT, edition TEXT, variables TEXT, digest TEXT,"
-    " PRIMARY KEY (name, edition, variables))",
-    f"PRAGMA application_id = {_OURS}",
-    f"PRAGMA user_version = {VERSION}",
-)
-COPIED = ("budgets", "costs", "releases", "editions", "counts")
-"""What a ledger of an older layout has as well."""
-
-
-class LedgerFile:
-    """A ledger's file, made when it is not there.
-
-    Promise: what was written within `writing` is on the disk when the block ends, or none of it
-    is, also when the program is killed or the power fails; writers wait for each other.
-
-    Args:
-      path: The file.
-      create: Make it when it is not there; otherwise its absence is an error.
-      any_version: Take a file of an older layout too.
-    """
-
-    def __init__(self, path: str | Path, *, create: bool = True, any_version: bool = False) -> None:
-        self.path = Path(path).absolute()
-        if not self.path.exists():
-            if not create:
-                raise LedgerError(
-                    f"there is no ledger {self.path}, in which these tables are entered. Put back "
-                    "its last copy, or name where it is now with `ledger=` or `--ledger`."
-                )
-            _create(self.path)
-        self._check_mode()
-        with self.reading() as db:
-            if not _is_ours(db):
-                raise LedgerError(
-                    f"{self.path} is not a ledger. Give the path of a ledger, or a path where "
-                    f"there is no file yet. If it was a ledger, the file is damaged: {_PUT_BACK}"
-                )
-            found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
-            if found != "ok":
-                raise LedgerError(f"the ledger {self.path} is damaged: {found}. {_PUT_BACK}")
-            self.version = int(db.execute("PRAGMA user_version").fetchone()[0])
-        if not any_version:
-            self._check_version()
-
-    def _check_mode(self) -> None:
-        mode = self.path.stat().st_mode
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
-            raise LedgerError(
-                f"the ledger {self.path} has permissions {stat.S_IMODE(mode):o}: others can reach "
-                f"it. Change them with `chmod 600 {self.path}`."
-            )
-
-    def _check_version(self) -> None:
-        if self.version > VERSION:
-            raise LedgerError(
-                f"the ledger {self.path} was made by a newer version of discreet; update it."
-            )
-        if self.version < VERSION:
-            raise LedgerError(
-                f"the ledger {self.path} was made by version 0.2. Its sketches are of whole "
-                "records and without a key: whoever has the file can recognise people by them. "
-                f"Convert it with `discreet ledger upgrade {self.path}`."
-            )
-
-    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """One consistent view of the ledger."""
-        return self._transaction("BEGIN")
-
-    def writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction of its own: no other process reads or writes in between."""
-        return self._transaction("BEGIN IMMEDIATE")
-
-    @contextmanager
-    def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
-        address = f"{self.path.as_uri()}?mode=rw"  # never makes a file
-        try:
-            # Closing the connection undoes what was not committed.
-            with closing(
-                sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
-            ) as db:
-                db.execute("PRAGMA synchronous = EXTRA")
-                db.execute(begin)
-                yield db
-                db.execute("COMMIT")
-        except sqlite3.Error as error:
-            raise LedgerError(
-                f"cannot use the ledger {self.path}: {error}. It must be a ledger made by "
-                f"discreet, on a disk of this machine. If the file is damaged: {_PUT_BACK}"
-            ) from error
-
-
-_PUT_BACK = (
-    "put back its last copy (`discreet ledger backup` makes them), and enter what was released "
-    "since then again by `discreet ledger enter`."
-)
-
-
-def _create(path: Path) -> None:
-    """A new ledger under its name in one step; whoever comes second keeps the first one."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
-        write_schema(temporary)
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise LedgerError(f"cannot open the ledger {path}: {error.strerror}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def write_schema(path: Path) -> None:
-    """Make an empty file a ledger, with a key of its own."""
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("PRAGMA synchronous = EXTRA")
-        db.execute("BEGIN IMMEDIATE")
-        for statement in _SCHEMA:
-            db.execute(statement)
-        db.execute("INSERT INTO keys VALUES ('cells', ?)", (secrets.token_bytes(_KEY_BYTES),))
-        db.execute("COMMIT")
-
-
-def _is_ours(db: sqlite3.Connection) -> bool:
-    return bool(db.execute("PRAGMA application_id").fetchone()[0] == _OURS)
-
 
 _KINDS = {
     "private release": "SELECT time, name, edition, epsilon, delta, rho, relation, step FROM costs",
@@ -340,7 +188,7 @@ def cell_key(db: sqlite3.Connection) -> bytes:
     """The key of the sketches of cells."""
     found = db.execute("SELECT key FROM keys WHERE purpose = 'cells'").fetchone()
     if found is None:
-        raise LedgerError(f"the ledger has lost its key, so the file is damaged: {_PUT_BACK}")
+        raise LedgerError(f"the ledger has lost its key, so the file is damaged: {PUT_BACK}")
     return bytes(found[0])
 
 
@@ -470,3 +318,61 @@ def check_kept_keys(
                 "draw keys anew for each edition, editions='fresh'; if others have seen it, "
                 "exchange it by `discreet secret rotate`."
             )
+
+
+def summary_line(found: Mapping[str, Any]) -> str:
+    """What was spent of a data set's budget."""
+    line = f"{found['name']}: {found['private_releases']} private releases"
+    apart = found["by_relation"]
+    if len(apart) > 1:
+        line += " cost " + "; ".join(map(_spent_text, apart))
+        line += f"; {_spent_text(found)} together" if found["relation"] else "; they have no sum"
+    elif spent := _spent_text(found):
+        line += f" cost {spent} together"
+    if found["relation_unsaid"]:
+        line += (
+            f" ({found['relation_unsaid']} of them were entered by a version that did not say for "
+            "which neighbours, and are read as one record added or removed)"
+        )
+    if found["budget"] is None:
+        return f"{line}; no budget."
+    kept, together = found["budget"], found["epsilon_at_delta"]
+    budget = Cost(kept["epsilon"], kept["delta"], relation=Relation(kept["relation"]))
+    proved = "no finite ε" if together is None else f"ε = {together:g}"
+    of = str(budget) if kept["relation"] == "add-remove" else budget_text(budget)
+    return f"{line}; {proved} of a budget of {of}."
+
+
+def _spent_text(found: Mapping[str, Any]) -> str:
+    """Amounts that are not zero, and for whom."""
+    parts = {"ε": found["epsilon"], "δ": found["delta"], "ρ": found["rho"]}
+    spent = ", ".join(f"{sign} = {amount:g}" for sign, amount in parts.items() if amount)
+    relation = found["relation"]
+    return f"{spent} for {Relation.from_json(relation)}" if spent and relation else spent
+
+
+def row_line(row: Mapping[str, Any]) -> str:
+    """One entry."""
+    line = f"{row['time']}  {row['name']}, edition {row['edition']}: {row['entry']}"
+    step = ", ".join(f"{name} {value}" for name, value in row.get("step", {}).items())
+    match row["entry"]:
+        case "private release":
+            cost = Cost(row["epsilon"], row["delta"], row["rho"])
+            if row["relation"] is None:
+                return f"{line}, {cost} ({step})"
+            given = {k: v for k, v in row["relation"].items() if k != "replaced"}
+            return f"{line}, {cost} for {Relation.from_json(given)} ({step})"
+        case "release":
+            return f"{line} {row['number']} ({step})"
+        case "edition":
+            return f"{line}, keys {row['keys']}" if row["keys"] else line
+        case "table":
+            return f"{line} {row['table']}"
+        case "decision":
+            return f"{line}, {row['decision']}: {row['reason']}"
+    return f"{line} of {row['variables']}"
+
+
+def budget_text(budget: Cost | None) -> str:
+    """A budget in an error's words."""
+    return "nothing" if budget is None else f"{budget} for {budget.relation}"

@@ -11,15 +11,18 @@ from typing import Any
 
 from discreet.accounting import Change, Cost, Relation, Total
 from discreet.errors import BudgetError, LedgerError, ParameterError
-from discreet.ledger import entries, guard
+from discreet.ledger import editions, entries
 from discreet.ledger.entries import (
     OTHER_DATA,
     Edition,
-    LedgerFile,
+    budget_text,
     check_kept_keys,
     edition_text,
     labels_text,
+    row_line,
+    summary_line,
 )
+from discreet.ledger.file import LedgerFile
 from discreet.tables.sketches import RecordSketches, SketchedTable, tables_of
 from discreet.tables.truth import DataSet, TrueTable
 
@@ -176,16 +179,16 @@ class Ledger:
         keys = None if data_set.keys == "given" else data_set.keys
         with self._file.writing() as db:
             decided = entries.decisions_of(db, data_set.name)
-            guard.check_open(decided, data_set)
+            editions.check_open(decided, data_set)
             others = entries.editions_of(db, data_set.name)
             before = others.pop(data_set.edition, None)
             if before is not None and not entries.is_released(db, data_set):
                 before = replace(before, keys=None)  # another mode, as long as nobody has a table
             now = (before or Edition()).merge(Edition(keys, secret_mark), data_set)
-            check_kept_keys(now, others, data_set, guard.rotated_marks(decided))
+            check_kept_keys(now, others, data_set, editions.rotated_marks(decided))
             if now != before:
                 entries.put_edition(db, data_set, now)
-            guard.enter_tables(db, data_set, tables, records, self.min_changed)
+            editions.enter_tables(db, data_set, tables, records, self.min_changed)
 
     def enter(self, table: TrueTable) -> None:
         """Enter the tables of a confidential table, as its publication does.
@@ -220,7 +223,7 @@ class Ledger:
                 before = replace(before, keys=None)
             now = before.merge(Edition(keys, secret_mark), data_set)
             decided = entries.decisions_of(db, data_set.name)
-            check_kept_keys(now, others, data_set, guard.rotated_marks(decided))
+            check_kept_keys(now, others, data_set, editions.rotated_marks(decided))
 
     def accept(self, data_set: DataSet, labels: Sequence[str], reason: str) -> None:
         """Let a table pass that is held, by a decision of the custodian that is entered.
@@ -232,14 +235,14 @@ class Ledger:
         """
         about = labels_text(sorted(labels))
         with self._file.writing() as db:
-            entries.add_decision(db, data_set, guard.ACCEPTED, about, _reason(reason))
+            entries.add_decision(db, data_set, editions.ACCEPTED, about, _reason(reason))
 
     def withdraw(self, data_set: DataSet, reason: str) -> None:
         """Enter that an edition was withdrawn: nothing more is released of it.
 
         Who has seen it has seen it, so other editions are compared with it as before.
         """
-        self._decide(data_set, guard.WITHDRAWN, "", reason)
+        self._decide(data_set, editions.WITHDRAWN, "", reason)
 
     def correct(self, data_set: DataSet, by: str, reason: str) -> None:
         """Enter that another edition takes the place of a published one.
@@ -254,7 +257,7 @@ class Ledger:
         """
         if by == data_set.edition:
             raise ParameterError(f"a correction has a name of its own, got {by!r} again.")
-        self._decide(data_set, guard.CORRECTED, by, reason)
+        self._decide(data_set, editions.CORRECTED, by, reason)
 
     def rotate(self, old_mark: str, new_mark: str, reason: str) -> list[str]:
         """Enter that a secret was exchanged; returns the data sets whose kept keys it made."""
@@ -264,7 +267,7 @@ class Ledger:
             for name in found:
                 about = f"{old_mark}>{new_mark}"
                 entries.add_decision(
-                    db, DataSet(name, "all"), guard.ROTATED, about, _reason(reason)
+                    db, DataSet(name, "all"), editions.ROTATED, about, _reason(reason)
                 )
             return found
 
@@ -276,7 +279,7 @@ class Ledger:
                 raise LedgerError(
                     f"the ledger has no {edition_text(data_set)}; its editions are {listed}."
                 )
-            guard.check_open(entries.decisions_of(db, data_set.name), data_set)
+            editions.check_open(entries.decisions_of(db, data_set.name), data_set)
             entries.add_decision(db, data_set, decision, about, _reason(reason))
 
     def register_counts(self, data_set: DataSet, variables: str, digest: str) -> None:
@@ -332,8 +335,8 @@ class Ledger:
             return self.budget
         if self.budget not in (None, kept):
             raise LedgerError(
-                f"data set {name!r} has a budget of {_budget_text(kept)}, but this ledger was "
-                f"opened with {_budget_text(self.budget)}. A budget stays what it was; open the "
+                f"data set {name!r} has a budget of {budget_text(kept)}, but this ledger was "
+                f"opened with {budget_text(self.budget)}. A budget stays what it was; open the "
                 "ledger without one."
             )
         return kept
@@ -351,7 +354,7 @@ def _check_budget(name: str, before: Total, cost: Cost, budget: Cost) -> None:
         after = after.under(budget.relation.change)
     except LedgerError as error:
         raise BudgetError(
-            f"the budget of data set {name!r} is {_budget_text(budget)}, and the costs do not add "
+            f"the budget of data set {name!r} is {budget_text(budget)}, and the costs do not add "
             f"up to one: {error}"
         ) from None
     if after.is_within(budget):
@@ -367,10 +370,6 @@ def _check_budget(name: str, before: Total, cost: Cost, budget: Cost) -> None:
         f"(sum of δ: {after.delta:g}); its budget is {budget}. Ask for a release that costs less, "
         "or make the table from an earlier release, which costs nothing."
     )
-
-
-def _budget_text(budget: Cost | None) -> str:
-    return "nothing" if budget is None else f"{budget} for {budget.relation}"
 
 
 def _together(total: Total, budget: Cost | None) -> dict[str, Any]:
@@ -395,56 +394,3 @@ def _together(total: Total, budget: Cost | None) -> dict[str, Any]:
 def _sums(total: Total) -> dict[str, Any]:
     amounts = {"epsilon": total.epsilon, "delta": total.delta, "rho": total.rho}
     return {**amounts, "relation": total.relation.to_json()}
-
-
-def summary_line(found: Mapping[str, Any]) -> str:
-    """What was spent of a data set's budget."""
-    line = f"{found['name']}: {found['private_releases']} private releases"
-    apart = found["by_relation"]
-    if len(apart) > 1:
-        line += " cost " + "; ".join(map(_spent_text, apart))
-        line += f"; {_spent_text(found)} together" if found["relation"] else "; they have no sum"
-    elif spent := _spent_text(found):
-        line += f" cost {spent} together"
-    if found["relation_unsaid"]:
-        line += (
-            f" ({found['relation_unsaid']} of them were entered by a version that did not say for "
-            "which neighbours, and are read as one record added or removed)"
-        )
-    if found["budget"] is None:
-        return f"{line}; no budget."
-    kept, together = found["budget"], found["epsilon_at_delta"]
-    budget = Cost(kept["epsilon"], kept["delta"], relation=Relation(kept["relation"]))
-    proved = "no finite ε" if together is None else f"ε = {together:g}"
-    of = str(budget) if kept["relation"] == "add-remove" else _budget_text(budget)
-    return f"{line}; {proved} of a budget of {of}."
-
-
-def _spent_text(found: Mapping[str, Any]) -> str:
-    """Amounts that are not zero, and for whom."""
-    parts = {"ε": found["epsilon"], "δ": found["delta"], "ρ": found["rho"]}
-    spent = ", ".join(f"{sign} = {amount:g}" for sign, amount in parts.items() if amount)
-    relation = found["relation"]
-    return f"{spent} for {Relation.from_json(relation)}" if spent and relation else spent
-
-
-def row_line(row: Mapping[str, Any]) -> str:
-    """One entry."""
-    line = f"{row['time']}  {row['name']}, edition {row['edition']}: {row['entry']}"
-    step = ", ".join(f"{name} {value}" for name, value in row.get("step", {}).items())
-    match row["entry"]:
-        case "private release":
-            cost = Cost(row["epsilon"], row["delta"], row["rho"])
-            if row["relation"] is None:
-                return f"{line}, {cost} ({step})"
-            given = {k: v for k, v in row["relation"].items() if k != "replaced"}
-            return f"{line}, {cost} for {Relation.from_json(given)} ({step})"
-        case "release":
-            return f"{line} {row['number']} ({step})"
-        case "edition":
-            return f"{line}, keys {row['keys']}" if row["keys"] else line
-        case "table":
-            return f"{line} {row['table']}"
-        case "decision":
-            return f"{line}, {row['decision']}: {row['reason']}"
-    return f"{line} of {row['variables']}"

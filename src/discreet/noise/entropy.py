@@ -17,6 +17,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from discreet.arrays import Real
 from discreet.errors import (
     InfeasibleError,
     NotConvergedError,
@@ -118,20 +119,35 @@ def perturbation_table(
     See Fraser & Wooton (2005), Giessing & Höhne (2011).
     """
     _check_variant(variant, optim)
+    D, preset = _move_or_preset(D, preset)
+    if D is None:
+        given = {"V": V, "js": js, "pstay": pstay, "optim": optim}
+        D, V, js, _, keeps_most = _preset(preset or USUAL_PRESET, given)
+        if keeps_most:
+            return linear_table(D, V, js)
+    D, V, js = _moments_asked(D, V, js, pstay, mono, variant)
+    law = _solve_rows(D, _plans(D, V, js, pstay, mono, variant, optim))
+    parameters = {"D": D, "V": V, "js": js, "pstay": pstay, "mono": mono, "variant": variant}
+    if variant == "ptable":
+        parameters["optim"] = optim or 1
+    return TransitionMatrix.from_law(
+        "maximum entropy perturbation table", law, blocked=js, parameters=parameters
+    )
+
+
+def _move_or_preset(D: int | str | None, preset: str | None) -> tuple[int | None, str | None]:
+    """The largest move or the preset, whichever is named."""
     if isinstance(D, str):
         if preset not in (None, D):
             raise ParameterError(f"two presets are named, {D!r} and {preset!r}.")
-        D, preset = None, D
-    if D is None:
-        given = {"V": V, "js": js, "pstay": pstay, "optim": optim}
-        chosen = _preset(preset or USUAL_PRESET, given)
-        if chosen.keeps_most:
-            return linear_table(chosen.D, chosen.V, chosen.js)
-        D, V, js = chosen[:3]
-    elif preset is not None:
+        return None, D
+    if D is not None and preset is not None:
         raise ParameterError(f"preset {preset!r} has D= of its own; give one of the two.")
-    D, V, js = _moments_asked(D, V, js, pstay, mono, variant)
-    plans = _plans(D, V, js, pstay, mono, variant, optim)
+    return D, preset
+
+
+def _solve_rows(D: int, plans: list[_RowPlan]) -> Real:
+    """Probabilities of the moves -D..D, row by row; zeros stay."""
     law = np.zeros((len(plans) + 1, 2 * D + 1))
     law[0, D] = 1.0
     for plan in plans:
@@ -141,12 +157,7 @@ def perturbation_table(
         if not found.converged:
             raise _failure(plan, plans)
         law[plan.support.count, [D + v for v in plan.support.deviations]] = found.p
-    parameters = {"D": D, "V": V, "js": js, "pstay": pstay, "mono": mono, "variant": variant}
-    if variant == "ptable":
-        parameters["optim"] = optim or 1
-    return TransitionMatrix.from_law(
-        "maximum entropy perturbation table", law, blocked=js, parameters=parameters
-    )
+    return law
 
 
 def _preset(name: str, others: Mapping[str, object]) -> Preset:

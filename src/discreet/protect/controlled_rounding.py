@@ -35,10 +35,10 @@ class ControlledRounding:
     Promise: the table adds up; every cell is a multiple of the base, so nothing between the
     multiples is published; multiples, zeros among them, stay wherever sums are next to theirs:
     inner cells always, all cells of two-way tables (a hierarchy on one variable included), and in
-    other tables wherever the search finds it possible; `search` tells the custodian how often.
+    other tables wherever programs find it possible; `search` tells the custodian how often.
     Cells that are zero stay zero. Single cells are nearly, not exactly, unbiased.
-    Cost: a linear program for two-way tables, otherwise a search of seconds for 10⁵ cells and
-    integer programs around what it leaves, up to a minute for 10⁴ cells of linked tables.
+    Cost: a linear program for two-way tables, otherwise some of them: seconds for 10⁴ cells, up to
+    a minute for linked tables in which not every sum can be kept.
 
     Args:
       base: The rounding base, at least 2.

@@ -37,7 +37,7 @@ class SecretDraws:
         if table.secret is None:
             raise KeysError(
                 f"method {method.name!r} draws at random, and publication draws from a secret. "
-                "Open the records with secret='keys.secret', or give the table one: "
+                "Name one, secret='keys.secret', or give it to the table: "
                 "`table.with_secret(dc.Secret.from_file('keys.secret'))`. For an experiment use "
                 "`table.simulate(method, seed=1)`."
             )

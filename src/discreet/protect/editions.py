@@ -18,7 +18,7 @@ from discreet.design.base import Design
 from discreet.digests import digest
 from discreet.errors import KeysError, LedgerError, ParameterError
 from discreet.ledger import Ledger
-from discreet.ledger.published import EarlierValues, PublishedValues
+from discreet.ledger.editions import EarlierValues, PublishedValues
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.series import Tables, leaver_claims, unchanged_recovered
 from discreet.protect.cells import definitions

@@ -32,7 +32,7 @@ REACHES = (1, 2, 3, 4, 5, 6, 7, 8, 10, 15)
 """Largest moves of a law of noise, in steps."""
 GRIDS = tuple(float(f"{m}e{k}") for k in range(-2, 7) for m in (1, 1.5, 2, 3, 5, 7))
 """Steps of weighted counts."""
-_ORDERS, _VALUES = range(9), range(11)  # keys of options by number of variables, and by value
+_VALUES = 10  # the largest key of options by value
 AS_IT_IS = (None,)
 """What is left to experiments, such as the effort of a search."""
 
@@ -105,17 +105,21 @@ class Effort(NamedTuple):
         return min(self.most, self.sweeps * max(cells, 1)) if given is None else given
 
 
-def check_listed(method: Any) -> None:
+def check_listed(method: Any, variables: int = 8) -> None:
     """Refuse options that are on no public list; for publication where nobody counts releases.
 
     A method names its lists in `listed`, by option.
+
+    Args:
+      method: The method.
+      variables: How many variables the table has.
     """
     inside = (getattr(method, name, None) for name in ("method", "decimals", "counts"))
     for each in (method, *inside):
         for name, values in getattr(each, "listed", {}).items():
             given = getattr(each, name)
             if isinstance(given, Mapping):
-                _check_keys(name, given)
+                _check_keys(name, given, _VALUES if name == "value_weights" else variables)
             several = given.values() if isinstance(given, Mapping) else given
             # a pair of numbers is looked up number by number
             several = several if isinstance(given, Mapping) or type(given) is tuple else (given,)
@@ -129,14 +133,13 @@ def check_listed(method: Any) -> None:
                     )
 
 
-def _check_keys(name: str, given: Mapping[int, float]) -> None:
-    """Refuse keys that no table has: they change nothing but the draw."""
-    known = _VALUES if name == "value_weights" else _ORDERS
+def _check_keys(name: str, given: Mapping[int, float], last: int) -> None:
+    """Refuse keys that no cell of the table has: they change nothing but the draw."""
     for key in given:
-        if key not in known:
+        if key not in range(last + 1):
             raise ParameterError(
                 f"without a ledger nobody counts releases, and every other key of {name}= would "
-                f"draw anew. Keys are 0 to {known[-1]} here, got {key!r}. With a ledger "
+                f"draw anew. Keys are 0 to {last} here, got {key!r}. With a ledger "
                 "(ledger='ledger.db') any key will do, once."
             )
 

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 from discreet import __version__, registry
 from discreet.digests import digest
 from discreet.errors import ParameterError
-from discreet.ledger import Ledger
-from discreet.ledger.ledger import AVERAGED
+from discreet.ledger import AVERAGED, Ledger
 from discreet.protect import editions
 from discreet.protect.draws import SecretDraws, SeededDraws, release_digest
 from discreet.protect.keyed_noise import check_law_to_keep, without_parameters
@@ -72,21 +71,15 @@ def publish(
             "use `table.simulate(method, seed=1)`."
         )
     chosen = built(method, parameters)
-    # a search by the clock differs from run to run, whether it is the method's or a wrapped one's
-    inside = [chosen, getattr(chosen, "method", None)]
-    if any(getattr(each, "seconds", None) is not None for each in inside):
-        raise ParameterError(
-            "seconds= makes the result depend on the machine, so that two runs could be averaged. "
-            "A release has the effort that the method gives a table of its size; seconds= works in "
-            "`table.simulate` only."
-        )
+    _refuse_clock(chosen)
     if not publish_parameters:
         check_law_to_keep(chosen)
     table = in_unit(table, chosen, unit)
     chosen = with_declared_grid(chosen, table.data_set.bounds)
     book = open_ledger(table.ledger, create=False) if ledger is None else open_ledger(ledger)
     if book is None:
-        check_listed(chosen)
+        over = table.design.over_variables
+        check_listed(chosen, 0 if over is None else len(over.axes))
     check = getattr(chosen, "check_for", None)
     if check is not None:
         check(table)
@@ -110,6 +103,17 @@ def publish(
     made = PublicTable.wrap(replace(protected, statement=statement))
     editions.enter(found, made, table, chosen, book)
     return made
+
+
+def _refuse_clock(method: Method) -> None:
+    """A search by the clock differs from run to run, the method's own or that of a wrapped one."""
+    inside = [method, getattr(method, "method", None)]
+    if any(getattr(each, "seconds", None) is not None for each in inside):
+        raise ParameterError(
+            "seconds= makes the result depend on the machine, so that two runs could be averaged. "
+            "A release has the effort that the method gives a table of its size; seconds= works in "
+            "`table.simulate` only."
+        )
 
 
 def run(method: Method, table: TrueTable, draws: Draws) -> Protected:

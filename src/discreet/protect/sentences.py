@@ -164,13 +164,10 @@ def groups_not_hidden() -> Sentence:
 
 def nested_crossings() -> Sentence:
     """What key-based noise gives away when variables are crossed further and further."""
-    return replace(
-        limit(
-            "nested-crossings",
-            "A record that is alone in a cell has the same noise in every finer crossing; tables "
-            "that cross ever more variables can single it out.",
-        ),
-        advice="Limit the tables that are offered.",
+    return limit(
+        "nested-crossings",
+        "A record that is alone in a cell has the same noise in every finer crossing; tables "
+        "that cross ever more variables can single it out.",
     )
 
 

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
+import os
+import secrets
 import shutil
+import stat
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.records.connection import Connection
 from discreet.records.kinds import kinds_of
 from discreet.records.query import (
+    Compilation,
     SqlTable,
     compiled,
     memtable,
@@ -24,7 +31,13 @@ from discreet.records.query import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_COLLATED = "SELECT count(*) FROM duckdb_tables() WHERE table_name = ? AND sql ILIKE '%COLLATE%'"
+_COLLATED = """
+SELECT current_setting('default_collation') <> ''
+  OR EXISTS (FROM duckdb_tables() WHERE sql ILIKE '%COLLATE%')
+  OR EXISTS (FROM duckdb_views() WHERE NOT internal AND sql ILIKE '%COLLATE%')
+"""
+_DAY = 86_400  # seconds after which files that nobody writes to are nobody's
+_OWNER = 0o700
 _TABLES = "SELECT table_name FROM information_schema.tables ORDER BY table_name"
 
 
@@ -48,7 +61,7 @@ class DuckDB:
 
         con = duckdb.connect(path or ":memory:", read_only=path is not None)
         con.execute("SET TimeZone = 'UTC'")
-        con.execute(f"SET temp_directory = {quote_text(_spill_folder())}")
+        con.execute(f"SET temp_directory = {quote_text(spill_folder())}")
         return cls(con)
 
     def relation(self, sql: str, origin: Any = None) -> SqlTable:
@@ -134,12 +147,13 @@ class DuckDBConnection(Connection):
     def exact(self, table: Any) -> Any:
         """A table with texts that are equal only when their characters are.
 
-        Only the statement that made a table tells of a collation, and then every text goes through
-        bytes.
+        Only the statements that made tables and views tell of a collation. A view takes it from
+        its tables, so one collation anywhere sends every text through bytes.
         """
-        if not isinstance(table.origin, str):
+        if table.origin is None:
             return table
-        ((collated,),) = self.backend.con.execute(_COLLATED, [table.origin]).fetchall()
+        ((collated,),) = self.backend.con.execute(_COLLATED).fetchall()
+        collated = collated or "COLLATE" in table.write(Compilation()).upper()
         texts = [name for name, kind in table.schema().items() if kind.is_string()]
         return table.mutate(**{name: table[name].exact() for name in texts}) if collated else table
 
@@ -164,8 +178,7 @@ def from_ibis(source: Any) -> tuple[SqlTable, DuckDB]:
     engine, node = source.get_backend(), source.op()
     backend = DuckDB(engine.con, engine)
     if isinstance(node, ops.DatabaseTable):
-        # The whole name: an attached database may have a table of the same one. Collations are
-        # looked for by the last part alone, so that a table elsewhere costs time at most.
+        # The whole name: an attached database may have a table of the same one.
         parts = (node.namespace.catalog, node.namespace.database, node.name)
         whole = ".".join(quote_name(part) for part in parts if part is not None)
         return backend.relation(f"SELECT * FROM {whole}", node.name), backend
@@ -186,9 +199,36 @@ def _plain_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([(field.name, plain(field.type)) for field in schema])
 
 
+def spill_folder() -> str:
+    """Where a connection writes what memory does not hold; it makes the folder, and removes it.
+
+    DuckDB's files can be read by everybody, so they lie below a folder that is closed to others.
+    All programs of a user share it: one of each program would stay behind whenever a program is
+    killed, and workers always are.
+    """
+    closed = _closed_folder()
+    for left in closed.iterdir():  # by programs that were killed while they wrote
+        with contextlib.suppress(OSError):
+            if time.time() - max(path.stat().st_mtime for path in (left, *left.iterdir())) > _DAY:
+                shutil.rmtree(left)
+    return str(closed / secrets.token_hex(8))
+
+
+def _closed_folder() -> Path:
+    """The user's folder; one of this program's where somebody else has taken its name."""
+    if hasattr(os, "getuid"):
+        shared = Path(tempfile.gettempdir()) / f"discreet-{os.getuid()}"
+        with contextlib.suppress(FileExistsError):
+            shared.mkdir(_OWNER)
+        found = shared.lstat()
+        is_closed = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == _OWNER
+        if is_closed and found.st_uid == os.getuid():
+            return shared
+    return Path(_own_folder())
+
+
 @functools.cache
-def _spill_folder() -> str:
-    """Where DuckDB writes what memory does not hold: a folder of the owner's, for this program."""
+def _own_folder() -> str:
     folder = tempfile.mkdtemp(prefix="discreet-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -2,6 +2,10 @@
 
 Parquet, Arrow, JSON lines and DuckDB files stay where they are, and the engine reads them. Excel,
 SPSS, SAS and Stata files are read into memory; their value labels are code lists.
+
+Object stores are `s3://`, and by the same way `gs://` and `az://`, which are untested. Arrow's file
+systems read the objects, with the credentials of the environment or of the store's own files.
+Parquet and Arrow objects are streamed to the engine; texts are read into memory.
 """
 
 from __future__ import annotations
@@ -15,12 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
-from discreet.errors import DataError, MissingDependencyError, ParameterError, UnknownNameError
+from discreet.errors import (
+    DataError,
+    EngineError,
+    MissingDependencyError,
+    ParameterError,
+    UnknownNameError,
+)
 from discreet.files import PARQUET
 from discreet.frames import fresh_name
 from discreet.records.connection import public_address
 from discreet.records.query import memtable
 from discreet.records.rda import read_metadata, read_rows
+from discreet.records.text_file import read_text
 from discreet.records.text_form import PACKED, TextForm
 from discreet.tables.assembly import Hierarchies, free_total
 
@@ -62,6 +73,8 @@ _UNREADABLE = {
     b"\xfd7zXZ": "an XZ archive",
     b"7z\xbc\xaf": "a 7z archive",
 }
+STORES = ("s3", "gs", "az")
+_STREAMED = {"Parquet": "parquet", "Arrow": "ipc"}
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,18 @@ def kind_by_name(path: str) -> str | None:
     return next((kind for kind, ends in ENDINGS.items() if ending in ends), None)
 
 
+_NO_RECORDS = {
+    ".hrc": "a hierarchy. Name it beside the records: --hierarchy VARIABLE=FILE, or "
+    "hierarchies={'variable': 'file.hrc'}",
+    ".arb": "a batch of τ-ARGUS. Run it: `discreet argus file.arb`",
+    ".rda": "a description of records. Name the file that it describes, with metadata='file.rda'",
+    ".hst": "a list of cells with their status for τ-ARGUS. A batch names it in <APRIORI>",
+    ".grc": "a recoding of τ-ARGUS. A batch names it in <RECODE>",
+    ".tab": "a table of τ-ARGUS, which a batch names in <OPENTABLEDATA>. Text with tabs and a line "
+    "of names is read where its name ends in .tsv",
+}
+
+
 def kind_of(path: str, form: TextForm) -> tuple[str, tuple[str, ...]]:
     """What a file is, a key of `ENDINGS`, and a note where its name says otherwise.
 
@@ -107,6 +132,8 @@ def kind_of(path: str, form: TextForm) -> tuple[str, tuple[str, ...]]:
     kind = marked or named or ("text" if Path(path).is_file() and _is_packed(path) else None)
     if kind is None:
         shown = public_address(path) if "://" in path else path
+        if hint := _NO_RECORDS.get(Path(path).suffix.lower()):
+            raise ParameterError(f"{shown!r} holds no records: it is {hint}.")
         raise ParameterError(
             f"cannot tell what {shown!r} is. Give a file that ends in "
             f"{', '.join(ends[0] for ends in ENDINGS.values())}, a folder of Parquet or Arrow "
@@ -317,3 +344,73 @@ READERS: dict[str, Callable[[Any, str, TextForm, str | None], Content]] = {
     "SAS": read_statistical,
 }
 """Readers by what a file is; text, Parquet and DuckDB files are the engine's own."""
+
+
+@dataclass(frozen=True)
+class StoredText:
+    """A text in an object store, read like a file."""
+
+    system: Any
+    path: str
+    origin: str
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+    def __str__(self) -> str:
+        return self.origin
+
+    def stream(self, packed: str | None) -> Any:
+        """Its content as a stream, unpacked."""
+        return self.system.open_input_stream(self.path, compression=packed)
+
+
+def read_stored(backend: Any, address: str, form: TextForm) -> Content:
+    """The records of an object, or of all Parquet or Arrow objects below a prefix.
+
+    Args:
+      backend: The engine.
+      address: `s3://bucket/path`, perhaps with Arrow's options behind a `?`: `region`,
+        `endpoint_override`, `scheme`.
+      form: What is said of a text.
+
+    Raises:
+      DataError: There is no such object, or it is damaged.
+      EngineError: The store refused the credentials, or the connection was lost.
+    """
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+    from pyarrow import fs
+
+    origin = public_address(address)
+    try:
+        system, path = fs.FileSystem.from_uri(address.replace("az://", "abfs://", 1))
+    except pa.ArrowInvalid:  # it quotes the address, and with it a password
+        raise ParameterError(f"the address {origin} or its options cannot be read.") from None
+    except (pa.ArrowNotImplementedError, ImportError):
+        raise EngineError(
+            f"{origin} could not be read: this pyarrow was built without such stores; the one of "
+            "PyPI has them."
+        ) from None
+    found = system.get_file_info(path)
+    if found.type == fs.FileType.NotFound:
+        raise DataError(f"there is no object {origin}, or its bucket is another one.")
+    kind = "Parquet" if found.type == fs.FileType.Directory else kind_by_name(path)
+    check_options(form, kind or "this name")
+    if kind == "text":
+        table, notes = read_text(backend, [StoredText(system, path, origin)], form, None)
+        return Content(table, {}, notes)
+    if kind not in _STREAMED:
+        raise ParameterError(
+            f"{origin}: only text, Parquet and Arrow are read from a store; copy other files here."
+        )
+    name = fresh_name("records", backend.list_tables())
+    try:
+        frame = ds.dataset(path, filesystem=system, format=_STREAMED[kind])
+    except pa.ArrowInvalid:
+        raise DataError(
+            f"{origin} is cut off or damaged: it is no {kind} file. Copy it again."
+        ) from None
+    return Content(backend.register(name, frame))

@@ -36,6 +36,7 @@ _IN_WORDS = {
     "text": "other texts",
 }
 _SHOWN = 3  # places that are shown of each fault
+_COMPARED = 10_000  # codes that are compared one by one; a column with more is no list of codes
 _SPELLINGS = ("whole", "with_zero", "leading_zero")
 
 
@@ -64,14 +65,22 @@ class Findings:
         width = max((len(column.name) for column in self.columns), default=0)
         lines = [f"{self.origin} (confidential): {self.records:,} records"]
         for column in self.columns:
-            line = f"  {column.name:<{width}}  {column.kind}, {column.codes:,} values"
+            line = f"  {column.name:<{width}}  {column.kind}, {_number_of(column.codes, 'value')}"
             line += f", {column.missing:,} missing" if column.missing else ""
             shown = [f"{n:,} {_IN_WORDS[look]}" for look, n in column.looks.items() if n]
             lines.append(line + (f": {', '.join(shown)}" if shown else ""))
         if self.size is not None:
-            cells, mebibytes = max(self.size.inner, self.size.published), self.size.memory / 2**20
-            lines.append(f"  the table: {cells:,} cells, {mebibytes:,.1f} MiB of memory")
+            inner, mebibytes = self.size.inner, self.size.memory / 2**20
+            held = f"{inner:,} combinations of codes" if inner else "no crossing of all variables"
+            lines.append(
+                f"  the table: {held}, {self.size.published:,} cells without totals, "
+                f"{mebibytes:,.1f} MiB of memory"
+            )
         return "\n".join([*lines, *(f"- {remark}" for remark in self.remarks)])
+
+
+def _number_of(n: int, thing: str) -> str:
+    return f"{n:,} {thing}" if n == 1 else f"{n:,} {thing}s"
 
 
 def look_through(
@@ -95,6 +104,11 @@ def look_through(
             raise UnknownNameError("column", name, data.columns)
     records, columns = _count(data)
     remarks = [note[:1].upper() + note[1:] + "." for note in data.notes]
+    if len(columns) == 1 and records:
+        remarks.append(
+            "There is one column. If values are separated by another sign, say delimiter=';'; if "
+            "lines come before the names of the columns, say header=3."
+        )
     if not records:
         remarks.append("There are no records.")
     for facts in columns:
@@ -155,7 +169,7 @@ def _about_ids(data: UnitRecords, facts: ColumnFacts, records: int) -> list[str]
 def _about_numbers(data: UnitRecords, facts: ColumnFacts) -> list[str]:
     others = facts.looks.get("text", 0) + facts.looks.get("date", 0)
     remarks = [f"{facts.missing:,} records have no {facts.name!r}."] if facts.missing else []
-    return remarks + ([_places(data, facts, others)] if others else [])
+    return remarks + ([_places(data, facts, others, "is to be summed")] if others else [])
 
 
 def _about_codes(data: UnitRecords, facts: ColumnFacts, records: int, max_codes: int) -> list[str]:
@@ -163,20 +177,22 @@ def _about_codes(data: UnitRecords, facts: ColumnFacts, records: int, max_codes:
     spellings = [look for look in _SPELLINGS if looks.get(look)]
     numbers = sum(looks.get(look, 0) for look in (*_SPELLINGS, "decimal"))
     others = looks.get("text", 0) + looks.get("date", 0)
-    if len(spellings) > 1 and not looks["decimal"] and name not in data.hierarchies:
+    is_asked = len(spellings) > 1 and not looks["decimal"] and name not in data.hierarchies
+    if is_asked and not _is_padded(data, facts):
         found = ", ".join(f"{looks[look]:,} {_IN_WORDS[look]}" for look in spellings)
         remarks.append(
             f'{name!r} has {found}. If 47, 47.0 and 047 are one code, say spelling = "number" '
             "in its code list; otherwise they are different codes."
         )
     if numbers > 9 * others > 0:
-        remarks.append(_places(data, facts, others))
+        remarks.append(_places(data, facts, others, "holds numbers"))
     elif numbers and others:
         remarks.append(f"{name!r} mixes {numbers:,} numbers and {others:,} texts or dates.")
     if looks.get("date", 0) or facts.kind.startswith(("date", "timestamp")):
         remarks.append(f"{name!r} holds dates: recode it to year, quarter, month or 'age on …'.")
     elif max_codes < facts.codes and name not in data.hierarchies:
-        is_id = data.id is None and facts.codes == records - facts.missing
+        differ = facts.codes == records - facts.missing
+        is_id = data.id is None and differ and not looks.get("decimal")
         amount = f": if it is an amount or a weight, say value={name!r} or weight={name!r}; else "
         remarks.append(
             f"{name!r} has a different value in every record; if it is the id, say id={name!r}."
@@ -188,7 +204,16 @@ def _about_codes(data: UnitRecords, facts: ColumnFacts, records: int, max_codes:
     return remarks
 
 
-def _places(data: UnitRecords, facts: ColumnFacts, others: int) -> str:
+def _is_padded(data: UnitRecords, facts: ColumnFacts) -> bool:
+    """Whether zeros in front bring all numbers to one length, so that none is written twice."""
+    if facts.looks["with_zero"] or facts.codes > _COMPARED:
+        return False
+    codes = data.table.group_by(code=data.table[facts.name]).aggregate(n=data.table.count())
+    found = fetch(data.backend, codes, data.origin).column("code").to_pylist()
+    return len({len(code.strip()) for code in found if code and code.strip().isdigit()}) == 1
+
+
+def _places(data: UnitRecords, facts: ColumnFacts, others: int, what: str) -> str:
     """Where the values are that are no numbers, with the values."""
     numbered = data.table.mutate(place_=language_of(data.table).row_number())
     column = numbered[facts.name]
@@ -197,7 +222,8 @@ def _places(data: UnitRecords, facts: ColumnFacts, others: int) -> str:
     rows = fetch(data.backend, asked.limit(_SHOWN), data.origin).to_pylist()
     shown = ", ".join(f"{row['value']!r:.40} in record {row['place_'] + 1:,}" for row in rows)
     more = ", …" if others > len(rows) else ""
-    return f"{facts.name!r} holds numbers, and {others:,} values that are none: {shown}{more}."
+    found = f"{_number_of(others, 'value')} that {'is' if others == 1 else 'are'} no number"
+    return f"{facts.name!r} {what}, and has {found}: {shown}{more}."
 
 
 def _size(

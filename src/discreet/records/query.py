@@ -13,6 +13,7 @@ import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 
 from discreet.records.kinds import ColumnKind, kind_of_name, kinds_of
@@ -372,7 +373,7 @@ def _own_text(text: str) -> Value:
 def _call(written: str, kind: ColumnKind, *given: Any) -> Value:
     values = [_value(one) for one in given]
     return Value(
-        lambda done, names: written.format(*(value.write(done, names) for value in values)), kind
+        lambda done, names: written.format(*map(methodcaller("write", done, names), values)), kind
     )
 
 

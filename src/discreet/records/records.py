@@ -53,6 +53,7 @@ class UnitRecords:
       ledger: Where the custodian enters what is released.
       opened: The records before any recode; what the ledger compares with other editions.
       passage: What passes by itself from one edition to the next: time, and variables that move.
+      time: The column of periods, where each period is an edition; empty where there is none.
       key_check: Looks at keys that were given.
       notes: What was done to the records when they were opened.
     """
@@ -74,6 +75,7 @@ class UnitRecords:
     ledger: Any = None
     opened: Any = None
     passage: Passage = field(default_factory=Passage)
+    time: str = ""
     key_check: KeyCheck = field(default_factory=KeyCheck)
     notes: tuple[str, ...] = ()
 

@@ -1,4 +1,4 @@
-"""Where records are: files, databases, clusters and frames, each opened in its way."""
+"""Where records are: files, databases, clusters, stores and frames, each opened in its way."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from discreet.errors import DataError, KeysError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import fresh_name, to_arrow, without_values
 from discreet.records import connection as urls
-from discreet.records import object_store, spark
+from discreet.records import spark
 from discreet.records.backend import check_standing, connection_of, fetch, table_of
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import attempt
 from discreet.records.duckdb import DuckDB, from_ibis, is_ibis
 from discreet.records.expressions import content_sums
-from discreet.records.file_formats import READERS, ending_of_records, kind_of
+from discreet.records.file_formats import (
+    READERS,
+    STORES,
+    ending_of_records,
+    kind_of,
+    read_stored,
+)
 from discreet.records.query import memtable
 from discreet.records.record_keys import RECORD_KEY, Header, header_of, random_keys
 from discreet.records.records import UnitRecords, check_spelling
@@ -106,7 +112,7 @@ def _find_by_name(source: str, table: str | None, form: TextForm) -> OpenedRecor
     """A file, or a server with an address."""
     place, named = urls.split_table(source)
     scheme = urls.scheme_of(place)
-    if scheme in object_store.SCHEMES:
+    if scheme in STORES:
         return _open_stored(place, urls.one_table(named, table), form)
     if scheme is None or scheme not in registry.names("connection"):
         return _file(place, urls.one_table(named, table), form)
@@ -141,7 +147,7 @@ def _open_stored(address: str, table: str | None, form: TextForm) -> OpenedRecor
     if table is not None:
         raise ParameterError("table= goes with a database, not with an object store.")
     backend, origin = DuckDB.connect(), urls.public_address(address)
-    content = attempt(lambda: object_store.read_stored(backend, address, form), origin)
+    content = attempt(lambda: read_stored(backend, address, form), origin)
     return OpenedRecords(content.records, backend, origin, content.notes)
 
 

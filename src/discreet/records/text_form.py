@@ -130,6 +130,8 @@ def look_at(file: Any, form: TextForm) -> TextLayout:
     delimiter = said or _delimiter_of(text)
     header, *rows = _records(text, delimiter, is_whole)
     columns = _names(header, file)
+    if form.delimiter and len(columns) == 1:
+        _check_said_delimiter(text, delimiter, file)
     signs = _signs(columns, rows, delimiter, form, file)
     notes = _said(file, form, encoding, delimiter if said is None else None, signs)
     return TextLayout(columns, encoding, delimiter, packed, skipped, signs, notes)
@@ -197,10 +199,24 @@ def _delimiter_of(text: str) -> str:
 
     def fit(sign: str) -> tuple[float, int]:
         header, *rows = _records(text[:65_536], sign, is_whole=len(text) <= 65_536)
-        same = sum(len(row) == len(header) for row in rows)
+        same = list(map(len, rows)).count(len(header))
         return (same / len(rows) if rows else 1.0) * (len(header) > 1), len(header)
 
     return max(_DELIMITERS, key=fit)
+
+
+def _check_said_delimiter(text: str, said: str, file: Any) -> None:
+    """Refuse a delimiter that leaves one column of what another cuts into three or more.
+
+    Two parts prove nothing: a column 'Turnover, net' of 1,5 and 2,5 has them as well.
+    """
+    other = _delimiter_of(text)
+    header, *rows = _records(text[:65_536], other, is_whole=len(text) <= 65_536)
+    if len(header) > 2 and all(len(row) == len(header) for row in rows):
+        raise DataError(
+            f"{file} has one column with the delimiter {said!r}, and {len(header)} with {other!r}: "
+            f"say delimiter={other!r} or leave it out, since it is found."
+        )
 
 
 def _records(text: str, delimiter: str, is_whole: bool) -> list[list[str]]:
@@ -208,7 +224,7 @@ def _records(text: str, delimiter: str, is_whole: bool) -> list[list[str]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     rows: list[list[str]] = []
     with suppress(csv.Error):  # a very long value; the engine will say in which line
-        rows.extend(row for row in reader if row)
+        rows.extend(filter(None, reader))
     return rows if is_whole or len(rows) < 2 else rows[:-1]
 
 

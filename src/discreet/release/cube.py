@@ -106,17 +106,14 @@ class Cube:
         if not isinstance(release, PublicTable):
             raise ConfidentialError("only a release may be laid out; protect the table first.")
         design = release.design.require_variables("codes to lay it out by")
-        coded = design.published_codes()
-        axes = tuple(
-            _axis_of(design, k, {codes[i] for i in np.unique(index)})
-            for k, (index, codes) in enumerate(coded)
-        )
+        coded, axes = design.published_codes(), axes_of(design)
         where = tuple(
             _places(axis, codes)[index] for axis, (index, codes) in zip(axes, coded, strict=True)
         )
         values = np.zeros([len(axis) for axis in axes], dtype=release.z.dtype)
         status = np.full(values.shape, ABSENT, dtype=np.int8)
-        values[where] = np.where(release.hidden, 0, release.z).reshape(values[where].shape)
+        shown = drop_float_noise(np.where(release.hidden, 0, release.z))
+        values[where] = shown.reshape(values[where].shape)
         for block in design.blocks:  # what a published margin leaves out cannot occur
             status[np.ix_(*_margin_places(axes, block.levels))] = CellStatus.structural_zero
         told = np.zeros(len(release.z)) if release.status is None else release.status
@@ -252,6 +249,14 @@ class Cube:
         return self.names.index(name)
 
 
+def axes_of(design: StructuredDesign) -> tuple[CubeAxis, ...]:
+    """The variables of a design's published cells, with the codes that occur in them."""
+    return tuple(
+        _axis_of(design, k, {codes[i] for i in np.unique(index)})
+        for k, (index, codes) in enumerate(design.published_codes())
+    )
+
+
 def _axis_of(design: StructuredDesign, k: int, occurring: set[str]) -> CubeAxis:
     axis = design.axes[k]
     published = {id(block.levels[k]) for block in design.blocks}
@@ -260,6 +265,27 @@ def _axis_of(design: StructuredDesign, k: int, occurring: set[str]) -> CubeAxis:
         levels.append(axis.finest)
     entries = [e for e in outline(axis, levels or [axis.finest]) if e.code in occurring]
     return CubeAxis(axis.name, heading_of(axis.name), tuple(entries))
+
+
+_MOST_DECIMALS = 6
+_NOISE = 64  # units in the last place that a sum of many numbers may be off
+
+
+def drop_float_noise(values: Array) -> Array:
+    """Sums of decimals as they were meant: 0.3 for 0.1 + 0.2, which is 0.30000000000000004.
+
+    Where all values are decimals of one length, up to what adding them up may cost, they are
+    rounded to it; others stay as they are.
+    """
+    if values.dtype.kind != "f" or not np.isfinite(values).all():
+        return values
+    slack = _NOISE * np.spacing(np.abs(values))
+    for decimals in range(_MOST_DECIMALS + 1):
+        rounded = np.round(values, decimals)
+        if (np.abs(values - rounded) <= slack).all():
+            # numbers so large that these decimals are within the noise are left alone
+            return rounded if (slack < 0.01 * 10.0**-decimals).all() else values
+    return values
 
 
 def _margin_places(axes: Sequence[CubeAxis], levels: Sequence[Level | None]) -> list[Index]:

@@ -6,6 +6,7 @@ import base64
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from discreet.design.support import spread
 from discreet.errors import ConfidentialError, DataError
 from discreet.files import PARQUET, ending_of, written_whole
 from discreet.frames import value_names
+from discreet.release.cube import drop_float_noise
 from discreet.release.formats.columns import inert, inert_text
 from discreet.release.formats.csv import csv_bytes
 from discreet.tables.protected import STATUS_NAMES, PublicTable
@@ -61,6 +63,7 @@ def write_csv(release: PublicTable, path: str | Path) -> Path:
     if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release may be exported; protect the table first.")
     target = Path(path)
+    release = replace(release, z=drop_float_noise(release.z))
     if release.y is not None:
         with written_whole(_inner_file(target)) as temporary:
             temporary.write_bytes(csv_bytes(release.inner_to_arrow()))

@@ -1,31 +1,23 @@
 """Notes of a release for its readers: the public text, and the methods note under headings.
 
-Sentences come from the statement; a language is a file of templates, English first, in which `{}`
-stands for a number or a name. English needs none. A sentence that a language lacks is an error,
-since half a translation would say half the truth.
+Sentences come from the statement, and from its language their translations.
 """
 
 from __future__ import annotations
 
 import io
 import math
-import re
-import tomllib
 import zipfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from html import escape
-from pathlib import Path
 
-from discreet.errors import DataError, DiscreetError
+from discreet.errors import DiscreetError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.release.formats.write import About
 from discreet.release.inference.law import matrix_of
+from discreet.release.language import Language
 from discreet.tables.protected import PublicTable
 
-ENGLISH = "en"
-_BUILT_IN = Path(__file__).with_name("texts")
 _HEADINGS = {
     "process": "What was done",
     "values": "What is promised",
@@ -55,70 +47,8 @@ _CITED = {
     "controlled-rounding": "Cox (1987)",
     "suppress": "Fischetti & Salazar-González (2000); Langsrud (2024)",
 }
-_SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z0-9])")
 Block = tuple[str, list[str]]
 """A heading and its paragraphs; rows of a table begin with a bar."""
-
-
-@dataclass(frozen=True)
-class Language:
-    """A language: its code, and translations of English templates."""
-
-    code: str
-    texts: Mapping[str, str]
-
-    @classmethod
-    def read(cls, code: str, folder: Path | None = None) -> Language:
-        """English, a language of the publication's own folder, or one that comes with us."""
-        if code == ENGLISH:
-            return cls(code, {})
-        for place in filter(None, (folder, _BUILT_IN)):
-            path = place / f"{code}.toml"
-            if path.is_file():
-                return cls(code, tomllib.loads(path.read_text(encoding="utf-8")).get("texts", {}))
-        known = ", ".join([ENGLISH, *sorted(p.stem for p in _BUILT_IN.glob("*.toml"))])
-        raise DataError(
-            f"there is no language {code!r}: {known} come with discreet, and another one is a file "
-            f"{code}.toml with a section [texts] in the publication's folder."
-        )
-
-    def say(self, text: str) -> str:
-        """A text in this language."""
-        if self.code == ENGLISH or not text:
-            return text
-        said, sentences = [], _SENTENCE.split(text)
-        while sentences:  # the longest run of sentences that is known together
-            for n in range(len(sentences), 0, -1):
-                if (found := self._find(" ".join(sentences[:n]))) is not None:
-                    said.append(found)
-                    sentences = sentences[n:]
-                    break
-            else:
-                raise DataError(
-                    f"language {self.code!r} has no text for {sentences[0]!r}: add it to its "
-                    "[texts]."
-                )
-        return " ".join(said)
-
-    def say_if_known(self, text: str) -> str:
-        """A text in this language, or as it is: what an office writes itself has no template."""
-        return self._find(text) or text
-
-    def _find(self, text: str) -> str | None:
-        if text in self.texts:
-            return self.texts[text]
-        matches = ((p.fullmatch(text), translated) for p, translated in self._patterns)
-        return next((t.format(*found.groups()) for found, t in matches if found), None)
-
-    @cached_property
-    def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
-        made = []
-        # the most specific first: "Figures of {} and {}" before "Figures of {}"
-        for template, translated in sorted(self.texts.items(), key=lambda pair: -len(pair[0])):
-            if "{}" in template:
-                parts = map(re.escape, template.split("{}"))
-                made.append((re.compile("(.+?)".join(parts)), translated))
-        return made
 
 
 def public_note(release: PublicTable, language: Language) -> str:
@@ -156,7 +86,7 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
     was_fitted = any(step.name.startswith("fit:") for step in release.statement.steps)
     text = "The table shows how far a count of a given size is changed on average."
     after = ["Fitting afterwards changes figures further, and makes most of them more accurate."]
-    head = f"| {say('count')} | {say('standard error')} | {say('per cent')} |"
+    head = "| " + " | ".join(map(language.word, ("count", "standard error", "per cent"))) + " |"
     listed = [f"| {n} | {error:.1f} | {100 * error / n:.0f} |" for n, error in rows]
     return [say(text), *(map(say, after) if was_fitted else ()), head, *listed]
 
@@ -166,21 +96,16 @@ def _deviation(matrix: TransitionMatrix, count: int) -> float:
     return math.sqrt(float(matrix.probabilities(count) @ matrix.deviations**2))
 
 
-def notes_files(
-    release: PublicTable, about: About, languages: Sequence[str], folder: Path | None = None
-) -> dict[str, bytes]:
-    """The notes in every language: public as Markdown; methods as Markdown, HTML and DOCX."""
-    found: dict[str, bytes] = {}
-    for code in languages:
-        language = Language.read(code, folder)
-        title = about.title
-        public = [public_note(release, language), *map(language.say_if_known, about.footnotes)]
-        blocks = methods_note(release, language)
-        found[f"note.{code}.md"] = _markdown(title, [("", public)]).encode()
-        found[f"methods.{code}.md"] = _markdown(title, blocks).encode()
-        found[f"methods.{code}.html"] = _html(title, blocks, code).encode()
-        found[f"methods.{code}.docx"] = _docx(title, blocks)
-    return found
+def notes_files(release: PublicTable, about: About, language: Language) -> dict[str, bytes]:
+    """The notes in a language: public as Markdown; methods as Markdown, HTML and DOCX."""
+    title, code, blocks = about.title, language.code, methods_note(release, language)
+    public = [public_note(release, language), *about.footnotes]
+    return {
+        f"note.{code}.md": _markdown(title, [("", public)]).encode(),
+        f"methods.{code}.md": _markdown(title, blocks).encode(),
+        f"methods.{code}.html": _html(title, blocks, code).encode(),
+        f"methods.{code}.docx": _docx(title, blocks),
+    }
 
 
 def _markdown(title: str, blocks: Sequence[Block]) -> str:

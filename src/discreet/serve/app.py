@@ -6,12 +6,14 @@ import functools
 import gzip
 import hashlib
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+from anyio import to_thread
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from fastapi.responses import JSONResponse, Response
@@ -22,15 +24,19 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from discreet import __version__
 from discreet.serve.api import pxweb, reply, v1
 from discreet.serve.api.reply import base_of, json_reply
+from discreet.serve.data.cache import ENGINE_SEATS
 from discreet.serve.guard import guard
+from discreet.serve.metrics import RequestCounts, describe
 from discreet.serve.office import admin
-from discreet.serve.office.office import Office, OfficeMiddleware
-from discreet.serve.refusals import RequestNote, current_note
+from discreet.serve.office.config import Proxies
+from discreet.serve.office.office import Office, OfficeMiddleware, Sender
+from discreet.serve.refusals import Refusal, RequestNote, current_note
 from discreet.serve.site.site import Site, SiteHolder, as_holder, current_site
 from discreet.serve.web import pages
 from discreet.serve.web.frame import language_of, page
 
 _router = APIRouter()
+_THREADS = 40  # beside those in which visitors wait for a seat
 _API_DESCRIPTION = (
     "Protected tables for programs. Tables are asked for by the same parameters as in the address "
     "of a table's page. Every error has one shape; its offers are tables that would be answered."
@@ -52,11 +58,13 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
         redoc_url=None,
         openapi_url=None,
         redirect_slashes=False,  # a redirect would repeat whatever host the visitor names
+        lifespan=_lifespan,
     )
-    app.state.site, app.state.office = holder, office
+    app.state.site, app.state.office, app.state.counts = holder, office, RequestCounts()
     office.watch(holder)
     pages.mount(app)
-    for router in (_router, reply.router, pages.router, v1.router, pxweb.router, admin.router):
+    own = (_router, reply.router, pages.router, admin.router, v1.router)
+    for router in (*own, *pxweb.routers, pxweb.older):
         app.include_router(router)
     # The layer that is added last is asked first. The office stands before the cache, so that an
     # answer from memory is limited and written down like any other; the guard before both, so that
@@ -65,6 +73,14 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
     app.add_middleware(OfficeMiddleware, office=office)
     guard(app)
     return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """Have threads enough for those who wait for a seat and for those who need none."""
+    to_thread.current_default_thread_limiter().total_tokens = ENGINE_SEATS.line + _THREADS
+    yield
+    await run_in_threadpool(app.state.office.stop_jobs)
 
 
 @_router.get("/live")
@@ -80,6 +96,17 @@ def ready(request: Request) -> Response:
     failing = request.app.state.office.failures()
     told = {"status": "failing" if failing else "ok", "version": __version__, "failing": failing}
     return JSONResponse(told, 503 if failing else 200)
+
+
+@_router.get("/metrics", include_in_schema=False)
+def metrics(request: Request) -> Response:
+    """Counts for Prometheus, for the addresses that the site's file names."""
+    office, site = request.app.state.office, current_site(request)
+    allowed, sender = Proxies(site.config.server.metrics), Sender(request.scope, office)
+    if not allowed.trust(sender.address):
+        raise Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
+    told = describe(request.app.state.counts, office, site)
+    return Response(told, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
 @_router.get("/api/openapi.json", include_in_schema=False)
@@ -100,7 +127,8 @@ def reference(request: Request) -> Response:
 @functools.lru_cache(maxsize=8)
 def openapi_document(title: str) -> dict[str, Any]:
     """The document of a site, but for its address."""
-    routes, description = [*v1.router.routes, *pxweb.router.routes], _API_DESCRIPTION
+    routes = [route for router in (v1.router, *pxweb.routers) for route in router.routes]
+    description = _API_DESCRIPTION
     return get_openapi(title=title, version=__version__, description=description, routes=routes)
 
 

@@ -9,20 +9,23 @@ import traceback
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import HTMLResponse, JSONResponse, Response
+from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
 from discreet.serve.refusals import (
+    PROBLEM,
+    Queued,
     Refusal,
     as_json,
+    as_problem,
     malformed_request,
     refusal_of,
     with_own_cookies,
 )
-from discreet.serve.web.frame import render
+from discreet.serve.web.frame import render, root_of
 
 # Web servers in front of a site refuse longer request lines: Apache by default beyond 8,190 bytes.
 LONGEST_QUERY = 8_000
@@ -38,6 +41,7 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "geolocation=(), camera=(), microphone=()",
 }
+_ORDINARY = ("queued",)  # a table that waits its turn is no fault
 _log = logging.getLogger("discreet.serve")
 
 
@@ -66,13 +70,18 @@ class Guard:
         state["site"] = scope["app"].state.site.current
         state["path"] = scope["path"].removeprefix(scope.get("root_path", ""))
         state.setdefault("visitor", None)
-        started = False
+        started, began = False, time.perf_counter()
 
         async def with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
                 MutableHeaders(scope=message).update(HEADERS)
+                status, code = message["status"], state.get("outcome", "")
+                passed = time.perf_counter() - began
+                scope["app"].state.counts.count(state["path"], status, code, passed)
+                if code:
+                    log_refusal(code, status)
             await send(message)
 
         try:
@@ -86,19 +95,41 @@ class Guard:
 
 def refuse(request: Request, error: Exception) -> Response:
     """The answer to a request that failed: a page, or JSON for programs."""
-    refusal = _as_refusal(error)
     path: str = request.scope["state"]["path"]
+    if isinstance(error, Queued):
+        found = _enqueue(request, error)
+        is_page = path.startswith("/d/") and path.endswith("/table")
+        if found is error and is_page:  # whoever wants a file or is a program asks again
+            request.scope["state"]["outcome"] = error.code
+            to = f"{root_of(request)}/d/{error.dataset}/job?{error.query.address}"
+            return RedirectResponse(to, 303)
+        error = found
+    refusal = _as_refusal(error)
     request.scope["state"]["outcome"] = refusal.code
     wait = refusal.wait or (5 if refusal.status == 503 else 0)
     headers = {"Retry-After": str(math.ceil(wait))} if wait else {}
+    if refusal.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
     if {"content-length", "transfer-encoding"} <= {*request.headers}:
         headers["Connection"] = "close"
     if isinstance(error, HTTPException) and refusal.status == 405:
         headers |= {name: text for name, text in (error.headers or {}).items() if name == "Allow"}
+    if path.startswith("/api/pxweb/v2/"):
+        told = as_problem(refusal, path)
+        return JSONResponse(told, told["status"], headers, media_type=PROBLEM)
     if path.startswith(("/api/", "/health", "/live", "/ready")):
         return JSONResponse(as_json(refusal), refusal.status, headers)
     content = render(request, "error.html", refusal=refusal)
     return HTMLResponse(content, refusal.status, headers)
+
+
+def _enqueue(request: Request, asked: Queued) -> Exception:
+    """Put a table into the queue; what is to be told instead where there is no place."""
+    try:
+        request.app.state.office.enqueue(asked, request.state.visitor)
+    except DiscreetError as refusal:
+        return refusal
+    return asked
 
 
 def _check_length(scope: Scope) -> None:
@@ -147,15 +178,26 @@ def _too_large() -> Refusal:
 
 
 _LOG_EVERY = 60.0  # seconds between two lines about the same kind of refusal
-_last_logged: dict[str, float] = {}
+_last_logged: dict[str, tuple[float, int]] = {}
+_LIMITS = (401, 403, 413, 414, 429)  # what keeps visitors out, for a reason of theirs
 
 
-def _log_now_and_then(code: str) -> None:
-    """Tell the operator that requests are refused for a reason of ours, once a minute."""
+def log_refusal(code: str, status: int) -> None:
+    """Tell the operator that requests are refused, for each reason once a minute.
+
+    What is our own fault is an error, what keeps visitors out a warning; questions that are not on
+    offer are everyday.
+    """
     now = time.monotonic()
-    if now - _last_logged.get(code, -_LOG_EVERY) >= _LOG_EVERY:
-        _last_logged[code] = now
-        _log.error("requests are refused: %s", code)
+    last, silent = _last_logged.get(code, (-math.inf, 0))
+    if now - last < _LOG_EVERY:
+        _last_logged[code] = (last, silent + 1)
+        return
+    _last_logged[code] = (now, 0)
+    level = logging.WARNING if status in _LIMITS else logging.INFO
+    if status >= 500 and code not in _ORDINARY:
+        level = logging.ERROR
+    _log.log(level, "requests are refused: %s (%d more since the last line)", code, silent)
 
 
 def _as_refusal(error: Exception) -> Refusal:
@@ -169,9 +211,7 @@ def _as_refusal(error: Exception) -> Refusal:
     if isinstance(error, RequestValidationError):
         return malformed_request(error.errors(), 422)
     refusal = refusal_of(error)
-    if refusal.status >= 500 and isinstance(error, Refusal):
-        _log_now_and_then(refusal.code)
-    elif refusal.status >= 500:
+    if refusal.status >= 500 and not isinstance(error, Refusal):
         # Places in the code, never messages or values: those may hold true counts.
         frames = reversed(traceback.extract_tb(error.__traceback__)[-3:])
         where = " < ".join(f"{f.filename}:{f.lineno}" for f in frames)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import DiscreetError, ParameterError, suggest
@@ -47,9 +48,45 @@ class Refusal(ParameterError):
         super().__init__(message)
 
     @property
+    def is_too_large(self) -> bool:
+        """Whether a smaller table would be answered, which PxWeb calls forbidden."""
+        return self.code in ("too_many_cells", "too_many_variables")
+
+    @property
     def offers_json(self) -> list[dict[str, str]]:
         """The offers as plain data."""
         return [{"label": label, "address": query.address} for label, query in self.offers]
+
+
+class Queued(Refusal):
+    """A table that is made in the queue, since it would keep its visitor waiting.
+
+    Args:
+      dataset: The data set.
+      edition: Its edition.
+      details: The crossing that is made.
+      unit: What is counted.
+      query: What was asked.
+      seconds: What it costs, by its price.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        edition: str,
+        details: tuple[str, ...],
+        unit: str,
+        query: Query,
+        seconds: float,
+    ) -> None:
+        self.dataset, self.edition, self.details, self.unit = dataset, edition, details, unit
+        self.query, self.seconds = query, seconds
+        message = (
+            f"This table takes about {max(1, round(seconds)):,} seconds, so it waits its turn."
+        )
+        allowed = "The same address in a while, or a smaller table."
+        # Programs that do not know the code take a success for the table, hence a status of error.
+        super().__init__("queued", message, allowed, 503, wait=min(max(seconds, 2.0), 60.0))
 
 
 def one_of(name: str, value: str, allowed: Sequence[T]) -> T:
@@ -104,6 +141,8 @@ def refusal_of(error: Exception) -> Refusal:
         return error
     if isinstance(error, DiscreetError):
         status = getattr(error, "status", 500)  # an error may know better
+        if status == 503:
+            return Refusal("unavailable", error.public(), "The same request, a little later.", 503)
         return Refusal("not_possible", error.public(), "Choose other variables.", status)
     return Refusal("internal", GENERIC, "Every table that the pages offer.", 500)
 
@@ -120,6 +159,22 @@ def as_json(refusal: Refusal) -> dict[str, Any]:
     }
 
 
+PROBLEM = "application/problem+json"
+
+
+def as_problem(refusal: Refusal, address: str) -> dict[str, Any]:
+    """An error as problem details, as PxWebApi 2 has them."""
+    status = 403 if refusal.is_too_large else refusal.status
+    return {
+        "type": f"urn:discreet:{refusal.code}",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": f"{refusal.public()} {refusal.allowed}",
+        "instance": address,
+        "offers": refusal.offers_json,
+    }
+
+
 @dataclass
 class RequestNote:
     """What is known of the question under way.
@@ -131,6 +186,7 @@ class RequestNote:
       address: The question as an address.
       cells: How many cells the answer shows.
       outcome: The code of the refusal, where there is no answer.
+      visitor: Who asks.
     """
 
     role: str = "viewer"
@@ -139,6 +195,7 @@ class RequestNote:
     address: str = ""
     cells: int = 0
     outcome: str = ""
+    visitor: str = ""
 
 
 _UNDER_WAY: ContextVar[RequestNote | None] = ContextVar("note", default=None)
@@ -150,9 +207,9 @@ Header = tuple[bytes, bytes]
 
 
 @contextmanager
-def note_request(role: str) -> Iterator[RequestNote]:
+def note_request(role: str, visitor: str) -> Iterator[RequestNote]:
     """A note for one request; work that other threads do for the request writes to it, too."""
-    note = RequestNote(role)
+    note = RequestNote(role, visitor=visitor)
     token = _UNDER_WAY.set(note)
     try:
         yield note
@@ -177,6 +234,12 @@ def note_question(dataset: str, edition: str, address: str) -> Iterator[RequestN
 def current_note() -> RequestNote | None:
     """The note of the request under way."""
     return _UNDER_WAY.get()
+
+
+def asking_visitor() -> str:
+    """Who asks; outside of requests nobody."""
+    note = _UNDER_WAY.get()
+    return "" if note is None else note.visitor
 
 
 def role_of_visitor() -> str:

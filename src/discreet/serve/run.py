@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
+import resource
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,13 +19,18 @@ from uvicorn.supervisors import Multiprocess
 
 from discreet.errors import DataError, ParameterError
 from discreet.serve.app import make_app
+from discreet.serve.guard import log_refusal
 from discreet.serve.office.office import Office
-from discreet.serve.site.start import SiteWatcher, load_site
+from discreet.serve.site.start import SiteWatcher, load_site, stop_with_parent
 
 SITE_VARIABLE = "DISCREET_SITE"
 """The environment variable that names the site's file to the processes that answer for it."""
 _STOP_SECONDS = 10
+_LAST_SECONDS = 1.0  # that a connection has for one more request while its server stops
 _CONNECTIONS = 2_000
+_BACKLOG = 100  # connections that are taken at once, before any of them can be turned away
+_OTHER_FILES = 100  # databases, builds, kept tables and pipes
+_SHARE = 4  # of all connections, one address has at most this part
 _IDLE_SECONDS = 5
 _LONGEST_HEAD = 32_768  # bytes; the guard's longest query takes a quarter of them
 _WORKER_SECONDS = 40  # until a worker that gives no sign of life is replaced
@@ -99,17 +103,29 @@ def app_of_site() -> FastAPI:
     path = os.environ.get(SITE_VARIABLE)
     if not path:
         raise ParameterError(f"environment variable {SITE_VARIABLE} must name a site.toml.")
-    _stop_with_parent(os.getppid())
+    stop_with_parent()
     holder = load_site(path)
     SiteWatcher(holder, path).start()
-    return make_app(holder, Office.open(holder.current.config))
+    office = Office.open(holder.current.config)
+    office.run_jobs(path, holder)
+    return make_app(holder, office)
+
+
+def most_connections() -> int:
+    """Connections of one process: below what it may open, which is 1,024 files on many systems."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files == resource.RLIM_INFINITY:
+        return _CONNECTIONS
+    return max(8, min(_CONNECTIONS, files - _BACKLOG - _OTHER_FILES))
 
 
 class TimeoutProtocol(H11Protocol):
     """HTTP for clients that make progress; others are cut off.
 
     A client that sends its request byte by byte, or never reads its answer, would hold a
-    connection for ever: uvicorn has a timeout for idle connections alone.
+    connection for ever: uvicorn has a timeout for idle connections alone. Where connections are
+    all taken, the one that has waited longest without a whole request gives way to a new one, and
+    no address but that of a trusted proxy has more than its share.
 
     Attributes:
       request_seconds: For a whole request, from the first byte to the last one of its body.
@@ -122,19 +138,62 @@ class TimeoutProtocol(H11Protocol):
     def __init__(self, *given: Any, **options: Any) -> None:
         super().__init__(*given, **options)
         self._request, self._answer = _Timer(self.loop), _Timer(self.loop)
+        self._since, self._is_last = self.loop.time(), False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Expect a request."""
+        """Expect a request, or turn the client away."""
         super().connection_made(transport)
         self._request.start(self.request_seconds, transport.abort)
+        most = most_connections()
+        peer = self._peer
+        same = sum(getattr(other, "_peer", "") == peer for other in self.connections)
+        if same > max(1, most // _SHARE) and not self._is_proxy(peer):
+            log_refusal("too_many_connections", 503)
+            transport.abort()
+        elif len(self.connections) > most:
+            log_refusal("no_connections_left", 503)
+            idle = [c for c in self.connections if not c._is_answering()]  # type: ignore[union-attr]
+            min(idle, key=lambda c: c._since, default=self).transport.abort()  # type: ignore[union-attr]
+
+    @property
+    def _peer(self) -> str:
+        return "" if self.client is None else self.client[0]
+
+    def _is_proxy(self, peer: str) -> bool:
+        state = getattr(self.config.loaded_app, "state", None)
+        return state is not None and bool(state.office.proxies.trust(peer))
 
     def data_received(self, data: bytes) -> None:
         """Take a piece of a request."""
         if not self._request.is_running and not self._is_answering():
             self._request.start(self.request_seconds, self.transport.abort)
+            self._since = self.loop.time()
         super().data_received(data)
         if self._is_answering():
             self._request.stop()
+        if self._is_last:
+            self._close_after_answer()
+
+    def shutdown(self) -> None:
+        """Stop in good order: a request that is on its way is still answered.
+
+        uvicorn closes connections without a request at once, and with them requests whose bytes
+        have not been read yet.
+        """
+        self._is_last = True
+        if self._is_answering():
+            self._close_after_answer()
+            super().shutdown()
+        else:
+            self._request.start(_LAST_SECONDS, self.transport.close)
+
+    def _close_after_answer(self) -> None:
+        """Tell the client to open another connection for its next request."""
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.keep_alive = False
+            if not cycle.response_started:
+                cycle.scope["headers"] = [*cycle.scope["headers"], (b"connection", b"close")]
 
     def pause_writing(self) -> None:
         """Expect the client to take what waits."""
@@ -196,21 +255,9 @@ def _config(app: FastAPI | str, root_path: str, **more: Any) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,  # the office knows which proxies to believe
         root_path=root_path.rstrip("/"),
-        limit_concurrency=_CONNECTIONS,
+        backlog=_BACKLOG,
         h11_max_incomplete_event_size=_LONGEST_HEAD,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS,
         **more,
     )
-
-
-def _stop_with_parent(parent: int) -> None:
-    """Stop when the process that started this one is gone, however it ended."""
-
-    def watch() -> None:
-        # Asked for, since a parent that is killed sends no signal.
-        while os.getppid() == parent:
-            time.sleep(1.0)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    threading.Thread(target=watch, daemon=True, name="parent watch").start()

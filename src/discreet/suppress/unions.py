@@ -58,11 +58,13 @@ class Unions(NamedTuple):
 def closeness_of(rules: Sequence[PrimaryRule], table: TrueTable) -> tuple[Closeness, ...]:
     """How closely rules let contributors be known, where they say so."""
     given, found = table.contributions, []
-    for each in rules if given is not None and not given.may_be_negative else ():
+    if given is None or given.may_be_negative:
+        return ()
+    for each in rules:
         rule = each.rule if isinstance(each, Exempt) else each
         exempt = each.exempt(table) if isinstance(each, Exempt) else None
         waived = getattr(rule, "waivers", ())
-        last = {
+        last: dict[str, Any] = {
             "waived": tuple(given.places_of(waived).tolist()) if waived else (),
             "exempt": () if exempt is None else tuple(np.flatnonzero(exempt).tolist()),
         }
@@ -242,13 +244,11 @@ class _UnionSearch:
             left = set(others.tolist())
             for k in np.flatnonzero((moves >= 0).all(axis=0)).tolist():
                 left &= {one for one, room in self.rooms[k].items() if room < 1}
-            found = [((one,), self.everybody[one]) for one in sorted(left)]
-            strongest = _strongest([one for _, one in found], 1) if found else PUBLIC
+            found: list[_Members] | None = [((k,), self.everybody[k]) for k in sorted(left)]
+            strongest = _strongest([self.everybody[k] for k in sorted(left)] or [PUBLIC], 1)
         else:
-            if len(others) > _MOST_UNKNOWN or comb(len(others), n) > _MOST_GROUPS:
-                found = None
-            else:
-                found = self._coalitions(others, n)
+            is_many = comb(len(others), n) > _MOST_GROUPS
+            found = None if is_many else self._coalitions(others, n)
             strongest = self._all_at_once(others, n)
         # Somebody who knew as much as all others at once would know more than each of them.
         if found is None or len(found) > 1:
@@ -346,7 +346,7 @@ def _strongest(several: list[Attacker], n: int) -> Attacker:
     number = np.searchsorted(first, cells[order])
     most = np.bincount(number, np.where(place < n, shares[order], 0.0), len(first))
     known = np.unique(np.concatenate([one.known for one in several]))
-    return Attacker("coalition", known, first, most)
+    return Attacker("coalition", known, first, most.astype(np.float64))
 
 
 def _furthest(
@@ -378,8 +378,7 @@ def _furthest(
         return nobody, program.prices() * size
     from scipy.optimize import Bounds, LinearConstraint, milp  # start-up time
 
-    some = csr_array((~asked.is_exempt).astype(np.float64)[None, :])
-    some.resize((1, len(cost)))
+    some = csr_array(np.append(~asked.is_exempt, np.zeros(len(cost) - n))[None, :])
     best = milp(
         cost,
         integrality=np.repeat([1, 0], [n, len(cost) - n]),
@@ -387,6 +386,6 @@ def _furthest(
         constraints=LinearConstraint(vstack([rows, some]), [*none, 1.0], [*none, np.inf]),
         options={} if n <= EXHAUSTIVE else {"node_limit": _NODES},
     )
-    if best.status != _FOUND:
+    if best.status != _FOUND or best.x is None or best.fun is None:
         return None, None
     return (nobody if best.fun >= -_MISSING else best.x[:n] > 0.5), None

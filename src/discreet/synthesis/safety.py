@@ -10,18 +10,25 @@ The rank that is lost without a set S of rows is the number of singular values o
 :math:`Q_S` that are one, where Q is an orthonormal basis of the model's columns; the squares add up
 to the sum of leverages. So sets whose leverages add up to less than one, or to less than their size
 minus one, are safe, and only the others are looked at.
+
+Publishable cells of a table as columns of a model (Langsrud 2019a, section 7).
+
+The columns of :math:`X` are those of the cells that suppression finds safe, so that synthetic
+records have the published sums of the table and tell none of those that are suppressed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from discreet.arrays import Real, Whole
-from discreet.errors import ConfidentialError
+from discreet.arrays import Mask, Real, Whole
+from discreet.errors import ConfidentialError, ParameterError
 from discreet.frames import fresh_name
+from discreet.rules.counts import CountRule
+from discreet.suppress.suppress import Suppress
 from discreet.synthesis.decompose import DEPENDENT_RESIDUALS, RegressionFit, fit
 from discreet.synthesis.formula import ModelFormula
 from discreet.synthesis.large import (
@@ -32,8 +39,20 @@ from discreet.synthesis.large import (
     cut_values,
     weighs_too_much,
 )
-from discreet.synthesis.model import Column, Factor, ModelMatrices, Rows, build, cells_of
+from discreet.synthesis.model import (
+    CELL,
+    Column,
+    Factor,
+    ModelMatrices,
+    Rows,
+    build,
+    cells_of,
+    values_of,
+)
 from discreet.synthesis.request import Merge, SynthesisRequest
+from discreet.tables.from_frames import contributions_to_table
+from discreet.tables.magnitude import Magnitude
+from discreet.tables.truth import TrueTable
 
 # Residual degrees of freedom that a set of rows needs: with a single one, residuals can only change
 # their sign.
@@ -284,3 +303,67 @@ def _pool_levels(column: Factor, levels: set[int]) -> Factor:
     place = np.full(len(column.levels), len(kept))
     place[kept] = np.arange(len(kept))
     return Factor((*names, pool), place[column.codes])
+
+
+def with_cells(request: SynthesisRequest, rows: Rows) -> Rows:
+    """Rows with a column of zeros and ones for each publishable cell of the table in `cells(…)`.
+
+    Rules and pattern are those of `Suppress` for each confidential column. A cell is preserved
+    where it may be shown for all of them: hiding more protects each as well.
+    """
+    formula = request.formula
+    if formula.cells is None:
+        return rows
+    if any(isinstance(rule, CountRule) for rule in request.rules) or not request.rules:
+        raise ParameterError(
+            "cells(…) are chosen by rules for sums, such as 'few-contributors(3)' and 'p%(10)'; "
+            "give these as rules=."
+        )
+    amounts = rows.Y if rows.weights is None else rows.Y * rows.weights[:, None]
+    tables = [_table_of(request, rows, column) for column in amounts.T]
+    shown: Mask = np.ones(tables[0].design.n_published, dtype=bool)
+    method = Suppress(request.rules)
+    for table in tables:
+        shown &= ~method.pattern(table).suppressed
+    design = tables[0].design
+    axes = design.require_variables("cells").axes
+    codes = tuple(_codes(rows, axis.name) for axis in axes)
+    inner = np.ravel_multi_index(codes, tuple(len(axis) for axis in axes))
+    members = design.matrix().tocsc()[:, np.flatnonzero(shown)][inner].toarray()
+    # Cells of the same records are one column, and a constant is in every model.
+    members = np.unique(members, axis=1)
+    members = members[:, np.ptp(members, axis=0) > 0]
+    found = {f"{CELL}{k + 1}": column.astype(float) for k, column in enumerate(members.T)}
+    terms = formula.term_sources(list(rows.columns))
+    apart = set(formula.cell_variables) - set(terms)
+    columns = {name: c for name, c in rows.columns.items() if name not in apart}
+    return replace(rows, columns={**columns, **found})
+
+
+def _codes(rows: Rows, name: str) -> Whole:
+    """A column as numbers of its values in their order; missing numbers have a mark elsewhere."""
+    return np.unique(values_of(rows.columns[name]), return_inverse=True)[1]
+
+
+def _table_of(request: SynthesisRequest, rows: Rows, amounts: Real) -> TrueTable:
+    import pyarrow as pa
+
+    codes = {}
+    for name in request.formula.cell_variables:
+        numbers = _codes(rows, name)
+        # With leading zeros codes are sorted as numbers are.
+        width = len(str(numbers.max()))
+        codes[name] = [f"{number:0{width}d}" for number in numbers.tolist()]
+    value, record = "amount ", "record "  # names that no variable of a formula can have
+    frame = pa.table({**codes, value: amounts, record: np.arange(len(amounts))})
+    of = Magnitude(value, record, negative="absolute" if (amounts < 0).any() else "refuse")
+    return contributions_to_table(
+        frame,
+        request.formula.cells or "",
+        of,
+        weight=None,
+        hierarchies=None,
+        support="all",
+        structural_zeros=(),
+        declared=False,
+    )

@@ -16,7 +16,7 @@ from discreet.frames import open_frame
 from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
 from discreet.records.secret import Secret
-from discreet.synthesis.cells import with_cells
+from discreet.signatures import takes_options
 from discreet.synthesis.decompose import Synthesis
 from discreet.synthesis.formula import ModelFormula
 from discreet.synthesis.hybrid_safety import hybrid_arguments, safe_clusters
@@ -43,6 +43,7 @@ from discreet.synthesis.safety import (
     UnsafeRowsError,
     safe_model,
     safe_values,
+    with_cells,
 )
 from discreet.synthesis.sentences import (
     StatementFacts,
@@ -55,44 +56,10 @@ from discreet.tables.statement import Statement, step_of
 Labels = str | Sequence[Any] | np.ndarray
 
 
-def synthesize(
-    data: Any,
-    formula: str,
-    method: str = "ipso",
-    *,
-    clusters: Labels | int | None = None,
-    gain: float | None = None,
-    outliers: float | None = None,
-    outlying: Outlying = "synthetic",
-    groups: Labels | None = None,
-    pieces: Labels | None = None,
-    other: Any = None,
-    missing: Missing = "refuse",
-    merge: Merge | None = None,
-    large: Large = "refuse",
-    rules: Any = RULES,
-    keep: Sequence[str] | None = None,
-    secret: Secret | str | Path | None = None,
-    name: str | None = None,
-    edition: str | None = None,
-    ledger: Ledger | str | Path | None = None,
-    again: bool = False,
-    simulate: bool = False,
-    seed: int | None = None,
-    **parameters: Any,
-) -> Synthetic | SyntheticTrial:
-    """Synthetic values in the place of confidential ones, with the regressions of the original.
-
-    The columns on the left of the formula become synthetic; their regression on the right side and
-    their covariances stay exactly what they were. All other columns are published as they are,
-    except record keys, ids and persons of `Microdata`.
-
-    Randomness is a keyed hash of secret, data set, edition, method, parameters, model and records:
-    the same request has the same result. A plain frame without a secret draws from the operating
-    system, and the statement says what that means.
+class SynthesisOptions:
+    """What `synthesize` is told beside the records.
 
     Args:
-      data: `Microdata`, or a pandas, polars or Arrow frame.
       formula: `"income + tax ~ age + region"`. Factors, `a:b`, `a*b`, `poly(age, 2)`,
         `log(age)`, `C(size_class)` for numbers that are codes, `number(age)` for codes that are
         numbers, `weights(w)` for a column of survey weights, `cells(region*size)` for the sums of a
@@ -132,29 +99,79 @@ def synthesize(
     Raises:
       UnsafeRowsError: Records would come out as they went in, mirrored, or near enough to be told.
     """
-    check_seed(simulate, seed)
-    request = request_of(
-        formula,
-        method,
-        parameters,
-        clusters=clusters,
-        gain=gain,
-        outliers=outliers,
-        outlying=outlying,
-        groups=groups,
-        pieces=pieces,
-        other=other,
-        missing=missing,
-        merge=merge,
-        large=large,
-        rules=read_rules(rules),
-        keep=keep,
-    )
-    if not simulate:
-        check_listed(request)
-    records = read_records(data, secret=secret, name=name, edition=edition, ledger=ledger)
+
+    def __init__(
+        self,
+        formula: str,
+        method: str = "ipso",
+        *,
+        clusters: Labels | int | None = None,
+        gain: float | None = None,
+        outliers: float | None = None,
+        outlying: Outlying = "synthetic",
+        groups: Labels | None = None,
+        pieces: Labels | None = None,
+        other: Any = None,
+        missing: Missing = "refuse",
+        merge: Merge | None = None,
+        large: Large = "refuse",
+        rules: Any = RULES,
+        keep: Sequence[str] | None = None,
+        secret: Secret | str | Path | None = None,
+        name: str | None = None,
+        edition: str | None = None,
+        ledger: Ledger | str | Path | None = None,
+        again: bool = False,
+        simulate: bool = False,
+        seed: int | None = None,
+        **parameters: Any,
+    ) -> None:
+        check_seed(simulate, seed)
+        self.request = request_of(
+            formula,
+            method,
+            parameters,
+            clusters=clusters,
+            gain=gain,
+            outliers=outliers,
+            outlying=outlying,
+            groups=groups,
+            pieces=pieces,
+            other=other,
+            missing=missing,
+            merge=merge,
+            large=large,
+            rules=read_rules(rules),
+            keep=keep,
+        )
+        if not simulate:
+            check_listed(self.request)
+        self.custody: dict[str, Any] = {"secret": secret, "ledger": ledger}
+        self.custody |= {"name": name, "edition": edition}
+        self.again, self.seed = again, seed
+
+
+@takes_options(SynthesisOptions)
+def synthesize(  # noqa: D417  see its class
+    data: Any, options: SynthesisOptions
+) -> Synthetic | SyntheticTrial:
+    """Synthetic values in the place of confidential ones, with the regressions of the original.
+
+    The columns on the left of the formula become synthetic; their regression on the right side and
+    their covariances stay exactly what they were. All other columns are published as they are,
+    except record keys, ids and persons of `Microdata`.
+
+    Randomness is a keyed hash of secret, data set, edition, method, parameters, model and records:
+    the same request has the same result. A plain frame without a secret draws from the operating
+    system, and the statement says what that means.
+
+    Args:
+      data: `Microdata`, or a pandas, polars or Arrow frame.
+    """
+    request = options.request
+    records = read_records(data, **options.custody)
     rows = _read_rows(records, request)
-    if method == MIXED:
+    if request.method == MIXED:
         check_codes(rows.columns)
     # Randomness is drawn row by row: in canonical order the same records in another order have the
     # same values, and draws for two orders cannot be averaged.
@@ -163,8 +180,9 @@ def synthesize(
     parts = [_prepare_part(request, rows, order, chosen) for chosen in _apart(request, rows)]
     # As they are treated: an option that changes no row and no cluster draws nothing anew.
     contents = [part.rows.contents() for part in parts]
-    draw = SynthesisDraw(records, request, contents if contents[1:] else contents[0], again, seed)
-    if method == MIXED:
+    treated = contents if contents[1:] else contents[0]
+    draw = SynthesisDraw(records, request, treated, options.again, options.seed)
+    if request.method == MIXED:
         return mixed_records(data, draw, parts[0].model, rows)
     return _draw_records(draw, parts, rows, order)
 

@@ -7,7 +7,7 @@ Inner cells and contributions are rows with codes, and go one way: codes to posi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +29,9 @@ from discreet.tables.assembly import (
     HierarchiesLike,
     as_hierarchies,
     axis_of_codes,
+    base_rows,
     build_table,
+    check_adds_up,
     frame_hierarchies,
     inner_positions,
     variables_of,
@@ -43,7 +45,6 @@ from discreet.tables.magnitude import (
     named_owners,
     top_contributions,
 )
-from discreet.tables.totals import base_rows, check_adds_up
 from discreet.tables.truth import CellValues, TrueTable
 
 if TYPE_CHECKING:
@@ -53,17 +54,24 @@ Declared = bool | Sequence[str]
 """Whether the codes of a frame are said to be the public list: of all variables, or of some."""
 
 
+@dataclass(frozen=True)
+class CountColumns:
+    """Columns of a frame of inner cells that are no codes: counts, cell keys, weights."""
+
+    count: str
+    key: str | None = None
+    weight: str | None = None
+
+
 def cells_to_table(
     frame: Any,
     margins: Margins,
+    columns: CountColumns,
     *,
-    count: str,
-    key: str | None,
-    weight: str | None,
     hierarchies: HierarchiesLike | None,
     support: Support,
     structural_zeros: Sequence[Mapping[str, Any]],
-    convention: str | KeyConvention,
+    convention: str | KeyConvention = "discreet",
     declared: Declared = False,
 ) -> TrueTable:
     """A table from a frame of inner cells; see `Table.from_counts`."""
@@ -72,15 +80,15 @@ def cells_to_table(
     # A column with missing values has a category that its declaration does not name.
     complete = {v: trees for v, trees in categories if not cells.column(v).null_count}
     values = CellValues(
-        numbers(cells, count),
-        weight=None if weight is None else numbers(cells, weight).astype(np.float64),
-        key=None if key is None else _read_keys(numbers(cells, key), rule),
+        numbers(cells, columns.count),
+        weight=None if columns.weight is None else numbers(cells, columns.weight).astype(float),
+        key=None if columns.key is None else _read_keys(numbers(cells, columns.key), rule),
     )
     if values.key is not None:
         check_keys(values.key[values.count > 0], rule)
     trees = as_hierarchies(hierarchies)
     known = {**complete, **trees}
-    base = _inner_rows(cells, values.count, (count, key, weight), margins, known, declared)
+    base = _inner_rows(cells, values.count, columns, margins, known, declared)
     if not base.all():
         cells, values = cells.filter(base), values.rearrange(lambda each: each[base])
     coded = _code_rows(cells, margins, complete, trees, values, declared)
@@ -90,7 +98,7 @@ def cells_to_table(
 def _inner_rows(
     cells: pa.Table,
     count: Whole,
-    values: Sequence[str | None],
+    columns: CountColumns,
     margins: Margins,
     trees: Hierarchies,
     declared: Declared,
@@ -100,7 +108,8 @@ def _inner_rows(
     others = [
         c
         for c in cells.column_names
-        if c not in (*values, *named) and not is_numeric(cells.schema.field(c).type)
+        if c not in (columns.count, columns.key, columns.weight, *named)
+        and not is_numeric(cells.schema.field(c).type)
     ]
     totals = {
         v: Axis.from_hierarchies(v, trees[v]).total_codes for v in (*named, *others) if v in trees

@@ -100,11 +100,12 @@ class Passage:
         years; sketches move it back. The number in an edition's name says how often it moved.
     """
 
-    time: tuple[str, ...] = ()
+    time: Sequence[str] = ()
     moves: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "time", tuple(self.time))
+        time = (self.time,) if isinstance(self.time, str) else tuple(self.time)
+        object.__setattr__(self, "time", time)
         for name, step in self.moves.items():
             if isinstance(step, bool) or not isinstance(step, int):
                 raise ParameterError(

@@ -15,6 +15,8 @@ About = Literal["values", "process", "limits"]
 _PARTS: tuple[About, ...] = ("process", "values", "limits")
 _WATCHED = ("editions", "other-releases", "released-again", "public-secret", "pattern-tells")
 """Kinds of sentences that speak of what an office does next."""
+_ADVICE = {"nested-crossings": "Limit the tables that are offered."}
+"""What the office should do about what a kind of sentence says; confidential, in no public text."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,6 @@ class Sentence:
         `"process"`: what was done; `"limits"`: what is not protected.
       holds: Whether the sentence is true, given evidence: releases made under many secrets and
         the truth. Sentences about values have one; `discreet.testing` checks it.
-      advice: What the office should do about it; confidential, and part of no public text.
     """
 
     kind: str
@@ -38,11 +39,9 @@ class Sentence:
     plain: str = ""
     about: About = "values"
     holds: Callable[[Any], bool] | None = field(default=None, compare=False, repr=False)
-    advice: str = field(default="", compare=False, repr=False)
 
     def to_json(self) -> dict[str, str]:
         """The sentence as plain data."""
-        # advice stays here: what is stored of a release is public
         return {"kind": self.kind, "about": self.about, "text": self.text, "plain": self.plain}
 
 
@@ -130,8 +129,8 @@ class Statement:
     @property
     def office(self) -> str:
         """What the office should watch; confidential."""
-        watched = [s for s in self.sentences if s.kind in _WATCHED or s.advice]
-        texts = [f"{s.text} {s.advice}".strip() for s in watched]
+        watched = [s for s in self.sentences if s.kind in (*_WATCHED, *_ADVICE)]
+        texts = [f"{s.text} {_ADVICE.get(s.kind, '')}".strip() for s in watched]
         return " ".join(dict.fromkeys(texts))
 
     def says(self, kind: str) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from discreet import registry
 from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, DiscreetError, EngineError, KeysError
@@ -29,7 +30,6 @@ from discreet.randomness import stream
 from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
 from discreet.records.engine import Engine, values_of
-from discreet.records.query_engine import QueryEngine
 from discreet.records.secret import Secret
 from discreet.tables.magnitude import CellContributions, Contributions
 
@@ -88,7 +88,7 @@ def check_engine(
             unsupported[name] = str(error.__cause__ or error).splitlines()[0][:100]
             continue
         try:
-            check(frame, records, engine or QueryEngine())
+            check(frame, records, engine or registry.build("engine", "query"))
             passed.append(name)
         except Exception as error:  # any failure of the engine is a finding
             wrong[name] = f"{type(error).__name__}: {error}"

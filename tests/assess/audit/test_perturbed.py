@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import discreet as dc
@@ -157,6 +158,58 @@ def test_noise_without_a_bound_leaves_all_counts_open():
     assert np.isinf(found.high).all()
     fitted = table.simulate("drop-add", seed=1).fit("least-squares")
     assert np.isinf(dc.audit(fitted, table).high).all()
+
+
+def test_nothing_known_does_not_read_as_all_known():
+    table = table_of(0, 1)
+    found = dc.audit(table.simulate(OTHERS["private without"], seed=1))
+    assert found.possible is None
+    assert "nothing is known from above" in found.text
+    exact = dc.audit(table.simulate(dc.Pram(), seed=1), bounds=(table.z, table.z))
+    assert exact.possible[1] == 1
+
+
+def tabulate_records(shape, seed):
+    """A table with keys: records behind random counts, an office's way to it."""
+    table, (_, formula) = table_of(shape, seed, largest=6), SHAPES[shape]
+    codes = np.repeat(np.stack(table.design.inner_codes()), np.asarray(table.inner.count), axis=1)
+    columns = {axis.name: row for axis, row in zip(table.design.axes, codes, strict=True)}
+    frame = pa.table({"id": range(codes.shape[1]), **columns})
+    lists = {a.name: dc.Hierarchy.flat(list(range(len(a.leaves)))) for a in table.design.axes}
+    return dc.open(frame, id="id", secret=Secret.demo(), hierarchies=lists).tabulate(formula)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_published_margins_that_are_taken_keep_their_ranges(law):
+    release = tabulate_records(0, 1).protect(dc.CellKey(LAWS[law]))
+    known = LAWS[law] if law == "with gaps" else None
+    parts = release, release.tabulate("a*b"), release["A by b"]
+    ranges = [ranges_of(part, known) for part in parts]
+    for again in ranges[1:]:
+        assert again.low.tolist() == ranges[0].low.tolist()
+        assert again.high.tolist() == ranges[0].high.tolist()
+        assert np.isfinite(again.high).all()
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("shape", [1, 2])
+def test_the_truth_lies_in_every_range_of_a_further_table(name, shape):
+    """Inner cells of a part are sums, which moved further than the statement's cells."""
+    for seed in range(3):
+        table = tabulate_records(shape, seed)
+        release = table.protect(OTHERS[name])
+        for part in (release.tabulate("a*b"), *map(release.__getitem__, release.tables)):
+            found, truth = ranges_of(part), true_values(table, part)
+            assert (found.low <= truth).all()
+            assert (found.high >= truth).all()
+
+
+def true_values(table, part):
+    """The published cells of a part, from the inner cells of the whole."""
+    here = [axis.name for axis in part.design.axes]
+    gone = tuple(k for k, axis in enumerate(table.design.axes) if axis.name not in here)
+    inner = np.asarray(table.inner.count).reshape(table.design.shape).sum(axis=gone)
+    return part.design.aggregate(inner.reshape(-1))
 
 
 def test_drop_add_of_small_shares_gives_small_counts_away():

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 import subprocess
 
 import pytest
@@ -10,8 +11,15 @@ from discreet.cli import main
 from discreet.release.formats.write import writer_named
 from discreet.serve.api.saved import SavedQuery, replay_by_site
 from discreet.serve.app import make_app
+from discreet.serve.office.config import AccountsConfig, Role
+from discreet.serve.office.credentials import add_token
+from discreet.serve.office.database import OfficeDatabase
+from discreet.serve.office.office import Office
 from discreet.serve.query import Query
 from discreet.serve.run import serving
+from discreet.serve.site.config import SiteConfig
+from tests.serve.client import Client
+from tests.serve.sites import small_site
 
 ROOT = "/api/v1/datasets/once"
 QUERIES = [
@@ -66,11 +74,65 @@ def test_the_curl_text_returns_the_table(client, server, query, tmp_path):
     assert len(rows) == len(expected)
 
 
-def test_the_r_text_asks_for_the_same_address(client):
-    made = snippets(client, QUERIES[1])
-    address = made["Python"].partition('url = "')[2].partition('"')[0]
-    assert address in made["R"]
-    assert address in made["curl"]
+def run_r(text, **environment):
+    """The cells that a program in R reads, as CSV."""
+    script = f"{text}write.csv(table, row.names = FALSE, na = '')\n"
+    command = ["Rscript", "--vanilla", "-e", script]
+    found = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, **environment}, check=False
+    )
+    assert found.returncode == 0, found.stderr
+    return list(csv.DictReader(io.StringIO(found.stdout)))
+
+
+def test_the_r_text_returns_the_table(client, server):
+    query = QUERIES[1]
+    rows = run_r(snippets(client, query)["R"].replace("http://here", server))
+    found = table(client, query)
+    expected = {tuple(row[:-2]): row[-2] for row in found["cells"]}
+    read = figures(rows, found["columns"])
+    assert {codes: float(value) for codes, value in read.items()} == expected
+
+
+@pytest.fixture
+def with_accounts(tmp_path):
+    """A site that answers tokens: its application and a token."""
+    store = OfficeDatabase(tmp_path / "office.db")
+    accounts = AccountsConfig(who="tokens")
+    office = Office(SiteConfig(accounts=accounts), store)
+    token = add_token(store, "ann", Role.viewer)
+    yield make_app(small_site(accounts=accounts), office), token
+    office.close()
+    store.close()
+
+
+def test_programs_of_a_site_with_accounts_carry_a_token(with_accounts, tmp_path, monkeypatch):
+    app, token = with_accounts
+    headers = {"Authorization": f"Bearer {token}"}
+    listed = Client(app).get(f"{ROOT}/snippets?{QUERIES[0]}", headers=headers).json()["snippets"]
+    texts = {one["name"]: one["text"] for one in listed}
+    assert not any(token in text for text in texts.values())
+    monkeypatch.setenv("DISCREET_TOKEN", token)
+    with serving(app) as address:
+        made = {name: t.replace("http://here", address[:-1]) for name, t in texts.items()}
+        namespace = {}
+        exec(made["Python"], namespace)
+        rows = run_r(made["R"])
+        subprocess.run(["bash", "-c", made["curl"]], cwd=tmp_path, check=True)
+    counts = namespace["table"]["count"].tolist()
+    assert [int(row["count"]) for row in rows] == counts
+    text = (tmp_path / "table.csv").read_text()
+    assert [int(row["count"]) for row in csv.DictReader(io.StringIO(text))] == counts
+
+
+def test_programs_without_a_token_are_told_to_bring_one(with_accounts):
+    client = Client(with_accounts[0])
+    for path in ("/d/once/table.csv?rows=sex", f"{ROOT}/table?rows=sex", "/api/v1/en/tables"):
+        answer = client.get(path)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+    page = client.get("/d/once/table.csv?rows=sex", headers={"Accept": "text/html,*/*"})
+    assert page.status_code == 303  # a person in a browser signs in
 
 
 def run(*arguments):

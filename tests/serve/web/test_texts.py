@@ -42,7 +42,7 @@ def test_every_language_has_the_same_entries():
 CHOSEN_BY_NAME = re.compile(
     r"build\.((add_)?to_)?(rows|columns|layers)|build\.(row|column|layer)"
     r"|pick\.((where|group)_)?(title|help|legend|done)|show\.(count|row|column|total)"
-    r"|units\..*|table\.(row|column|impossible|hidden|undefined)|chart\.(kinds|needs)\..*"
+    r"|units\..*|table\.(row|column|impossible|hidden|undefined)|chart\.(kinds|needs)\..*|job\.states\..*"
     r"|admin\.(closed_now|opened_now|reloaded)|numbers\..*|counted\..*|name"
 )
 """Entries whose names are put together while pages are made."""

@@ -85,21 +85,19 @@ def test_domains_are_kept_and_nothing_gets_worse(kind, seed):
 
 
 @pytest.mark.parametrize("sizes", [(20, 60, 20_000), (20_000,)])
-def test_neighbourhoods_grow_until_every_limit_is_kept(sizes, monkeypatch):
-    monkeypatch.setattr(repair, "_SIZES", sizes)
+def test_neighbourhoods_grow_until_every_limit_is_kept(sizes):
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)
     assert problem.violations(problem.deviation(start)).sum() > 50
-    y = repair_limits(problem, start)
+    y = repair_limits(problem, start, sizes)
     assert not problem.violations(problem.deviation(y)).any()
 
 
 def test_the_effort_is_bounded(monkeypatch):
-    monkeypatch.setattr(repair, "_SIZES", (60,))
     monkeypatch.setattr(repair, "_EFFORT", 300)
     design = dc.Design.product({"a": 9, "b": 8, "c": 7}, "a*b + b*c + a*c")
     problem, start = rounding_problem(design, 5)
-    y = repair_limits(problem, start)
+    y = repair_limits(problem, start, (60,))
     assert 0 < excess(problem, y) < excess(problem, start)
 
 

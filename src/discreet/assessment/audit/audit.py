@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -20,8 +20,7 @@ from discreet.assessment.audit.equations import (
     told_to_coalitions,
     told_with_signs,
 )
-from discreet.assessment.audit.inversion import invert_pattern
-from discreet.assessment.audit.perfect_fits import perfect_fits_of
+from discreet.assessment.audit.inversion import invert_pattern, perfect_fits_of
 from discreet.assessment.audit.perturbed import PerturbedAudit, audit_perturbed
 from discreet.assessment.audit.ranges import is_perturbed
 from discreet.assessment.audit.subject import Audit, Subject, subject_of
@@ -30,6 +29,7 @@ from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
 from discreet.noise.matrix import TransitionMatrix
 from discreet.randomness import stream
+from discreet.signatures import takes_options
 from discreet.solve.linear.intervals import Intervals, feasible_intervals
 from discreet.solve.linear.unknowns import Unknowns, unknowns
 from discreet.suppress.attackers import Attackers
@@ -43,33 +43,11 @@ _SEED = 1  # the result does not depend on it
 _MOST_BRACKETED = 4_000  # published cells above which programs for brackets take too long
 
 
-def audit(
-    source: Pattern | Protected,
-    table: Table | None = None,
-    *,
-    intervals: Which = "primary",
-    lone: View = "equations",
-    coalition: int = 1,
-    bounds: tuple[Any, Any] | None = None,
-    non_negative: bool = True,
-    exact: bool = True,
-    explain: int = 20,
-    workers: int | None = None,
-    program: bool = False,
-    law: TransitionMatrix | int | None = None,
-) -> Audit | PerturbedAudit:
-    """What the public, and each contributor, can find out about suppressed or perturbed cells.
-
-    What the equations alone disclose is found in three independent ways, and it is an error if they
-    disagree. Intervals with signs and public bounds find at least these cells and often more. The
-    proofs that a pattern carries are checked.
-
-    Of perturbed counts every range follows from the published law of the noise, from signs, and
-    from the sums that the true table keeps; the answer is then a `PerturbedAudit`.
+@dataclass(frozen=True)
+class AuditOptions:
+    """What an audit is told beside its pattern or release.
 
     Args:
-      source: A `Pattern` (of other programs: `Pattern.from_labels`), or a release. All cells that a
-        release hides count as sensitive; of perturbed cells those that may hold one or two.
       table: The true table of a release. Without it the audit is the attack of an outsider.
       intervals: Whose intervals are computed: those of `"primary"` cells, of `"all"` suppressed
         cells, or of `"none"`.
@@ -90,30 +68,57 @@ def audit(
       law: The law of a perturbed release's noise, or its largest move, where the statement does
         not give it.
     """
-    check_choice("intervals", intervals, get_args(Which))
-    check_choice("lone", lone, get_args(View))
-    whole("coalition", coalition, 1)
-    if isinstance(source, Protected) and (law is not None or is_perturbed(source)):
-        if lone == "signs" or coalition > 1:
-            raise ParameterError(
-                "the audit of perturbed counts takes the view of an outsider: leave out lone= and "
-                "coalition=."
-            )
-        ends = None if bounds is None else _ends(bounds, source.z.shape)
-        return audit_perturbed(
-            source, table, law=law, intervals=intervals, bounds=ends, workers=workers
-        )
-    subject = _with_bounds(subject_of(source, table), bounds)
-    non_negative = non_negative and not subject.is_signed
-    values = subject.z[subject.shown]
+
+    table: Table | None = None
+    _: KW_ONLY
+    intervals: Which = "primary"
+    lone: View = "equations"
+    coalition: int = 1
+    bounds: tuple[Any, Any] | None = None
+    non_negative: bool = True
+    exact: bool = True
+    explain: int = 20
+    workers: int | None = None
+    program: bool = False
+    law: TransitionMatrix | int | None = None
+
+    def __post_init__(self) -> None:
+        check_choice("intervals", self.intervals, get_args(Which))
+        check_choice("lone", self.lone, get_args(View))
+        whole("coalition", self.coalition, 1)
+
+
+@takes_options(AuditOptions)
+def audit(  # noqa: D417  see its class
+    source: Pattern | Protected, options: AuditOptions
+) -> Audit | PerturbedAudit:
+    """What the public, and each contributor, can find out about suppressed or perturbed cells.
+
+    What the equations alone disclose is found in three independent ways, and it is an error if they
+    disagree. Intervals with signs and public bounds find at least these cells and often more. The
+    proofs that a pattern carries are checked.
+
+    Of perturbed counts every range follows from the published law of the noise, from signs, and
+    from the sums that the true table keeps; the answer is then a `PerturbedAudit`.
+
+    Args:
+      source: A `Pattern` (of other programs: `Pattern.from_labels`), or a release. All cells that a
+        release hides count as sensitive; of perturbed cells those that may hold one or two.
+    """
+    if isinstance(source, Protected) and (options.law is not None or is_perturbed(source)):
+        return _audit_perturbed(source, options)
+    subject = _with_bounds(subject_of(source, options.table), options.bounds)
+    if subject.is_signed:
+        options = replace(options, non_negative=False)
     rng = stream(_SEED, "audit")
+    values = subject.z[subject.shown]
     system = unknowns(subject.X[:, subject.shown], values, known=subject.known, y=subject.y)
     by_equations = disclosed_by_equations(system, subject.targets, rng=rng)
-    low, high, is_exact = _intervals(subject, by_equations, intervals, non_negative, exact, workers)
+    low, high, is_exact = _intervals(subject, by_equations, options)
     told, n_attackers = _tell_disclosure(
-        subject, system, by_equations, lone, low, high, coalition, non_negative, rng
+        subject, system, by_equations, (low, high), options, rng=rng
     )
-    sources = _sources(subject, by_equations, explain)
+    sources = _sources(subject, by_equations, options.explain)
     found = Audit(
         subject,
         by_equations,
@@ -123,39 +128,60 @@ def audit(
         told,
         sources,
         attackers=n_attackers,
-        coalition=coalition,
+        coalition=options.coalition,
     )
-    if non_negative and bounds is None:
-        found = replace(found, perfect=perfect_fits_of(subject, intervals == "all"))
-    if isinstance(source, Pattern) and source.proofs is not None:
-        found = replace(found, unproven=source.proofs.unproven(source))
-    if isinstance(source, Pattern) and source.closeness and lone != "none" and non_negative:
-        found = replace(found, unions=find_unions(source))
-    if program:
-        if not isinstance(source, Pattern):
-            raise ParameterError("program=True needs a pattern: Suppress(...).pattern(table).")
-        found = replace(found, inversion=invert_pattern(source))
-    if not non_negative or bounds is not None:
-        return found
-    return replace(found, brackets=_brackets(found, explain - len(sources)))
+    has_signs_alone = options.non_negative and options.bounds is None
+    if has_signs_alone:
+        found = replace(found, perfect=perfect_fits_of(subject, options.intervals == "all"))
+    if isinstance(source, Pattern):
+        found = _with_proofs(found, source, options)
+    elif options.program:
+        raise ParameterError("program=True needs a pattern: Suppress(...).pattern(table).")
+    if has_signs_alone:
+        found = replace(found, brackets=_brackets(found, options.explain - len(sources)))
+    return found
+
+
+def _audit_perturbed(source: Protected, options: AuditOptions) -> PerturbedAudit:
+    if options.lone == "signs" or options.coalition > 1:
+        raise ParameterError(
+            "the audit of perturbed counts takes the view of an outsider: leave out lone= and "
+            "coalition=."
+        )
+    return audit_perturbed(
+        source,
+        options.table,
+        law=options.law,
+        intervals=options.intervals,
+        bounds=None if options.bounds is None else _ends(options.bounds, source.z.shape),
+        workers=options.workers,
+    )
+
+
+def _with_proofs(found: Audit, pattern: Pattern, options: AuditOptions) -> Audit:
+    """The audit with what is asked of a pattern alone: its proofs, sums of cells, its message."""
+    if pattern.proofs is not None:
+        found = replace(found, unproven=pattern.proofs.unproven(pattern))
+    if pattern.closeness and options.lone != "none" and options.non_negative:
+        found = replace(found, unions=find_unions(pattern))
+    return replace(found, inversion=invert_pattern(pattern)) if options.program else found
 
 
 def _intervals(
-    subject: Subject,
-    by_equations: Mask,
-    which: str,
-    non_negative: bool,
-    exact: bool,
-    workers: int | None,
+    subject: Subject, by_equations: Mask, options: AuditOptions
 ) -> tuple[Real, Real, Mask]:
     """Intervals of the chosen targets; NaN for the others."""
     n = subject.targets.shape[1]
     low, high, is_exact = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, dtype=bool)
-    chosen = np.flatnonzero(subject.is_sensitive) if which == "primary" else np.arange(n)
-    if which == "none" or not len(chosen):
+    chosen = (
+        np.flatnonzero(subject.is_sensitive) if options.intervals == "primary" else np.arange(n)
+    )
+    if options.intervals == "none" or not len(chosen):
         return low, high, is_exact
     enough = None
-    if not exact:  # what a rule asks for is enough; nothing less than the ends where none asks
+    if (
+        not options.exact
+    ):  # what a rule asks for is enough; nothing less than the ends where none asks
         below, above = (need[chosen] for need in subject.needs)
         is_asked, value = (below > 0) | (above > 0), subject.values[chosen]
         low_enough = np.where(is_asked, value - below, -np.inf)
@@ -164,12 +190,12 @@ def _intervals(
         subject.X[:, subject.shown],
         subject.z[subject.shown],
         subject.targets[:, chosen],
-        signs=non_negative,
+        signs=options.non_negative,
         limits=subject.limits,
         enough=enough,
         known=subject.known,
         y=subject.y,
-        workers=workers,
+        workers=options.workers,
     )
     _check(subject, found, chosen, by_equations)
     low[chosen], high[chosen], is_exact[chosen] = found.low, found.high, found.is_proven
@@ -217,28 +243,28 @@ def _tell_disclosure(
     subject: Subject,
     system: Unknowns,
     by_equations: Mask,
-    view: str,
-    low: Real,
-    high: Real,
-    coalition: int,
-    non_negative: bool,
+    public: tuple[Real, Real],
+    options: AuditOptions,
+    *,
     rng: np.random.Generator,
 ) -> tuple[tuple[Told, ...], int]:
-    if view == "none" or not len(subject.attackers):
+    """What contributors are told beyond the public intervals, and how many of them there are."""
+    if options.lone == "none" or not len(subject.attackers):
         return (), 0
     groups = _groups(system, subject.attackers)
     open_still = np.flatnonzero(subject.is_sensitive & ~by_equations)
     targets = subject.targets[:, open_still]
     found = told_by_equations(system, targets, groups, rng=rng)
-    together = told_to_coalitions(system, targets, groups, found, coalition, rng=rng)
-    if view == "signs":
-        found += _with_signs(subject, open_still, found, low, high, non_negative)
+    together = told_to_coalitions(system, targets, groups, found, options.coalition, rng=rng)
+    if options.lone == "signs":
+        found += _with_signs(subject, open_still, found, *public, options.non_negative)
     # Numbers among all targets in place of numbers among those that are open still.
     numbered = (
         replace(told, targets=tuple(open_still[list(told.targets)].tolist()))
         for told in (*found, *together)
     )
-    return tuple(numbered), len(groups) if view == "equations" else len(subject.attackers)
+    n_attackers = len(groups) if options.lone == "equations" else len(subject.attackers)
+    return tuple(numbered), n_attackers
 
 
 def _groups(system: Unknowns, everybody: Attackers) -> list[Array]:

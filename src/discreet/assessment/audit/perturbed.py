@@ -1,24 +1,36 @@
-"""Audit of perturbed counts: what their law, signs and sums leave of each true count."""
+r"""Audit of perturbed counts: what their law, signs and sums leave of each true count.
+
+Ranges of cells made narrower by what all of them have in common: true cells add up.
+
+.. math:: \min_y, \max_y\; x_k^\top y \quad\text{subject to}\quad
+          l_m \le x_m^\top y \le u_m \text{ for all } m,\qquad f_j \le y_j \le c_j .
+
+Bounds are first passed from cells to sums and back until nothing moves, then linear programs are
+solved for the cells that are still open. Counts are whole: ends are rounded inwards, to counts that
+a value can come from, and the narrower ranges are passed on again. Every end is sound. Between
+them, a whole table for every count is certain only where sums form a network.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import DisagreementError
-from discreet.assessment.audit.narrowing import Ranges, narrow, pass_bounds
-from discreet.assessment.audit.ranges import CountRanges, ranges_of
+from discreet.assessment.audit.ranges import IMPOSSIBLE, CountRanges, ranges_of
 from discreet.assessment.audit.subject import MARKING, list_names
 from discreet.assessment.cells import true_values
 from discreet.design.base import Design
+from discreet.errors import InfeasibleError
 from discreet.facade.table import Table
 from discreet.noise.matrix import TransitionMatrix
+from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.tables.protected import Protected
 from discreet.tables.show import frame_of, to_pandas
 
@@ -26,6 +38,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _SMALL = 2  # counts of one and two are what perturbation hides first
+Snap = Callable[[Real, Real], tuple[Real, Real]]
+# Rounds of passing bounds on. Each costs one pass through the matrix; tables need five or six, and
+# what is left after fifty is left to the programs.
+_ROUNDS = 50
+# Programs are exact to about 1e-6 of counts that are passed to them scaled.
+_ROUNDING = 1e-6
+# Rounds of programs: after rounding inwards others may become narrower; a third round never did.
+_PROGRAM_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,15 +104,16 @@ class PerturbedAudit:
         return not len(self.disclosed)
 
     @cached_property
-    def possible(self) -> tuple[float, float]:
+    def possible(self) -> tuple[float, float] | None:
         """Mean number of counts between the ends, by each value alone and with all others.
 
-        Over cells whose own value leaves several and not infinitely many.
+        Over cells whose own value leaves several and not infinitely many. `None` where no value
+        has a bound but those that are known: there is no mean then.
         """
         wide = self.alone.high - self.alone.low
         some = np.isfinite(wide) & (wide > 0)
         if not some.any():
-            return 1.0, 1.0
+            return None if np.isinf(wide).any() else (1.0, 1.0)
         after = (self.high - self.low)[some]
         return float(1 + wide[some].mean()), float(1 + after.mean())
 
@@ -138,10 +159,18 @@ class PerturbedAudit:
         return self.to_html()
 
     def _counts(self) -> str:
+        said = f"{len(self.z):,} published cells. Known to everybody: {self.alone.known_from}."
+        if self.possible is None:
+            is_open = np.isinf(self.alone.high)
+            bounded = int(np.isfinite(self.high[is_open]).sum())
+            return (
+                f"{said} Of {int(is_open.sum()):,} cells nothing is known from above by their own "
+                f"value; signs and sums bound {bounded or 'none'} of them."
+            )
         before, after = self.possible
         return (
-            f"{len(self.z):,} published cells. Known to everybody: {self.alone.known_from}. A "
-            f"value alone leaves {before:.1f} counts on average, with signs and sums {after:.1f}."
+            f"{said} A value alone leaves {before:.1f} counts on average, with signs and sums "
+            f"{after:.1f}."
         )
 
     def _findings(self) -> list[tuple[str, str]]:
@@ -202,3 +231,116 @@ def _with_own_sums(alone: CountRanges, X: Any) -> CountRanges:
     most = np.where(X.T @ endless > 0, np.inf, X.T @ np.where(endless, 0.0, alone.inner_high))
     low = np.maximum(alone.low, X.T @ alone.inner_low)
     return replace(alone, low=low, high=np.minimum(alone.high, most))
+
+
+class Ranges(NamedTuple):
+    """Smallest and largest values of published and of inner cells."""
+
+    low: Real
+    high: Real
+    floor: Real
+    ceiling: Real
+
+
+def pass_bounds(X: Any, ranges: Ranges, snap: Snap | None = None) -> Ranges:
+    """Bounds of cells and sums from each other, until none moves.
+
+    Args:
+      X: Inner cells × published cells, 0/1, sparse by columns.
+      ranges: What is known of each.
+      snap: Moves ends of published cells inwards to possible counts.
+    """
+    low, high, floor, ceiling = (np.array(part, dtype=np.float64) for part in ranges)
+    cell, column = X.indices, np.repeat(np.arange(X.shape[1]), np.diff(X.indptr))
+    for _ in range(_ROUNDS):
+        before = float(low.sum() + floor.sum()), _size(high), _size(ceiling)
+        least = X.T @ floor
+        endless = np.isinf(ceiling)
+        most, open_ended = X.T @ np.where(endless, 0.0, ceiling), X.T @ endless.astype(np.int64)
+        low = np.maximum(low, least)
+        high = np.minimum(high, np.where(open_ended > 0, np.inf, most))
+        if snap is not None:
+            low, high = snap(low, high)
+        others = most[column] - np.where(endless, 0.0, ceiling)[cell]
+        others[open_ended[column] - endless[cell] > 0] = np.inf
+        # A cell is at most what is left of a sum when all others are as small as they can be, and
+        # at least what is left when they are as large as they can be.
+        np.minimum.at(ceiling, cell, (high - least)[column] + floor[cell])
+        np.maximum.at(floor, cell, low[column] - others)
+        if (low > high + _ROUNDING).any() or (floor > ceiling + _ROUNDING).any():
+            raise DisagreementError(IMPOSSIBLE)
+        if before == (float(low.sum() + floor.sum()), _size(high), _size(ceiling)):
+            break
+    return Ranges(low, high, floor, ceiling)
+
+
+def narrow(
+    X: Any, ranges: Ranges, chosen: Index, snap: Snap, *, workers: int | None = None
+) -> tuple[Ranges, int]:
+    """Ranges by linear programs for some published cells; passing bounds on for all.
+
+    Args:
+      X: Inner cells × published cells, 0/1, sparse by columns.
+      ranges: What is known of each cell, whole numbers or infinite.
+      chosen: Published cells whose ranges are followed to their ends.
+      snap: Moves ends of published cells inwards to possible counts.
+      workers: Processes to use; by default those that are worth starting.
+
+    Returns:
+      The ranges, and how many programs were solved.
+    """
+    ranges, programs = pass_bounds(X, ranges, snap), 0
+    for _ in range(_PROGRAM_ROUNDS):
+        still = chosen[ranges.low[chosen] < ranges.high[chosen]]
+        if not len(still) or not _is_any_sum_tight(X, ranges):
+            break
+        low, high, solved = _by_programs(X, ranges, still, workers)
+        programs += solved
+        near = ranges.low.copy(), ranges.high.copy()
+        near[0][still] = np.maximum(near[0][still], np.ceil(low - _ROUNDING))
+        near[1][still] = np.minimum(near[1][still], np.floor(high + _ROUNDING))
+        # Ends that are whole leave nothing to round, so that programs would find them again.
+        above, below = near[0][still] > low + _ROUNDING, near[1][still] < high - _ROUNDING
+        snapped = snap(*near)
+        is_same = all(np.array_equal(a, b) for a, b in zip(snapped, near, strict=True))
+        ranges = pass_bounds(X, ranges._replace(low=snapped[0], high=snapped[1]), snap)
+        if is_same and not (above | below).any():
+            break
+    return ranges, programs
+
+
+def _is_any_sum_tight(X: Any, ranges: Ranges) -> bool:
+    """Whether some range of a sum says more than those of its cells; else these say it all."""
+    return bool(
+        (ranges.low > X.T @ ranges.floor).any() or (ranges.high < X.T @ ranges.ceiling).any()
+    )
+
+
+def _by_programs(
+    X: Any, ranges: Ranges, chosen: Index, workers: int | None
+) -> tuple[Real, Real, int]:
+    """Ends of the ranges of some published cells over real tables."""
+    from scipy import sparse
+
+    columns = sparse.hstack([X, sparse.identity(X.shape[0])], format="csc")
+    low = np.concatenate([ranges.low, ranges.floor])
+    high = np.concatenate([ranges.high, ranges.ceiling])
+    try:
+        found = feasible_intervals(
+            X[:, :0],
+            np.zeros(0),
+            X[:, chosen],
+            limits=Limits(columns, low, high),
+            # An end that is reached from inside is proven, since it bounds from outside.
+            enough=(ranges.low[chosen], ranges.high[chosen]),
+            workers=workers,
+        )
+    except InfeasibleError as error:
+        raise DisagreementError(IMPOSSIBLE) from error
+    return found.low, found.high, found.programs
+
+
+def _size(values: Real) -> tuple[float, int]:
+    """A sum that tells whether bounds moved, infinite ones among them."""
+    finite = np.isfinite(values)
+    return float(values[finite].sum()), int(finite.sum())

@@ -13,7 +13,6 @@ from scipy import sparse
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import Bracket, Term, Told
-from discreet.assessment.audit.inversion import Inversion
 from discreet.assessment.cells import true_values
 from discreet.design.base import Design
 from discreet.errors import ParameterError
@@ -27,6 +26,8 @@ from discreet.tables.show import frame_of, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from discreet.assessment.audit.inversion import Inversion
 
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
 _PROGRAMS = 1e-10  # share of the values to which linear programs are exact

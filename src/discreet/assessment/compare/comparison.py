@@ -222,13 +222,20 @@ def compare(
     table = replace(table, unit=units.pop())
     job = Job(table, named, fitters_from(fitters), measures_from(measures), options, seed)
     how = Execution(replicates, workers, None if resume is None else Path(resume))
-    tuning: tuple[Tuned, ...] = ()
-    if equal_risk is not None:
-        job, tuning = at_equal_risk(job, equal_risk, tune or {}, how)
-    elif tune is not None:
-        raise ParameterError("tune= says how to reach an equal risk; give equal_risk= as well.")
+    job, tuning = _tune(job, equal_risk, tune, how)
     scores = how.scores(job)
     return Comparison(summarise(scores, job.measures), scores, job, tuning)
+
+
+def _tune(
+    job: Job, equal_risk: tuple[str, float] | None, tune: Tuning | None, how: Execution
+) -> tuple[Job, tuple[Tuned, ...]]:
+    """The job with every method at the risk that is asked for, if one is."""
+    if equal_risk is not None:
+        return at_equal_risk(job, equal_risk, tune or {}, how)
+    if tune is not None:
+        raise ParameterError("tune= says how to reach an equal risk; give equal_risk= as well.")
+    return job, ()
 
 
 def _remarks(chosen: Sequence[MeasureRows]) -> Iterator[str]:

@@ -192,11 +192,7 @@ def select_margins(
     if by != "error":
         check_choice("by", by, get_args(Criterion))
         return _build_model(target, candidates, (epsilon, variance, exact), by, alpha)
-    if (epsilon is None) == (variance is None):
-        raise ParameterError("give the noise by epsilon= (a budget) or by variance=, not both.")
-    for name, value in (("epsilon", epsilon), ("variance", variance)):
-        if value is not None and not value > 0:
-            raise ParameterError(f"{name} must be positive, got {value!r}.")
+    _check_noise(epsilon, variance)
     design, y = _public_design(target)
     plans = _plans(design, candidates, exact)
     workload = Workload(design, [term for p in plans for term in (*p.perturbed, *p.exact)])
@@ -210,6 +206,14 @@ def select_margins(
     # Plans whose bias is not known come last, however small the noise: their error is a bound.
     ranked.sort(key=lambda found: (found.error.bias is None, found.error.rmse))
     return MarginRanking(tuple(ranked), any(found.error.bias for found in ranked))
+
+
+def _check_noise(epsilon: float | None, variance: float | None) -> None:
+    if (epsilon is None) == (variance is None):
+        raise ParameterError("give the noise by epsilon= (a budget) or by variance=, not both.")
+    for name, value in (("epsilon", epsilon), ("variance", variance)):
+        if value is not None and not value > 0:
+            raise ParameterError(f"{name} must be positive, got {value!r}.")
 
 
 def _build_model(

@@ -20,7 +20,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from discreet.design.codes import canonical
-from discreet.design.formats.tables import read_columns, read_parent_child
+from discreet.design.formats.tables import read_columns, read_parent_child, text_columns
 from discreet.design.formats.tree import CodeTree, plant, read_nested
 from discreet.errors import (
     CodeError,
@@ -29,14 +29,21 @@ from discreet.errors import (
     ParameterError,
     UnknownNameError,
 )
+from discreet.frames import open_frame
 
 _DELIMITERS = ",;\t"
 _ID = re.compile(r"[A-Za-z0-9_@$-]+")  # what SDMX allows in an id
 _TOTAL = "_T"  # the code of totals by the guidelines of SDMX
 
 
-def read_file(path: Path, root: str | None) -> CodeTree:
-    """The tree of a file; see `Hierarchy.read` for the formats."""
+def read_source(source: object, root: str | None) -> CodeTree:
+    """The tree of a file or a frame; see `Hierarchy.read` for the formats."""
+    if isinstance(source, (str, Path)):
+        return _read_file(Path(source), root)
+    return _read_table(source, list(open_frame(source).collect_schema()), root)
+
+
+def _read_file(path: Path, root: str | None) -> CodeTree:
     readers: dict[str, Callable[[Path, str | None], CodeTree]] = {
         ".hrc": lambda path, root: read_hrc(path, root or "Total", "@"),
         ".xml": lambda path, root: read_sdmx(path, None, root),
@@ -88,7 +95,40 @@ def _read_table(table: Any, names: list[str], root: str | None) -> CodeTree:
     if {"child", "parent"} <= set(names):
         label, level = (name if name in names else None for name in ("label", "level"))
         return read_parent_child(table, "child", "parent", label, root, level)
+    if {"mapsFrom", "mapsTo"} <= set(names):
+        return _read_maps(table, names, root)
+    if {"levels", "codes"} == set(names):
+        return _read_dim_list(table, root)
     return read_columns(table, names, root or "Total")
+
+
+def _read_maps(table: Any, names: list[str], root: str | None) -> CodeTree:
+    """Codes beside what they are added to, as the R package SSBtools has them."""
+    if "sign" in names:
+        (signs,) = text_columns(table, ["sign"])
+        if odd := sorted({sign or "" for sign in signs} - {"1", "1.0", "+", "+1"}):
+            raise CodeError(
+                f"column 'sign' holds {', '.join(map(repr, odd))}; here codes are added to their "
+                "group and never taken away, so write the group with the codes that it has"
+            )
+    return read_parent_child(table, "mapsFrom", "mapsTo", None, root)
+
+
+def _read_dim_list(table: Any, root: str | None) -> CodeTree:
+    """Rows of depth and code in reading order, as R's `dimList` has them; the total is '@'."""
+    levels, codes = text_columns(table, ["levels", "codes"])
+    rows = [(len(level or ""), code or "") for level, code in zip(levels, codes, strict=True)]
+    if wrong := next((level for level in levels if set(level or "") != {"@"}), None):
+        raise CodeError(
+            f"column 'levels' holds {wrong!r}; it tells the depth of a code in signs: '@' for the "
+            "total, '@@' below it"
+        )
+    if not rows:
+        raise CodeError("there are no codes; the first row is the total, with the level '@'")
+    (first, code), above = rows[0], 0
+    if first == 1 and all(depth > 1 for depth, _ in rows[1:]) and root in (None, code):
+        root, above, rows = code, 1, [(depth - 1, code) for depth, code in rows[1:]]
+    return _nest(root or "Total", "row", enumerate(rows, start=1 + above))
 
 
 def read_hrc(source: str | Path, root: str, leading: str) -> CodeTree:
@@ -97,22 +137,28 @@ def read_hrc(source: str | Path, root: str, leading: str) -> CodeTree:
         raise ParameterError("leading must be a sign such as '@', got an empty text")
     is_text = isinstance(source, str) and "\n" in source
     text = str(source) if is_text else read_text(Path(source))
-    pairs: list[tuple[str, str]] = []
-    path = [root]  # from the root to the code of the line before
+    lines = []
     for number, line in enumerate(map(str.strip, text.splitlines()), start=1):
-        if not line:
-            continue
         code, depth = line, 1
         while code.startswith(leading):
             code, depth = code.removeprefix(leading), depth + 1
-        code = code.strip()
+        if line:
+            lines.append((number, (depth, code.strip())))
+    return _nest(root, "line", lines)
+
+
+def _nest(root: str, place: str, rows: Iterable[tuple[int, tuple[int, str]]]) -> CodeTree:
+    """Numbered rows of depth and code, each under the last one above that is one less deep."""
+    pairs: list[tuple[str, str]] = []
+    path = [root]  # from the root to the code of the row before
+    for number, (depth, code) in rows:
         if depth > len(path):
             raise CodeError(
-                f"line {number}: {code!r} is {depth} levels deep under a code of depth "
-                f"{len(path) - 1}; a code goes at most one level below the line before"
+                f"{place} {number}: {code!r} is {depth} levels deep under a code of depth "
+                f"{len(path) - 1}; a code goes at most one level below the {place} before"
             )
         if not code:
-            raise CodeError(f"line {number}: {leading!r} stands without a code")
+            raise CodeError(f"{place} {number}: no code stands behind its depth")
         del path[depth:]
         pairs.append((code, path[-1]))
         path.append(code)

@@ -34,14 +34,10 @@ def read_parent_child(
     level: str | None = None,
 ) -> CodeTree:
     """A frame with a row per code, or pairs (code, parent); no parent means the top."""
-    import narwhals as nw
-
     if isinstance(table, (list, tuple, Iterator)):
         return plant([_pair(entry) for entry in table], root)
     names = [name for name in (child, parent, label, level) if name is not None]
-    data = chosen_columns(table, names)
-    rows = data.collect(backend="pyarrow") if isinstance(data, nw.LazyFrame) else data
-    columns = dict(zip(names, _text_columns(rows), strict=True))
+    columns = dict(zip(names, text_columns(table, names), strict=True))
     codes, nothing = columns[child], [None] * len(columns[child])
     tree = plant([(c or "", above) for c, above in zip(codes, columns[parent], strict=True)], root)
     labels, levels = (
@@ -182,6 +178,16 @@ def chosen_columns(frame: object, columns: Sequence[str]) -> Any:
         if name not in known:
             raise UnknownNameError("column", name, known)
     return data.select(*columns)
+
+
+def text_columns(frame: object, names: Sequence[str]) -> list[list[str | None]]:
+    """These columns of a frame as codes, row by row; None where missing or blank."""
+    import narwhals as nw
+
+    data = chosen_columns(frame, names)
+    return _text_columns(
+        data.collect(backend="pyarrow") if isinstance(data, nw.LazyFrame) else data
+    )
 
 
 def _text_columns(rows: Any) -> list[list[str | None]]:

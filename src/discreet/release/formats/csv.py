@@ -75,8 +75,8 @@ class CsvwWriter:
             "dcat:contactPoint": about.contact,
             "dcat:landingPage": about.address,
             "dc:description": list(about.plain_notes(cube)),
-            "rdfs:comment": [*about.footnotes, *(f"{s}: {MEANINGS[s]}." for s in used)],
-            "dc:provenance": cube.statement.text,
+            "rdfs:comment": [*about.footnotes, *(f"{s}: {about.word(MEANINGS[s])}." for s in used)],
+            "dc:provenance": about.statement_of(cube),
             "dialect": {"delimiter": chosen.separator} if chosen.separator != "," else {},
         }
         columns = _wide_columns(cube, chosen, used) if is_wide else _long_columns(cube, chosen)

@@ -24,7 +24,7 @@ class HtmlWriter:
         notes = "".join(
             f"<p>{escape(heading)}: {escape(text)}</p>"
             for heading, text in chosen.about.said(cube)
-            if heading != "Title"
+            if heading != chosen.about.word("Title")
         )
         return f"<table>{caption}{body}</table>{notes}\n".encode()
 

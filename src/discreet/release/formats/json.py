@@ -96,7 +96,7 @@ def dataset(cube: Cube, options: Options) -> dict[str, Any]:
         "measure": options.measure_of(cube),
         "unit": cube.unit,
         **{name: text for name in names if (text := getattr(about, name))},
-        "status": {symbol: MEANINGS[symbol] for symbol in sorted(set(status.values()))},
+        "status": {s: about.word(MEANINGS[s]) for s in sorted(set(status.values()))},
         "statement": cube.statement.to_json(),
     }
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,51 +33,78 @@ class PxWriter:
 
     name, title = "px", "PX (PC-Axis)"
     ending, media_type = ".px", "application/octet-stream"
+    languages = True  # one file holds several
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
         """The file's content."""
         table = TableLayout.of_file(cube, options)
-        head, notes = _head(table, cube, options), _notes(cube, options)
-        lines = [*head, *_variables(table, options.time), *notes, *_data(table)]
-        return ("\n".join(lines) + "\n").encode("utf-8")
+        codes = [options.about.language, *(page.options.about.language for page in options.others)]
+        lines = [*_head(table, options, codes), *_said(table, cube, options)]
+        for page in options.others:
+            columns = tuple(axis.name for axis in table.column_axes)
+            chosen = replace(page.options, columns=columns)
+            layout = TableLayout.of_file(page.cube, chosen)
+            lines += _said(layout, page.cube, chosen, f"[{chosen.about.language}]")
+        return ("\n".join([*lines, *_data(table)]) + "\n").encode("utf-8")
 
 
-def _head(table: TableLayout, cube: Cube, options: Options) -> Iterator[str]:
-    about = options.about
-    measure = options.measure_of(cube)
-    decimals = _decimals(table)
+def _head(table: TableLayout, options: Options, languages: Sequence[str]) -> Iterator[str]:
+    """What holds in every language."""
+    about, decimals = options.about, _decimals(table)
     name = re.sub(r"[^A-Za-z0-9_-]+", "_", about.name)[:_LONGEST_NAME] or "table"
     yield keyword("CHARSET", ["ANSI"])
     yield keyword("AXIS-VERSION", ["2013"])
     yield keyword("CODEPAGE", ["utf-8"])
-    yield keyword("LANGUAGE", [about.language])
+    yield keyword("LANGUAGE", languages[:1])
+    if len(languages) > 1:
+        yield keyword("LANGUAGES", languages)
     yield f"DECIMALS={decimals};"
     yield f"SHOWDECIMALS={decimals};"
     yield keyword("MATRIX", [name])
     yield "COPYRIGHT=NO;"
     yield keyword("SUBJECT-CODE", [name])
-    yield keyword("SUBJECT-AREA", [about.source or name])
-    yield keyword("CONTENTS", [measure])
-    yield keyword("UNITS", [measure])
-    yield keyword("TITLE", [about.title or measure])
+    if about.updated:
+        yield keyword("LAST-UPDATED", [f"{about.updated.replace('-', '')} 00:00"])
+
+
+def _said(table: TableLayout, cube: Cube, options: Options, mark: str = "") -> Iterator[str]:
+    """What each language says; keywords of further languages are marked, `TITLE[nb]`."""
+    about, measure = options.about, options.measure_of(cube)
+    yield keyword(f"SUBJECT-AREA{mark}", [about.source or about.name])
+    yield keyword(f"CONTENTS{mark}", [measure])
+    yield keyword(f"UNITS{mark}", [measure])
+    yield keyword(f"TITLE{mark}", [about.title or measure])
     for name, axes in (("STUB", table.row_axes), ("HEADING", table.column_axes)):
         if axes:
-            yield keyword(name, [axis.label for axis in axes])
+            yield keyword(f"{name}{mark}", [axis.label for axis in axes])
+    yield from _variables(table, options.time, mark)
+    for name, text in (("SOURCE", about.source), ("CONTACT", about.contact)):
+        if text:
+            yield keyword(f"{name}{mark}", [text])
+    for symbol, dots in _DATA.items():
+        yield keyword(f"DATASYMBOL{len(dots)}{mark}", [symbol])
+    used = [f"{symbol}: {about.word(MEANINGS[symbol])}." for symbol in used_symbols(cube)]
+    notes = [*about.plain_notes(cube), *about.footnotes, *used, about.citation, about.licence]
+    notes += [text for text in [about.statement_of(cube)] if text not in notes]
+    if shown := "#".join(text for text in notes if text):  # a hash is a line break in notes
+        yield keyword(f"NOTEX{mark}", [shown])
 
 
-def _variables(table: TableLayout, time: str) -> Iterator[str]:
+def _variables(table: TableLayout, time: str, mark: str) -> Iterator[str]:
     axes = (*table.row_axes, *table.column_axes)
     for axis in axes:
-        yield keyword("VALUES", _distinct(axis.entries), axis.label)
+        yield keyword(f"VALUES{mark}", _distinct(axis.entries), axis.label)
     for axis in axes:
         if axis.name == time:
+            of = f'TIMEVAL{mark}("{px_text(axis.label)}")'
             listed = ",".join(f'"{px_text(code)}"' for code in axis.codes)
-            yield f'TIMEVAL("{px_text(axis.label)}")=TLIST({time_scale(axis.codes)}),{listed};'
+            yield f"{of}=TLIST({time_scale(axis.codes)}),{listed};"
     for axis in axes:
-        yield keyword("VARIABLECODE", [axis.name], axis.label)
-        yield keyword("CODES", axis.codes, axis.label)
+        yield keyword(f"VARIABLECODE{mark}", [axis.name], axis.label)
+        yield keyword(f"CODES{mark}", axis.codes, axis.label)
         if axis.total is not None:
-            yield keyword("ELIMINATION", [_distinct(axis.entries)[axis.total]], axis.label)
+            total = _distinct(axis.entries)[axis.total]
+            yield keyword(f"ELIMINATION{mark}", [total], axis.label)
 
 
 def time_scale(periods: Sequence[str]) -> str:
@@ -91,25 +119,6 @@ def time_scale(periods: Sequence[str]) -> str:
         if all(re.fullmatch(pattern, period) for period in periods):
             return scale
     return "A1"
-
-
-def _notes(cube: Cube, options: Options) -> Iterator[str]:
-    about = options.about
-    if about.updated:
-        yield keyword("LAST-UPDATED", [f"{about.updated.replace('-', '')} 00:00"])
-    for name, text in (("SOURCE", about.source), ("CONTACT", about.contact)):
-        if text:
-            yield keyword(name, [text])
-    for symbol, dots in _DATA.items():
-        yield keyword(f"DATASYMBOL{len(dots)}", [symbol])
-    notes = [*about.plain_notes(cube), *about.footnotes]
-    used = [f"{symbol}: {MEANINGS[symbol]}." for symbol in used_symbols(cube)]
-    rest = [text for heading, text in about.said(cube) if heading in ("Citation", "Licence")]
-    said = [*notes, *used, *rest]
-    if cube.statement.text not in said:
-        said.append(cube.statement.text)
-    if shown := "#".join(text for text in said if text):  # a hash is a line break in notes
-        yield keyword("NOTEX", [shown])
 
 
 def _data(table: TableLayout) -> Iterator[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from discreet.arrays import Index
 from discreet.errors import ParameterError
 from discreet.frames import value_names
 from discreet.release.cube import Cube
@@ -65,14 +66,12 @@ class SdmxCsvWriter:
     ending, media_type = ".sdmx.csv", "application/vnd.sdmx.data+csv; version=1.0.0"
 
     def write(self, cube: Cube, options: Options = PLAIN) -> bytes:
-        """The file's content; codes are what SDMX names categories by."""
+        """The file's content: codes, with labels behind a colon where both are asked for."""
         flow, places = dataflow_of(options), present(cube)
         status = cube.status.reshape(-1)[places]
         empty = symbols(cube).reshape(-1)[places] != ""
         observed, shared = np.array([_CODES[kind] for kind in CellStatus]).T
-        codes = categories(cube, places, "codes")
-        if options.time in codes:  # by this name programs find the periods of a series
-            codes = {_TIME if k == options.time else k: column for k, column in codes.items()}
+        codes = _dimensions(cube, places, options)
         said = " ".join(f"{heading}: {text}" for heading, text in options.about.said(cube))
         values = {
             "OBS_VALUE": pa.array(cube.values.reshape(-1)[places], mask=empty),
@@ -84,6 +83,21 @@ class SdmxCsvWriter:
         columns = {names["DATAFLOW"]: pa.array([flow] * len(places), pa.string()), **codes}
         cells = pa.table({**columns, **{names[k]: column for k, column in values.items()}})
         return csv_bytes(cells)
+
+
+def _dimensions(cube: Cube, places: Index, options: Options) -> dict[str, pa.Array]:
+    """Columns of codes, or of codes and labels, `N: North`, as SDMX-CSV writes them."""
+    codes = categories(cube, places, "codes")
+    # by this name programs find the periods of a series
+    names = {name: _TIME if name == options.time else name for name in codes}
+    if options.labels != "both":
+        return {names[name]: column for name, column in codes.items()}
+    found = {}
+    for axis, (name, column) in zip(cube.axes, codes.items(), strict=True):
+        label = {entry.code: entry.label for entry in axis.entries}
+        texts = [f"{code}: {label[code]}" for code in column.to_pylist()]
+        found[f"{names[name]}: {axis.label}"] = pa.array(texts, pa.string())
+    return found
 
 
 def dataflow_of(options: Options) -> str:

@@ -41,7 +41,9 @@ class About:
       citation: How the table is cited.
       notes: What was done to the figures, in plain words; the statement's own where it is empty.
       footnotes: What readers must know of the data.
+      statement: The statement for methodologists; the release's own, in English, where it is empty.
       language: The language of titles, labels and notes.
+      words: Headings and meanings of symbols in this language; English ones stand for themselves.
     """
 
     title: str = ""
@@ -55,11 +57,13 @@ class About:
     citation: str = ""
     notes: tuple[str, ...] = ()
     footnotes: tuple[str, ...] = ()
+    statement: str = ""
     language: str = "en"
+    words: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def said(self, cube: Cube) -> Iterator[tuple[str, str]]:
         """Everything that is known of the table, as pairs of a heading and a text."""
-        named = {
+        named: dict[str, str | tuple[str, ...]] = {
             "Title": self.title,
             "Source": self.source,
             "Edition": self.edition,
@@ -69,11 +73,20 @@ class About:
             "Address": self.address,
             "Citation": self.citation,
         }
-        yield from ((heading, text) for heading, text in named.items() if text)
-        yield from (("Note", text) for text in self.plain_notes(cube))
-        yield from (("Footnote", text) for text in self.footnotes)
-        if cube.statement.text:
-            yield "Statement", cube.statement.text
+        named |= {"Note": self.plain_notes(cube), "Footnote": self.footnotes}
+        named["Statement"] = self.statement_of(cube)
+        for heading, texts in named.items():
+            for text in [texts] if isinstance(texts, str) else texts:
+                if text:
+                    yield self.word(heading), text
+
+    def word(self, word: str) -> str:
+        """A word of the file in its language."""
+        return self.words.get(word, word)
+
+    def statement_of(self, cube: Cube) -> str:
+        """The statement for methodologists."""
+        return self.statement or cube.statement.text
 
     def plain_notes(self, cube: Cube) -> tuple[str, ...]:
         """The notes, or what the statement says in plain words."""
@@ -95,6 +108,7 @@ class Options:
       dataflow: The SDMX data flow, `EXAMPLE:TURNOVER(1.0)`; one is made of the name if empty.
       time: The variable of periods, where there is one.
       about: What readers are told beside the figures.
+      others: The same table in further languages, for formats whose file holds several.
     """
 
     layout: Layout | None = None
@@ -106,6 +120,7 @@ class Options:
     dataflow: str = ""
     time: str = ""
     about: About = field(default_factory=About)
+    others: tuple[TablePage, ...] = ()
 
     def __post_init__(self) -> None:
         _check("layout", self.layout, (None, *LAYOUTS))
@@ -140,6 +155,14 @@ class TablePage:
 
     name: str
     cube: Cube
+    options: Options = PLAIN
+
+
+@dataclass(frozen=True, eq=False)
+class TableBook:
+    """All tables of a folder in one language, and what is told of them together."""
+
+    pages: Sequence[TablePage]
     options: Options = PLAIN
 
 
@@ -194,7 +217,8 @@ def write(
     formats = (format,) if isinstance(format, str) else tuple(format)
     options, target = options_of(given), Path(path)
     if formats:
-        contents = {target / n: c for n, c in folder_files(release, formats, options).items()}
+        book = TableBook(pages_of(release, options), options)
+        contents = {target / n: c for n, c in folder_files([book], formats).items()}
         target.mkdir(parents=True, exist_ok=True)
     else:
         contents = _single_file(release, target, replace(options, file=target.name))
@@ -220,6 +244,7 @@ def _single_file(release: PublicTable, path: Path, options: Options) -> dict[Pat
 
 
 _ONE_TABLE = ("px", "json-stat")  # formats whose file is one full crossing
+_CODES_ALONE = ("csv", "sdmx-csv")  # formats that have codes and no labels unless asked for
 INDEX = "index.csv"
 """The file of a folder that lists the others."""
 
@@ -254,47 +279,59 @@ def pages_of(
     return pages
 
 
-def folder_files(
-    release: PublicTable,
-    formats: Sequence[str],
-    options: Options = PLAIN,
-    told: Mapping[str, About] | None = None,
-) -> dict[str, bytes]:
-    """The files of a folder by name: one for each table and format, a workbook, and the index."""
-    pages, found = pages_of(release, options, told), dict[str, bytes]()
-    taken = [Path(INDEX).stem, *(page.options.about.name for page in pages)]
+def folder_files(books: Sequence[TableBook], formats: Sequence[str]) -> dict[str, bytes]:
+    """The files of a folder by name: one for each table and format, a workbook, and the index.
+
+    Args:
+      books: The tables in each language. Files of the first have plain names, `age.px`, others that
+        of their language, `age.nb.xlsx`. A format that holds several languages has one file, and
+        one of codes alone is the same in all; its labels stand in a further file per language.
+      formats: Formats by name.
+    """
+    first, found = books[0], dict[str, bytes]()
+    taken = [Path(INDEX).stem, *(page.options.about.name for page in first.pages)]
     if twice := [name for name in taken if taken.count(name) > 1]:
         raise ParameterError(
             f"two files of the folder would be called {twice[0]!r}, the name of the index or of "
             "another table; give the table another name."
         )
-    rows = [("table", "format", "file", "cells")]
+    rows: list[tuple[str, ...]] = [("table", "format", "file", "cells", "language")]
     for writer in map(writer_named, formats):
-        if hasattr(writer, "write_tables"):
-            name = f"{options.about.name}{writer.ending}"
-            found[name] = writer.write_tables(pages, options)
-            cells = sum(int((page.cube.status != ABSENT).sum()) for page in pages)
-            rows.append((options.about.title or options.about.name, writer.name, name, str(cells)))
-            continue
-        for page in pages:
-            about = page.options.about
-            found |= page_files(page, [writer.name])
-            cells = int((page.cube.status != ABSENT).sum())
-            name = f"{about.name}{writer.ending}"
-            rows.append((about.title or page.name, writer.name, name, str(cells)))
+        for part, book, labels in _parts(writer, books):
+            about = book.options.about
+            if hasattr(writer, "write_tables"):
+                name = f"{about.name}{part}{writer.ending}"
+                found[name] = writer.write_tables(book.pages, book.options)
+                rows.append(_index_row(about, writer, name, book.pages))
+                continue
+            for k, page in enumerate(book.pages):
+                name = f"{page.options.about.name}{part}{writer.ending}"
+                others = tuple(other.pages[k] for other in books[1:])
+                options = replace(page.options, file=name, labels=labels or page.options.labels)
+                for target, each in files_of(name):
+                    found[target.name] = each.write(page.cube, replace(options, others=others))
+                rows.append(_index_row(page.options.about, writer, name, [page]))
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(rows)
     return {**found, INDEX: text.getvalue().encode("utf-8")}
 
 
-def page_files(page: TablePage, formats: Sequence[str]) -> dict[str, bytes]:
-    """The files of one table in several formats, and what lies beside them."""
-    found: dict[str, bytes] = {}
-    for writer in map(writer_named, formats):
-        name = f"{page.options.about.name}{writer.ending}"
-        for target, each in files_of(name):
-            found[target.name] = each.write(page.cube, replace(page.options, file=name))
-    return found
+def _parts(
+    writer: Writer, books: Sequence[TableBook]
+) -> Iterator[tuple[str, TableBook, Labels | None]]:
+    """For each file of a table what its name says of the language, its book, and its labels."""
+    is_coded = writer.name in _CODES_ALONE
+    yield "", books[0], None
+    if len(books) > 1 and not hasattr(writer, "languages"):
+        for book in books if is_coded else books[1:]:
+            yield f".{book.options.about.language}", book, "both" if is_coded else None
+
+
+def _index_row(
+    about: About, writer: Writer, name: str, pages: Sequence[TablePage]
+) -> tuple[str, ...]:
+    cells = sum(int((page.cube.status != ABSENT).sum()) for page in pages)
+    return (about.title or about.name, writer.name, name, str(cells), about.language)
 
 
 def file_stem(name: str) -> str:

@@ -54,9 +54,8 @@ class XlsxWriter:
         with xlsxwriter.Workbook(target, safe) as made:
             made.set_properties({"title": options.about.title, "created": _CREATED})
             book = _Book(made)
-            names = (
-                [_TABLE] if len(pages) == 1 else [f"{_TABLE} {k + 1}" for k in range(len(pages))]
-            )
+            one = options.about.word(_TABLE)
+            names = [one] if len(pages) == 1 else [f"{one} {k + 1}" for k in range(len(pages))]
             if len(pages) > 1:
                 _add_contents(book, names, pages, options)
             for name, page in zip(names, pages, strict=True):
@@ -88,8 +87,9 @@ class _Book:
 def _add_contents(
     book: _Book, names: Sequence[str], pages: Sequence[TablePage], options: Options
 ) -> None:
-    about, sheet = options.about, book.book.add_worksheet(_CONTENTS)
-    sheet.write_string(0, 0, about.title or _CONTENTS, book.title)
+    about, notes = options.about, options.about.word(_NOTES)
+    sheet = book.book.add_worksheet(about.word(_CONTENTS))
+    sheet.write_string(0, 0, about.title or about.word(_CONTENTS), book.title)
     told = [text for text in (about.source, about.edition, about.updated) if text]
     sheet.write_string(1, 0, " · ".join(told))
     link = book.style(font_color="#0563C1", underline=1)
@@ -97,7 +97,7 @@ def _add_contents(
         sheet.write_url(row, 0, f"internal:'{name}'!A1", link, name)
         sheet.write_string(row, 1, page.options.about.title or page.name)
     last = 3 + len(pages)
-    sheet.write_url(last, 0, f"internal:'{_NOTES}'!A1", link, _NOTES)
+    sheet.write_url(last, 0, f"internal:'{notes}'!A1", link, notes)
     sheet.set_column(0, 0, 12)
     sheet.set_column(1, 1, 90)
     sheet.print_area(0, 0, last, 1)
@@ -161,7 +161,8 @@ def _fill_wide(sheet: Worksheet, book: _Book, cube: Cube, options: Options) -> t
     sheet.freeze_panes(first, stub)
     sheet.repeat_rows(_FIRST_ROW, first - 1)
     row = first + len(table.rows) + 1
-    below = [f"{sign}  {MEANINGS[sign]}" for sign in signs if sign in used_symbols(cube)]
+    word, used = options.about.word, used_symbols(cube)
+    below = [f"{sign}  {word(MEANINGS[sign])}" for sign in signs if sign in used]
     for text in [*below, *options.about.footnotes]:
         sheet.write_string(row, 0, text, book.style(italic=True))
         row += 1
@@ -196,18 +197,19 @@ def _write_heads(
 
 
 def _add_notes(book: _Book, pages: Sequence[TablePage], options: Options) -> None:
-    sheet = book.book.add_worksheet(_NOTES)
+    word = options.about.word
+    sheet = book.book.add_worksheet(word(_NOTES))
     bold = book.style(bold=True, valign="top")
     wrapped = book.style(text_wrap=True, valign="top")
     used = {symbol for page in pages for symbol in used_symbols(page.cube)}
     said = [*options.about.said(pages[0].cube)]
     said += [
-        (page.name, text)
+        (page.options.about.title or page.name, text)
         for page in pages
         for text in page.options.about.footnotes
         if page.name and text not in options.about.footnotes
     ]
-    said += [(symbol, MEANINGS[symbol]) for symbol in sorted(used)]
+    said += [(symbol, word(MEANINGS[symbol])) for symbol in sorted(used)]
     for row, (heading, text) in enumerate(said):
         sheet.write_string(row, 0, heading, bold)
         sheet.write_string(row, 1, text, wrapped)

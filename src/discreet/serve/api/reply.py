@@ -53,11 +53,29 @@ def reply(
 ) -> Response:
     """An answer; whether it changed since is told by the cache of responses."""
     told = {"Cache-Control": "private, no-cache", "Vary": "Authorization, Cookie"}
-    is_open = current_site(request).config.accounts.who == "open"
-    if is_open and not request.state.visitor.is_known:  # everybody would get the same
+    shared = shared_headers(request)
+    if shared:  # everybody would get the same
         told["Cache-Control"] = f"public, max-age={_SECONDS}"
-        told["Access-Control-Allow-Origin"] = "*"  # pages of others may show what anybody may see
-    return Response(content, status, {**told, **(headers or {})}, media_type)
+    return Response(content, status, {**told, **shared, **(headers or {})}, media_type)
+
+
+def shared_headers(request: Request) -> dict[str, str]:
+    """What lets pages of others show what anybody may see; nothing where visitors are known."""
+    is_open = current_site(request).config.accounts.who == "open"
+    visitor = request.state.visitor
+    is_known = visitor is not None and visitor.is_known
+    return {"Access-Control-Allow-Origin": "*"} if is_open and not is_known else {}
+
+
+def preflight(request: Request) -> Response:
+    """What a browser asks before a page of others may send a selection, where anybody may ask."""
+    shared = shared_headers(request)
+    allowed = {
+        "Access-Control-Allow-Methods": "GET, POST",
+        "Access-Control-Allow-Headers": "Content-Type",
+        "Access-Control-Max-Age": "86400",
+    }
+    return Response(status_code=204, headers={**shared, **allowed} if shared else {})
 
 
 def json_reply(
@@ -160,7 +178,14 @@ class TableDescriber:
     ) -> Options:
         """How an answer is written to a file."""
         measure = _SHARES.get(answer.query.view.show, "")
-        return Options(layout, labels, answer.columns, measure, about=self.about(answer))
+        return Options(
+            layout,
+            labels,
+            answer.columns,
+            measure,
+            time=answer.dataset.time,
+            about=self.about(answer),
+        )
 
     def about(self, answer: Answer) -> About:
         """What readers are told of a table beside its figures."""
@@ -174,7 +199,7 @@ class TableDescriber:
             licence=dataset.about.licence,
             contact=dataset.about.contact or self.site.config.contact,
             edition=dataset.edition,
-            updated=dataset.about.day,
+            updated=dataset.updated,
             address=self.address(answer),
             citation=self.citation(answer),
             notes=tuple(said.text for note in notes for said in note.sentences),

@@ -21,6 +21,8 @@ from discreet.serve.web.frame import Addresses
 from discreet.serve.web.texts import texts
 
 VERSION = 1
+TOKEN = "DISCREET_TOKEN"
+"""The variable of the environment from which printed programs read a token."""
 _ENTRIES = ("version", "url", "dataset", "edition", "title", "query")
 _SECONDS = 120
 
@@ -130,14 +132,20 @@ def replay_by_site(saved: SavedQuery, site: Site, writer: Writer, file: str = ""
     return writer.write(file_cube(answer), replace(options, file=file))
 
 
-def snippets_of(base: str, answer: Answer) -> list[tuple[str, str]]:
-    """For each language its name and a text that returns the table from a site at `base`."""
-    address = Addresses(base, answer.dataset.name).program(answer.query, "csv")
+def snippets_of(describer: TableDescriber, answer: Answer) -> list[tuple[str, str]]:
+    """For each language its name and a text that returns the table.
+
+    On a site with accounts the visitor's token is read from the environment, since program texts
+    are shared and kept.
+    """
+    address = Addresses(describer.base, answer.dataset.name).program(answer.query, "csv")
     names = [asked.name for asked in answer.question.shown]
+    with_token = describer.site.config.accounts.who == "tokens"
+    header = f' --header "Authorization: Bearer ${TOKEN}"' if with_token else ""
     return [
-        ("Python", _python(address, names)),
-        ("R", _r(address, names)),
-        ("curl", f"curl --fail --silent --compressed --output table.csv '{address}'\n"),
+        ("Python", _python(address, names, with_token)),
+        ("R", _r(address, names, with_token)),
+        ("curl", f"curl --fail --silent --compressed{header} --output table.csv '{address}'\n"),
     ]
 
 
@@ -168,22 +176,30 @@ def _reason(error: HTTPError) -> str:
         return f"status {error.code}."
 
 
-def _python(address: str, names: list[str]) -> str:
+def _python(address: str, names: list[str], with_token: bool) -> str:
     codes = ", ".join(f"{json.dumps(name)}: str" for name in names)
+    read = 'table = pd.read_csv(url, dtype=codes, keep_default_na=False, na_values=[""]'
+    if with_token:
+        token = f'"Authorization": f"Bearer {{os.environ[\'{TOKEN}\']}}"'
+        read += f",\n                    storage_options={{{token}}}"
     return (
-        "import pandas as pd\n\n"
+        f"{'import os' + chr(10) * 2 if with_token else ''}import pandas as pd\n\n"
         "# Codes are texts, also those that look like numbers or like a missing value.\n"
         f"url = {json.dumps(address)}\n"
         f"codes = {{{codes}}}\n"
-        'table = pd.read_csv(url, dtype=codes, keep_default_na=False, na_values=[""])\n'
+        f"{read})\n"
     )
 
 
-def _r(address: str, names: list[str]) -> str:
+def _r(address: str, names: list[str], with_token: bool) -> str:
     codes = ", ".join(f'{json.dumps(name)} = "character"' for name in names)
+    url = json.dumps(address)
+    if with_token:
+        token = f'c(Authorization = paste("Bearer", Sys.getenv("{TOKEN}")))'
+        url = f"url({url},\n           headers = {token})"
     return (
         "# Codes are texts, also those that look like numbers or like a missing value.\n"
-        f"url <- {json.dumps(address)}\n"
+        f"url <- {url}\n"
         f'table <- read.csv(url, colClasses = c({codes}), na.strings = "",\n'
         '                  check.names = FALSE, encoding = "UTF-8")\n'
     )

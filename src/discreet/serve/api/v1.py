@@ -174,7 +174,7 @@ def saved_query(request: Request, dataset: str) -> Response:
 def snippets(request: Request, dataset: str) -> Response:
     """Python, R and curl that return the table."""
     answer = current_site(request).dataset(dataset).answer(query_of(request))
-    found = snippets_of(base_of(request), answer)
+    found = snippets_of(TableDescriber.of(request), answer)
     listed = [{"name": name, "text": text} for name, text in found]
     return json_reply(request, {"snippets": listed})
 

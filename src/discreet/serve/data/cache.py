@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import fcntl
 import json
+import math
 import threading
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
@@ -18,7 +19,7 @@ from discreet.digests import digest
 from discreet.errors import DataError, DiscreetError
 from discreet.files import written_whole
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
-from discreet.serve.refusals import Refusal
+from discreet.serve.refusals import Refusal, asking_visitor
 from discreet.tables.statement import Statement
 
 K = TypeVar("K", bound=Hashable)
@@ -34,16 +35,16 @@ class MemoryCache(Generic[K, V]):
     Args:
       room: What all results together may weigh.
       weigh: The weight of a result; every result weighs one when absent.
-      limits: How many may make a result or wait for one; as many as like when absent.
+      seats: In which results are made; as many at a time as like when absent.
     """
 
     def __init__(
         self,
         room: float,
         weigh: Callable[[V], float] | None = None,
-        limits: WorkLimits | None = None,
+        seats: Seats | None = None,
     ) -> None:
-        self._room, self._weigh, self._limits = room, weigh or (lambda _: 1.0), limits
+        self._room, self._weigh, self._seats = room, weigh or (lambda _: 1.0), seats
         self._lock = threading.Lock()
         self._results: OrderedDict[K, tuple[V, float]] = OrderedDict()
         self._under_way: dict[K, Future[V]] = {}
@@ -76,7 +77,7 @@ class MemoryCache(Generic[K, V]):
         return len(self._results)
 
     def _wait(self, result: Future[V]) -> V:
-        with nullcontext() if self._limits is None else occupy(self._limits.waiting):
+        with nullcontext() if self._seats is None else self._seats.wait(asking_visitor()):
             error = result.exception()
         if isinstance(error, DiscreetError):
             # Whoever waits gets an error of their own: offers near to each question are written
@@ -88,7 +89,7 @@ class MemoryCache(Generic[K, V]):
 
     def _make(self, key: K, make: Callable[[], V], mine: Future[V]) -> V:
         try:
-            with nullcontext() if self._limits is None else occupy(self._limits.making):
+            with nullcontext() if self._seats is None else self._seats.take(asking_visitor()):
                 result = make()
         except BaseException as error:
             with self._lock:
@@ -110,31 +111,95 @@ class MemoryCache(Generic[K, V]):
             self._load -= gone
 
 
-class WorkLimits:
-    """Places for those who make a table, and others for those who wait for one under way.
+class Seats:
+    """Seats in which tables are made, shared fairly among visitors.
 
-    Whoever finds none is told to come back. A crowd before one slow table leaves the places in
-    which other tables are made.
+    A seat that becomes free goes to the visitor who holds the fewest, among those to the one whose
+    last turn is longest ago, and then to whoever came first: many questions of one visitor leave
+    the others nearly where they would be without them.
 
     Args:
-      making: Tables that are made at a time.
-      waiting: Questions that wait at a time for a table that another one makes.
+      seats: Tables that are made at a time.
+      line: Questions that wait at a time, for a seat or for a table that another one makes.
+      of_one: How many of them may be one visitor's.
+      patience: Seconds that a question waits for a seat.
     """
 
-    # The web server has 40 threads: eight are left for questions that need no engine.
-    def __init__(self, making: int = 16, waiting: int = 16) -> None:
-        self.making, self.waiting = threading.Semaphore(making), threading.Semaphore(waiting)
+    def __init__(
+        self, seats: int = 4, line: int = 200, of_one: int = 40, patience: float = 30.0
+    ) -> None:
+        self.seats, self.line, self.of_one, self.patience = seats, line, of_one, patience
+        self._lock = threading.Lock()
+        self._held: Counter[str] = Counter()
+        self._line: list[tuple[str, threading.Event]] = []
+        self._turns, self._last_turn = 0, dict[str, int]()
+        self._beside: Counter[str] = Counter()  # those who wait for a table, not for a seat
+
+    @property
+    def load(self) -> tuple[int, int]:
+        """Seats that are taken, and questions that wait."""
+        return self._held.total(), len(self._line) + self._beside.total()
+
+    @contextmanager
+    def take(self, visitor: str) -> Iterator[None]:
+        """A seat for the block.
+
+        Raises:
+          Refusal: The line is full, or no seat became free for too long.
+        """
+        ready = threading.Event()
+        with self._lock:
+            self._check_room(visitor)
+            self._line.append((visitor, ready))
+            self._admit()
+        if not ready.wait(self.patience):
+            with self._lock:
+                if not ready.is_set():  # else the seat came at the last moment
+                    self._line.remove((visitor, ready))
+                    raise busy_refusal()
+        try:
+            yield
+        finally:
+            with self._lock:
+                _count_down(self._held, visitor)
+                self._admit()
+
+    @contextmanager
+    def wait(self, visitor: str) -> Iterator[None]:
+        """A place in the line for the block, for a table that another question makes."""
+        with self._lock:
+            self._check_room(visitor)
+            self._beside[visitor] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                _count_down(self._beside, visitor)
+
+    def _check_room(self, visitor: str) -> None:
+        own = self._beside[visitor] + sum(name == visitor for name, _ in self._line)
+        if own >= self.of_one or len(self._line) + self._beside.total() >= self.line:
+            raise busy_refusal()
+
+    def _admit(self) -> None:
+        while self._line and self._held.total() < self.seats:
+            visitor, ready = min(self._line, key=lambda one: self._rank(one[0]))
+            self._line.remove((visitor, ready))
+            self._held[visitor] += 1
+            self._turns += 1
+            self._last_turn[visitor] = self._turns
+            ready.set()
+        if not self._line and not self._held:  # nobody is behind anybody
+            self._last_turn.clear()
+
+    def _rank(self, visitor: str) -> tuple[int, int]:
+        return self._held[visitor], self._last_turn.get(visitor, 0)
 
 
-@contextmanager
-def occupy(places: threading.Semaphore) -> Iterator[None]:
-    """A place for the block, or a refusal where every place is taken."""
-    if not places.acquire(blocking=False):
-        raise busy_refusal()
-    try:
-        yield
-    finally:
-        places.release()
+def _count_down(counter: Counter[str], visitor: str) -> None:
+    counter[visitor] -= 1
+    if not counter[visitor]:
+        del counter[visitor]  # visitors come and go
 
 
 def busy_refusal() -> Refusal:
@@ -143,8 +208,8 @@ def busy_refusal() -> Refusal:
     return Refusal("busy", message, "The same table in a few seconds.", 503)
 
 
-ENGINE_LIMITS = WorkLimits()
-"""The places of this process, for all its data sets."""
+ENGINE_SEATS = Seats()
+"""The seats of this process, for all its data sets; what is expensive is made in others."""
 
 
 class DiskCache:
@@ -156,10 +221,11 @@ class DiskCache:
     Args:
       folder: The folder, made when it is not there.
       origin: What the cubes are made from; those of another origin are never found.
+      room: Bytes that are kept, the oldest go first; without it nothing goes.
     """
 
-    def __init__(self, folder: Path, origin: str) -> None:
-        self._folder, self._origin = folder, origin
+    def __init__(self, folder: Path, origin: str, room: float = math.inf) -> None:
+        self._folder, self._origin, self._room = folder, origin, room
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -176,13 +242,35 @@ class DiskCache:
                 return read_cube(path)
             cube = make()
             write_cube(cube, path)
+            self._make_room(path)
             return cube
+
+    def _make_room(self, newest: Path) -> None:
+        """Remove the oldest cubes, of other origins too, but never the one just written."""
+        if self._room == math.inf:
+            return
+        sizes = {p: s for p in self._folder.glob("*.npz") if (s := _stat(p)) is not None}
+        load = sum(size for _, size in sizes.values())
+        for path in sorted(sizes, key=lambda p: sizes[p][0]):
+            if load > self._room and path != newest:
+                load -= sizes[path][1]
+                path.unlink(missing_ok=True)
+                path.with_suffix(".lock").unlink(missing_ok=True)
 
     def __contains__(self, key: tuple[str, ...]) -> bool:
         return self._path(key).exists()
 
     def _path(self, key: tuple[str, ...]) -> Path:
         return self._folder / f"{digest(self._origin, json.dumps(key)).hex()[:32]}.npz"
+
+
+def _stat(path: Path) -> tuple[int, int] | None:
+    """When a file was written, and its size; nothing where another process has just removed it."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
 
 
 def write_cube(cube: Cube, path: Path) -> None:

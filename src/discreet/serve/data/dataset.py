@@ -7,17 +7,26 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from discreet.errors import ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, Question, arrange
-from discreet.serve.data.cache import ENGINE_LIMITS, MemoryCache
+from discreet.serve.data.cache import ENGINE_SEATS, MemoryCache
+from discreet.serve.data.price import Price
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, Source
 from discreet.serve.moves import at_level, counting_only, placed, removed
 from discreet.serve.policy.policy import Policy, public_statement
 from discreet.serve.policy.rules import Figures, JudgedTable
 from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal, note_question, role_of_visitor
+from discreet.serve.refusals import (
+    Queued,
+    Refusal,
+    current_note,
+    note_question,
+    role_of_visitor,
+)
 from discreet.tables.statement import Statement
 
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CUBE_BYTES = 256e6  # that a data set keeps in memory
 _MOST_OFFERS, _MOST_TRIED = 3, 8  # tables near to a refused one
 Offer = tuple[str, Query]
@@ -32,6 +41,7 @@ class DatasetInfo:
       description: What it counts, in a few sentences.
       source: Where the figures come from.
       date: The day or period they are about.
+      updated: The day when they were last changed; that of the build if empty.
       licence: Under which they may be used.
       contact: Whom to ask.
       footnotes: Notes that go with every table.
@@ -41,14 +51,19 @@ class DatasetInfo:
     description: str = ""
     source: str = ""
     date: str = ""
+    updated: str = ""
     licence: str = ""
     contact: str = ""
     footnotes: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.updated and not _DAY.fullmatch(self.updated):
+            raise ParameterError(f"updated must be a day, 2026-11-16, got {self.updated!r}.")
+
     @property
     def day(self) -> str:
         """The date where it is a day, `2026-11-16`, and nothing where it is a period."""
-        return self.date if re.fullmatch(r"\d{4}-\d{2}-\d{2}", self.date) else ""
+        return self.date if _DAY.fullmatch(self.date) else ""
 
 
 @dataclass(eq=False)
@@ -87,6 +102,8 @@ class Dataset:
       source: Where protected cubes come from.
       policy: What may be asked.
       switch: Whether the office has closed it, and for whom it is.
+      has_queue: Whether somebody makes expensive tables apart from the visitors who ask for them.
+      time: The variable of periods, where one is on offer.
     """
 
     name: str
@@ -94,6 +111,8 @@ class Dataset:
     source: Source
     policy: Policy = field(default_factory=Policy)
     switch: Switch = field(default_factory=Switch)
+    has_queue: bool = False
+    time: str = ""
 
     def __post_init__(self) -> None:
         self.policy.check_names({v.name: v for v in self.source.variables})
@@ -112,6 +131,11 @@ class Dataset:
     def edition(self) -> str:
         """The edition of the records."""
         return self.source.edition
+
+    @property
+    def updated(self) -> str:
+        """The day when the figures were last changed, `2026-11-16`; empty if it is not known."""
+        return self.about.updated or self.source.made or self.about.day
 
     @property
     def variables(self) -> tuple[OfferedVariable, ...]:
@@ -134,6 +158,7 @@ class Dataset:
             question = Question.checked(self.source, query)
             try:
                 self.policy.check(question)
+                self._check_price(question)
                 judged = self._judge(question, lambda details: self.cube(details, question.unit))
             except Refusal as refusal:
                 # Asked for only now: each offer is checked like a question of its own.
@@ -142,6 +167,50 @@ class Dataset:
                 raise
             note.cells = judged.cube.values.size
             return Answer(self, question, judged.cube, judged.notes)
+
+    def _check_price(self, question: Question) -> None:
+        """Refuse a table that costs too much, or send it to the queue.
+
+        Raises:
+          Refusal: It costs more than the policy allows.
+          Queued: Its visitor should not wait for it.
+        """
+        self.policy.check_price(self.price(question))
+        is_asked = current_note() is not None  # the office itself waits as long as it takes
+        if self.has_queue and is_asked and not self.is_quick(question):
+            raise self.queued(question)
+
+    def queued(self, question: Question) -> Queued:
+        """What the queue is told of a table."""
+        what = (self.name, self.edition, question.details, question.unit, question.query)
+        return Queued(*what, self.price(question).seconds)
+
+    def price(self, question: Question) -> Price:
+        """What a table costs, by public figures."""
+        return self.source.price(question.in_public_order)
+
+    def is_quick(self, question: Question) -> bool:
+        """Whether a table is answered at once: it costs little, or was made before."""
+        if not self.is_live or self.price(question).seconds <= self.policy.queue_seconds:
+            return True
+        return self._is_at_hand(question.details, question.unit)
+
+    def _is_at_hand(self, details: tuple[str, ...], unit: str) -> bool:
+        is_kept = (self.source.edition, details, unit) in self._cubes
+        return is_kept or self.source.has(details, unit)
+
+    @property
+    def kept_tables(self) -> int:
+        """Tables that are at hand in memory."""
+        return len(self._cubes)
+
+    def quick_tables(self, question: Question) -> list[Offer]:
+        """Tables near to an expensive one that are answered at once."""
+
+        def is_allowed(query: Query) -> bool:
+            return self._is_allowed(query) and self.is_quick(Question.checked(self.source, query))
+
+        return nearby_tables(question, is_allowed)
 
     def _judge(self, question: Question, figures: Figures) -> JudgedTable:
         """The table as far as protected figures allow it to be shown."""
@@ -157,6 +226,7 @@ class Dataset:
         try:
             question = Question.checked(self.source, query)
             self.policy.check(question)
+            self.policy.check_price(self.price(question))
             if by_figures and self.policy.judges:
                 self._judge(question, lambda details: self._cube_at_hand(details, question.unit))
         except Refusal:
@@ -165,7 +235,7 @@ class Dataset:
 
     def _cube_at_hand(self, details: tuple[str, ...], unit: str) -> Cube:
         """A protected crossing that costs no question to the engine."""
-        if self.is_live and (self.source.edition, details, unit) not in self._cubes:
+        if self.is_live and not self._is_at_hand(details, unit):
             raise Refusal("not_at_hand", "The table was not made yet.", "Tables made before.")
         return self.cube(details, unit)
 
@@ -204,10 +274,10 @@ class Dataset:
     # records; whoever asks for the same meanwhile waits for the one that is made.
     @cached_property
     def _cubes(self) -> MemoryCache[tuple[str, tuple[str, ...], str], Cube]:
-        limits = ENGINE_LIMITS if self.is_live else None
+        seats = ENGINE_SEATS if self.is_live else None
         # The 2,000 bytes are for what stands around the figures.
         return MemoryCache(
-            _CUBE_BYTES, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, limits
+            _CUBE_BYTES, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, seats
         )
 
 

@@ -20,6 +20,7 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,15 @@ from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNa
 from discreet.facade.release import Release
 from discreet.files import written_whole
 from discreet.release.cube import Cube
-from discreet.serve.data.source import BudgetStatus, Mode, by_detail, crossing, variables_on_offer
+from discreet.serve.data.price import Price, price_of
+from discreet.serve.data.source import (
+    BudgetStatus,
+    DetailedVariable,
+    Mode,
+    by_detail,
+    crossing,
+    variables_on_offer,
+)
 from discreet.tables.statement import Statement, Step
 from discreet.tables.storage import axis_from_json, axis_to_json
 
@@ -59,6 +68,7 @@ class InnerTable:
       edition: The edition of the records.
       zeros: Combinations that cannot occur, as {variable: codes}.
       made_from: A digest of recipe and data set, by which a stale table is told.
+      made: The day when it was written, `2026-11-16`; empty while it was not.
     """
 
     axes: tuple[Axis, ...]
@@ -69,6 +79,7 @@ class InnerTable:
     edition: str
     zeros: tuple[Mapping[str, Any], ...] = ()
     made_from: str = ""
+    made: str = ""
 
     @classmethod
     def of(
@@ -146,6 +157,7 @@ class InnerTable:
             "edition": self.edition,
             "zeros": [dict(rule) for rule in self.zeros],
             "made_from": self.made_from,
+            "made": datetime.now(UTC).date().isoformat(),
         }
         text = json.dumps(header, ensure_ascii=False)
         (folder / _HEADER).write_text(text, encoding="utf-8")
@@ -185,6 +197,7 @@ class InnerTable:
             header["edition"],
             tuple(header["zeros"]),
             header["made_from"],
+            header.get("made", ""),  # builds of 0.2 do not tell
         )
 
 
@@ -226,8 +239,17 @@ class InnerSource:
         chosen = list(names) or [axis.name for axis in table.axes]
         axes = {name: _find_axis(table.axes, name) for name in chosen}
         self.variables = variables_on_offer(axes, chosen, titles)
-        self.edition, self.statement, self.units = table.edition, table.statement, (table.unit,)
+        self.edition, self.made = table.edition, table.made
+        self.statement, self.units = table.statement, (table.unit,)
         self._asked = by_detail(self.variables)
+
+    def price(self, asked: Sequence[DetailedVariable]) -> Price:
+        """What the crossing costs: protected cells are added up."""
+        return price_of(asked, "protected", len(self.table.values))
+
+    def has(self, details: tuple[str, ...], unit: str) -> bool:
+        """Every crossing is at hand: nothing is counted for it."""
+        return True
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, summed from the inner table."""

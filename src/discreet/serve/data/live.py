@@ -24,14 +24,18 @@ from discreet import __version__, registry
 from discreet.design.axis import Axis
 from discreet.design.formula import Term, parse
 from discreet.errors import BudgetError, DataError, LedgerError, ParameterError
-from discreet.facade.microdata import open as open_microdata
+from discreet.facade.opening import open as open_microdata
 from discreet.ledger import Ledger
 from discreet.protect.editions import plan_edition
 from discreet.protect.sentences import data_step
 from discreet.records.code_list import CodeLists
+from discreet.records.condensed import MOST_CELLS, CondensedCells
 from discreet.records.connection import split_table
+from discreet.records.query_engine import QueryEngine
+from discreet.records.records import UnitRecords
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import busy_refusal
+from discreet.serve.data.price import UNDECLARED_RECORDS, Price, Rows, price_of
 from discreet.serve.data.source import (
     BudgetStatus,
     DetailedVariable,
@@ -80,11 +84,14 @@ class LiveSource:
       data: The records, or what opens them; opened again for every further connection.
       titles: Names of variables for readers.
       connections: Questions that the engine answers at a time; one for records that are open.
-      disk_cache: Where cubes are kept on the disk, if they are.
+      declared_records: The number of records as the office tells it, never counted.
+      disk_cache: Where expensive cubes are kept on the disk, if there is a queue for them.
+      keeps_all: Whether all cubes are kept there.
       files: The files of the records, as they were before.
     """
 
     mode: Mode = "on-the-fly"
+    made = ""
     budget: BudgetStatus | None = None
 
     def __init__(
@@ -94,13 +101,17 @@ class LiveSource:
         titles: Mapping[str, str] | None = None,
         connections: int = 1,
         *,
+        declared_records: int | None = None,
         disk_cache: DiskCache | None = None,
+        keeps_all: bool = False,
         files: GuardedFiles | None = None,
     ) -> None:
         require_keyed(recipe)
-        self._disk_cache, self._tables = disk_cache, RecipeTables(recipe, data, connections, files)
+        self._disk_cache, self._keeps_all = disk_cache, keeps_all
+        self._tables = RecipeTables(recipe, data, connections, files, declared_records)
         self.variables, self.edition = self._tables.variables(titles), self._tables.edition
         self._tables.enter(self.variables)
+        self._tables.condense(self.variables)
         # Missing keys are an error now, not for the first visitor.
         smallest = self._tables.release((self.variables[0].smallest.name,))
         self.statement, self.units = smallest.statement, (smallest.unit,)
@@ -109,9 +120,17 @@ class LiveSource:
         """The crossing of these details, protected cell by cell."""
         if unit not in self.units:
             raise ParameterError(f"unit {unit!r} is not published; the recipe says {self.units}.")
-        if self._disk_cache is None:
+        if self._disk_cache is None or not (self._keeps_all or self.has(details, unit)):
             return self._tables.cube(details)
         return self._disk_cache.get((*details, unit), lambda: self._tables.cube(details))
+
+    def price(self, asked: Sequence[DetailedVariable]) -> Price:
+        """What the crossing costs, by code lists and declared records."""
+        return self._tables.price(asked)
+
+    def has(self, details: tuple[str, ...], unit: str) -> bool:
+        """Whether the crossing lies on the disk."""
+        return self._disk_cache is not None and (*details, unit) in self._disk_cache
 
 
 def _drawn_afresh(data: Any) -> Any:
@@ -140,6 +159,7 @@ class RecipeTables:
       data: The records, or what opens them.
       connections: Questions at a time.
       files: The files of the records, as they were before.
+      declared_records: The number of records as the office tells it.
     """
 
     def __init__(
@@ -148,10 +168,12 @@ class RecipeTables:
         data: Microdata | Callable[[], Microdata],
         connections: int = 1,
         files: GuardedFiles | None = None,
+        declared_records: int | None = None,
     ) -> None:
         self.recipe, self._files = recipe, files or GuardedFiles()
+        self._rows, self._declared = declared_records or UNDECLARED_RECORDS, declared_records
         # Noise by key needs no inner cells: the work grows with records and published cells alone.
-        self._is_keyed = method_of(recipe).source == "keys"
+        self._options: dict[str, Any] = {"inner": method_of(recipe).source != "keys"}
         first: Any = _drawn_afresh(data() if callable(data) else data)
         self._files.settle()
         make: Callable[[], Any] = (
@@ -174,7 +196,7 @@ class RecipeTables:
         # exchanged while the engine read them.
         with self._pool.connection() as data:
             self._files.check()
-            table = recipe.tabulate(_without_ledger(data), inner=not self._is_keyed)
+            table = recipe.tabulate(_without_ledger(data), **self._options)
             release = recipe.run(table, ledger=self.ledger)
         self._files.check()
         return release
@@ -191,6 +213,25 @@ class RecipeTables:
         recipe = replace(self.recipe.of([finest]), support="occurring")
         with self._pool.connection() as data:
             self.ledger.enter(recipe.tabulate(data))
+
+    def price(self, asked: Sequence[DetailedVariable]) -> Price:
+        """What a crossing costs."""
+        kind: Rows = "counted" if "engine" in self._options else "records"
+        return price_of(asked, kind, self._rows, holds_inner=self._options["inner"])
+
+    def condense(self, variables: Sequence[OfferedVariable]) -> None:
+        """Count the records once, where public sizes say that their cells fit into memory."""
+        crossed = math.prod(len(v.axis) for v in variables)
+        most = min(crossed, self._declared or crossed)
+        if most > MOST_CELLS:
+            return
+        self._rows = most
+        with self._pool.connection() as data:
+            if isinstance(data, UnitRecords):
+                self._files.check()
+                names = [v.name for v in variables]
+                self._options["engine"] = CondensedCells(QueryEngine(), data, names)
+        self._files.check()
 
     def statement(self, details: Sequence[str]) -> Statement:
         """What will be said of the crossing, from a trial on no records: it costs no budget."""
@@ -270,6 +311,15 @@ def files_of(records: RecordsConfig, folder: Path) -> GuardedFiles:
     secret = [] if records.secret is None else [folder / records.secret]
     drawn = [] if records.random_keys is None else [str(folder / records.random_keys)]
     return GuardedFiles([*places, *map(str, [*lists, *secret])], drawn)
+
+
+def missing_files(records: RecordsConfig, folder: Path) -> list[str]:
+    """Files of records, keys and secret that are named and are not here."""
+    sources = [name for name in (records.source, records.keys) if name and _is_file(name)]
+    named = {name: split_table(_resolve(name, folder))[0] for name in sources}
+    if records.secret is not None:
+        named[records.secret] = str(folder / records.secret)
+    return [name for name, place in named.items() if not any(_expand(place))]
 
 
 def open_records(records: RecordsConfig, folder: Path) -> Microdata:
@@ -429,6 +479,7 @@ class PrivateSource:
     """
 
     mode: Mode = "on-the-fly"
+    made = ""
 
     def __init__(
         self, tables: RecipeTables, disk_cache: DiskCache, titles: Mapping[str, str] | None = None
@@ -475,6 +526,15 @@ class PrivateSource:
                 variable = next(v for v in self.variables if v.name == axis.name)
                 cube = cube.at(axis.name, variable.axis.total)
         return cube
+
+    def price(self, asked: Sequence[DetailedVariable]) -> Price:
+        """What drawing the table of the universe costs that the crossing is taken from."""
+        term = self._find_covering([one.detail.name for one in asked])
+        return self._tables.price([self._asked[name] for name in term])
+
+    def has(self, details: tuple[str, ...], unit: str) -> bool:
+        """Whether that table was drawn."""
+        return _key(self._find_covering(details)) in self._disk_cache
 
     def _draw(self, term: Term) -> Cube:
         """A table of the universe, drawn once and for all: a second draw would cost again."""

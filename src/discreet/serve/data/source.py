@@ -13,6 +13,7 @@ from discreet.errors import ParameterError
 from discreet.release.cube import Cube, CubeEntry, outline
 
 if TYPE_CHECKING:
+    from discreet.serve.data.price import Price
     from discreet.tables.statement import Statement
 
 Mode = Literal["release-once", "on-the-fly"]
@@ -189,11 +190,21 @@ class Source(Protocol):
         """The edition of the records."""
 
     @property
+    def made(self) -> str:
+        """The day when figures were made, `2026-11-16`; empty where it is that of the question."""
+
+    @property
     def budget(self) -> BudgetStatus | None:
         """What private tables may cost and have cost; nothing for other methods."""
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details with its totals; details come in public order."""
+
+    def price(self, asked: Sequence[DetailedVariable]) -> Price:
+        """What the crossing costs, by public figures."""
+
+    def has(self, details: tuple[str, ...], unit: str) -> bool:
+        """Whether the crossing was made before, so that its price is not to be paid again."""
 
 
 def by_detail(variables: Iterable[OfferedVariable]) -> dict[str, DetailedVariable]:

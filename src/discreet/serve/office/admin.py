@@ -1,23 +1,27 @@
-"""The office's pages: usage and switches for the custodian, signing in and out, and their forms."""
+"""The office's pages: use and switches for custodians, signing in and out, tables that wait."""
 
 from __future__ import annotations
 
 from dataclasses import astuple
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 
+from discreet.serve.answer import Question
+from discreet.serve.data.dataset import Dataset
 from discreet.serve.office.audit import AuditEntry, export_log, now, usage
 from discreet.serve.office.config import Role
 from discreet.serve.office.credentials import end_session, find_token, new_session
 from discreet.serve.office.database import OfficeDatabase
+from discreet.serve.office.jobs import UNDER_WAY, JobQueue, job_id
 from discreet.serve.office.office import ask_for_reload, set_closed
-from discreet.serve.refusals import SESSION, Refusal, refusal_of
+from discreet.serve.query import Query
+from discreet.serve.refusals import LANGUAGE, SESSION, Refusal, refusal_of
 from discreet.serve.site.site import current_site
-from discreet.serve.web.frame import page, root_of, texts_for
+from discreet.serve.web.frame import Addresses, page, root_of, texts_for
 
 router = APIRouter(include_in_schema=False)
 _DAYS = 30  # of use that the page shows
@@ -25,6 +29,7 @@ _STEPS = ("closed_now", "opened_now", "reloaded")
 _FIELD = "form"  # of the proof that a form is ours
 _FORM_SECONDS = 8 * 3600.0
 _LARGEST_FORM = 10_000
+_LOOK_AGAIN = 2  # seconds after which a browser asks again how far a table is
 _TYPE = "application/x-www-form-urlencoded"
 
 
@@ -113,6 +118,59 @@ async def sign_out(request: Request) -> Response:
     response = RedirectResponse(f"{root_of(request)}/", 303)
     response.delete_cookie(SESSION, path=root_of(request) or "/")
     return response
+
+
+@router.get("/d/{dataset}/job")
+def job(request: Request, dataset: str) -> Response:
+    """How far an expensive table is; the table itself once it is there."""
+    found, question, jobs = _queued_table(request, dataset)
+    at = Addresses(root_of(request), found.name)
+    if found.is_quick(question):
+        return RedirectResponse(at.table(question.query), 303)
+    current = jobs.find(job_id(found.queued(question)))
+    is_under_way = current is not None and current.state in UNDER_WAY
+    response = _form_page(
+        request,
+        "job.html",
+        dataset=found,
+        at=at,
+        question=question,
+        job=current,
+        is_own=is_under_way and current is not None and current.visitor == request.state.visitor.id,
+        before=jobs.before(current) if is_under_way and current is not None else 0,
+        price=found.price(question),
+        offers=found.quick_tables(question),
+        states=vars(texts_for(request).job.states),
+    )
+    if is_under_way:
+        response.headers["Refresh"] = str(_LOOK_AGAIN)
+    return response
+
+
+@router.post("/d/{dataset}/job")
+async def cancel_job(request: Request, dataset: str) -> Response:
+    """End a table of one's own that is under way; its seat is free within seconds."""
+    await _read_form(request)
+    found, question, jobs = await run_in_threadpool(_queued_table, request, dataset)
+    name = job_id(found.queued(question))
+    if await run_in_threadpool(jobs.cancel, name, request.state.visitor.id):
+        await _record(request, request.state.visitor.id, found.name, "cancelled")
+    return RedirectResponse(
+        f"{root_of(request)}/d/{quote(found.name)}/job?{question.query.address}", 303
+    )
+
+
+def _queued_table(request: Request, name: str) -> tuple[Dataset, Question, JobQueue]:
+    """The data set, the question of the address, and the queue that may have its table."""
+    dataset, jobs = current_site(request).dataset(name), request.state.office.jobs
+    dataset.switch.check(dataset.title)
+    given = [(k, v) for k, v in request.query_params.multi_items() if k != LANGUAGE]
+    question = Question.checked(dataset.source, Query.parse(given))
+    dataset.policy.check(question)
+    if jobs is None:
+        message = "This site has no queue."
+        raise Refusal("not_found", message, "The catalogue is at /.", 404)
+    return dataset, question, jobs
 
 
 def _database(request: Request) -> OfficeDatabase:

@@ -29,6 +29,7 @@ class AccountsConfig:
     analysts_only: tuple[str, ...] = setting((), "Data sets of which viewers get no tables.")
     rate: float = setting(10.0, "Requests a second of one visitor; 0 sets no limit.")
     burst: int = setting(100, "Requests at once of one visitor.")
+    jobs: int = setting(3, "Expensive tables of one visitor that wait or are made at a time.")
     session_hours: float = setting(8.0, "How long a visitor stays signed in.")
 
     def __post_init__(self) -> None:
@@ -37,10 +38,10 @@ class AccountsConfig:
                 "[accounts] who = 'proxy' needs trusted_proxies: the addresses whose header is "
                 "believed. Anybody else could write the header too."
             )
-        if self.rate < 0 or self.burst < 1 or self.session_hours <= 0:
+        if self.rate < 0 or self.burst < 1 or self.jobs < 1 or self.session_hours <= 0:
             raise ParameterError(
-                "[accounts] needs rate >= 0, burst >= 1 and session_hours > 0; got "
-                f"{self.rate:g}, {self.burst} and {self.session_hours:g}."
+                "[accounts] needs rate >= 0, burst >= 1, jobs >= 1 and session_hours > 0; got "
+                f"{self.rate:g}, {self.burst}, {self.jobs} and {self.session_hours:g}."
             )
         Proxies(self.trusted_proxies)
 

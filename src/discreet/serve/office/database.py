@@ -170,7 +170,24 @@ GENERATION = sa.Table(
     METADATA,
     sa.Column("number", sa.BigInteger, nullable=False),
 )
-_LATER = (ENDED_SESSIONS, GENERATION)  # tables that databases of version 0.2 lack
+JOBS = sa.Table(
+    "jobs",  # tables that are made in the queue, one row for each crossing
+    METADATA,
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("dataset", sa.String(80), nullable=False),
+    sa.Column("unit", sa.String(20), nullable=False),
+    sa.Column("details", sa.Text, nullable=False),
+    sa.Column("visitor", sa.String(80), nullable=False),
+    sa.Column("seconds", sa.Float, nullable=False),
+    sa.Column("state", sa.String(20), nullable=False),
+    sa.Column("asked", sa.DateTime, nullable=False),
+    sa.Column("started", sa.DateTime),
+    sa.Column("beat", sa.DateTime),
+    sa.Column("ended", sa.DateTime),
+    sa.Column("worker", sa.String(40), nullable=False),
+    sa.Column("attempts", sa.Integer, nullable=False),
+)
+_LATER = (ENDED_SESSIONS, GENERATION, JOBS)  # tables that databases of version 0.2 lack
 RELOADS = sa.Table(
     "reloads",
     METADATA,

@@ -35,7 +35,15 @@ from discreet.serve.office.credentials import (
     token_of,
 )
 from discreet.serve.office.database import RELOADS, SWITCHES, DatabaseError, OfficeDatabase
-from discreet.serve.refusals import SESSION, Refusal, RequestNote, note_request, refusal_of
+from discreet.serve.office.jobs import JobQueue, JobRunner
+from discreet.serve.refusals import (
+    SESSION,
+    Queued,
+    Refusal,
+    RequestNote,
+    note_request,
+    refusal_of,
+)
 from discreet.serve.site.config import SiteConfig, read_site
 
 if TYPE_CHECKING:
@@ -67,8 +75,11 @@ class Office:
         self.sessions, self.forms = Signer(key, "session"), Signer(key, "form")
         self.pseudonyms = Pseudonyms(store)
         self.audit: AuditLog | None = None
+        self.jobs: JobQueue | None = None
+        self._runner: JobRunner | None = None
         self._state = OfficeState()
         if store is not None:
+            self.jobs = JobQueue(store)
             self.audit = AuditLog(store, self.config.audit.keep_days or None)
             self._state = read_state(store)
         self._read = time.monotonic()
@@ -155,9 +166,36 @@ class Office:
             dataset.switch.is_closed = name in self._state.closed
             dataset.switch.for_analysts = name in only
 
+    def run_jobs(self, path: str | Path, holder: SiteHolder) -> None:
+        """Make the tables in the queue, one at a time, for the site of a file."""
+
+        def open_datasets() -> list[str]:
+            datasets = holder.current.datasets
+            return [name for name, d in datasets.items() if d.is_live and not d.closed]
+
+        if self.jobs is not None:
+            self._runner = JobRunner.of_site(self.jobs, path, open_datasets).start()
+
+    def enqueue(self, asked: Queued, visitor: Visitor) -> None:
+        """Have an expensive table made.
+
+        Raises:
+          Refusal: There is no queue, or no place in it.
+        """
+        if self.jobs is None:
+            raise unavailable()
+        self.jobs.submit(asked, visitor.id, self.config.accounts.jobs)
+
+    def stop_jobs(self) -> None:
+        """Give a job that is under way back."""
+        if self._runner is not None:
+            self._runner.stop()
+            self._runner = None
+
     def close(self) -> None:
         """Write what waits and let the database go."""
         self._stop.set()
+        self.stop_jobs()
         if self._watcher is not None:
             self._watcher.join(5 * _EVERY)
         if self.audit is not None:
@@ -280,9 +318,16 @@ class RateLimiter:
         return len(self._levels)
 
 
-_FREE = ("/static/", "/health", "/live", "/ready", "/robots.txt", "/favicon.ico")
+_FREE = ("/static/", "/health", "/live", "/ready", "/metrics", "/robots.txt", "/favicon.ico")
 _WITHOUT_ACCOUNT = ("/sign-in",)
 _LONGEST_USER = 60  # characters; as many as the name of a token may have
+
+
+def _is_program(scope: Scope) -> bool:
+    """Whether a program asks, which no page to sign in would help: it wants a file or JSON."""
+    path = scope["state"]["path"]
+    takes_pages = b"text/html" in dict(scope["headers"]).get(b"accept", b"")
+    return path.startswith("/api/") or ("/table." in path and not takes_pages)
 
 
 class OfficeMiddleware:
@@ -309,7 +354,7 @@ class OfficeMiddleware:
         state["office"], state["sender"] = self.office, Sender(scope, self.office)
         visitor = self._admit(state["sender"], state["path"])
         if visitor is None:
-            if state["path"].startswith("/api/") or self.office.config.accounts.who == "proxy":
+            if _is_program(scope) or self.office.config.accounts.who == "proxy":
                 message = "This site answers visitors with an account."
                 allowed = "Requests with a token, or through the proxy of the office."
                 raise Refusal("not_signed_in", message, allowed, 401)
@@ -317,7 +362,7 @@ class OfficeMiddleware:
             await sign_in(scope, receive, send)
             return
         state["visitor"] = visitor
-        with note_request(visitor.role) as note:
+        with note_request(visitor.role, visitor.id) as note:
             await _AuditedRequest(self, scope, note, visitor)(receive, send)
 
     def _admit(self, sender: Sender, path: str) -> Visitor | None:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.answer import Question
+from discreet.serve.data.price import Price
 from discreet.serve.policy import rules
 from discreet.serve.policy.rules import Figures, Groups, JudgedTable
 from discreet.serve.refusals import Refusal
@@ -36,6 +37,9 @@ class Policy:
 
     max_variables: int = setting(3, "Most variables in one table, filters included.")
     max_cells: int = setting(10_000, "Most cells in one table, totals included.")
+    max_seconds: float = setting(120.0, "Most processor seconds that a table may cost.")
+    max_megabytes: float = setting(2_000.0, "Most memory that making a table may take.")
+    queue_seconds: float = setting(2.0, "Seconds from which on a table is made in the queue.")
     min_population: float = setting(0.0, "Fewest people that a table or a part of it is about.")
     min_mean_cell: float = setting(0.0, "Fewest people in a cell, on average.")
     area: str = setting("", "Variable of areas, for the sparsity of each.")
@@ -60,6 +64,9 @@ class Policy:
         for name in ("max_variables", "max_cells"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        for name in ("max_seconds", "max_megabytes", "queue_seconds"):
+            if getattr(self, name) < 0:
+                raise ParameterError(f"{name} must not be negative, got {getattr(self, name)}.")
         for name in ("max_sparsity", "t_closeness"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ParameterError(f"{name} must lie in 0..1, got {getattr(self, name)}.")
@@ -86,6 +93,10 @@ class Policy:
         rules.check_size(self, question)
         rules.check_combinations(self, question)
         rules.check_groups(self, question)
+
+    def check_price(self, price: Price) -> None:
+        """Refuse what costs too much."""
+        rules.check_price(self, price)
 
     def judge(self, question: Question, cube: Cube, figures: Figures) -> JudgedTable:
         """The cube as far as its protected values allow it to be shown."""

@@ -17,6 +17,7 @@ import numpy as np
 from discreet.arrays import Mask, Real
 from discreet.release.cube import ABSENT, Cube, CubeEntry
 from discreet.serve.answer import Question
+from discreet.serve.data.price import Price
 from discreet.serve.data.source import DetailedVariable
 from discreet.serve.query import Codes
 from discreet.serve.refusals import Refusal
@@ -96,6 +97,20 @@ def check_size(policy: Policy, question: Question) -> None:
     if cells > policy.max_cells:
         message = f"The table would have {cells:,} cells, totals included."
         raise policy.refusal("too_many_cells", message, "At most {} cells.", "max_cells")
+
+
+def check_price(policy: Policy, price: Price) -> None:
+    """Refuse a table that costs too much time or memory, by its price."""
+    megabytes = price.bytes / 1e6
+    if price.seconds > policy.max_seconds or megabytes > policy.max_megabytes:
+        message = (
+            f"The table would take about {price.seconds:,.1f} seconds and {megabytes:,.0f} "
+            "megabytes to make."
+        )
+        allowed = "At most {} seconds."
+        if price.seconds <= policy.max_seconds:
+            raise policy.refusal("too_expensive", message, "At most {} megabytes.", "max_megabytes")
+        raise policy.refusal("too_expensive", message, allowed, "max_seconds")
 
 
 def check_combinations(policy: Policy, question: Question) -> None:

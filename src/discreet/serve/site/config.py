@@ -13,7 +13,7 @@ from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.publication import Publication
 from discreet.serve.data.dataset import DatasetInfo
 from discreet.serve.data.source import Mode
-from discreet.serve.office.config import AccountsConfig, AuditConfig
+from discreet.serve.office.config import AccountsConfig, AuditConfig, Proxies
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.sections import section, setting
 from discreet.serve.web.texts import languages
@@ -29,12 +29,14 @@ class ServerConfig:
     port: int = setting(8000, "Port to listen on; 0 takes any free one.")
     root_path: str = setting("/", "Path that a web server in front removes from addresses.")
     workers: int = setting(1, "Processes that answer.")
+    metrics: tuple[str, ...] = setting((), "Addresses or networks that may read /metrics.")
 
     def __post_init__(self) -> None:
         if not 0 <= self.port <= 65535:
             raise ParameterError(f"port must lie in 0..65535, got {self.port}.")
         if self.workers < 1:
             raise ParameterError(f"workers must be at least 1, got {self.workers}.")
+        Proxies(self.metrics)  # refuses what is no address
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,7 @@ class DatasetConfig:
       policy: What may be asked.
       connections: Questions that the engine answers at a time, on the fly.
       keep_cubes: Whether tables made on the fly are kept on the disk, for all processes.
+      declared_records: The number of records as the office tells it, for prices; public.
     """
 
     name: str
@@ -104,6 +107,7 @@ class DatasetConfig:
     policy: Policy = field(default_factory=Policy)
     connections: int = 2
     keep_cubes: bool = False
+    declared_records: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +35,9 @@ from discreet.serve.site.site import Site, SiteHolder
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
+    from discreet.release.cube import Cube
 
+_KEPT_BYTES = 2_000_000_000  # of a data set's tables on the disk
 _log = logging.getLogger("discreet.serve")
 
 
@@ -86,7 +90,13 @@ class _SiteMaker:
 
 def _open_dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
     try:
-        return Dataset(dataset.name, dataset.about, _open_source(config, dataset), dataset.policy)
+        source = _open_source(config, dataset)
+        offered = {v.name for v in source.variables}
+        named = dataset.records.time if dataset.records else ()
+        time = next((name for name in named if name in offered), "")
+        return Dataset(
+            dataset.name, dataset.about, source, dataset.policy, time=time, has_queue=True
+        )
     except DiscreetError as error:
         error.args = (f"data set {dataset.name!r}: {error}",)
         raise
@@ -104,16 +114,59 @@ def _open_source(config: SiteConfig, dataset: DatasetConfig) -> Source:
     def open_again() -> Microdata:
         return open_records_of(config, dataset)
 
-    connections = dataset.connections
+    connections, declared = dataset.connections, dataset.declared_records
     if is_private(recipe):
-        tables = RecipeTables(recipe, open_again, connections, files)
+        tables = RecipeTables(recipe, open_again, connections, files, declared)
         return PrivateSource(tables, DiskCache(folder / "private", origin), dataset.labels)
-    cubes = None
-    if dataset.keep_cubes:
-        cubes = DiskCache(folder / "cubes", digest(origin, files.now).hex())
     return LiveSource(
-        recipe, open_again, dataset.labels, connections, disk_cache=cubes, files=files
+        recipe,
+        open_again,
+        dataset.labels,
+        connections,
+        declared_records=declared,
+        disk_cache=_kept_cubes(config, dataset, files),
+        keeps_all=dataset.keep_cubes,
+        files=files,
     )
+
+
+def _kept_cubes(config: SiteConfig, dataset: DatasetConfig, files: GuardedFiles) -> DiskCache:
+    """Where tables on the fly are kept; those of other records are never found there."""
+    folder, origin = config.cache_folder / dataset.name, origin_of(dataset, config.folder)
+    return DiskCache(folder / "cubes", digest(origin, files.now).hex(), _KEPT_BYTES)
+
+
+def make_queued_cube(path: str, name: str, unit: str, *details: str) -> None:
+    """Make a table and keep it on the disk: the work of a process of its own, for the queue.
+
+    The ledger knows the records already, from the site that runs.
+    """
+    stop_with_parent()
+    config = read_site(path)
+    dataset = next(d for d in config.datasets if d.name == name)
+    files = _files_behind(config, dataset)
+    if is_private(dataset.recipe):
+        _open_source(config, dataset).cube(details, unit)
+        return
+
+    def make() -> Cube:
+        tables = RecipeTables(dataset.recipe, lambda: open_records_of(config, dataset), 1, files)
+        return tables.cube(details)
+
+    _kept_cubes(config, dataset, files).get((*details, unit), make)
+
+
+def stop_with_parent() -> None:
+    """Stop this process when the one that started it is gone, however that ended."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        # Asked for, since a parent that is killed sends no signal.
+        while os.getppid() == parent:
+            time.sleep(1.0)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True, name="parent watch").start()
 
 
 def _files_behind(config: SiteConfig, dataset: DatasetConfig) -> GuardedFiles:

@@ -21,7 +21,7 @@ from discreet.serve.api.reply import TableDescriber, base_of
 from discreet.serve.api.saved import snippets_of
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.query import CHARTS, Codes, Query
-from discreet.serve.refusals import LANGUAGE, Refusal
+from discreet.serve.refusals import LANGUAGE, Queued, Refusal
 from discreet.serve.site.site import current_site
 from discreet.serve.web import wording
 from discreet.serve.web.charts import DrawnChart, draw_chart
@@ -185,6 +185,8 @@ def _table_page(request: Request, dataset: Dataset, query: Query, edit: str) -> 
     try:
         answer = dataset.answer(query)
         parts |= _table_parts(request, answer)
+    except Queued:
+        raise
     except Refusal as refusal:
         request.state.outcome = refusal.code
         # A builder from which the last variable was taken is where a visitor chooses another one.
@@ -216,7 +218,7 @@ def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
         "notes": notes_of(answer, texts),
         "statement": answer.cube.statement,
         "citation": describer.citation(answer),
-        "snippets": snippets_of(describer.base, answer),
+        "snippets": snippets_of(describer, answer),
     }
 
 

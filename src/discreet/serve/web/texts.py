@@ -1,8 +1,9 @@
 """What the pages say, in one file per language.
 
 A page reads texts by their place in the file, `texts.table.rows`. Sentences that the library makes
-(statements, refusals) are English; a language file has their translations under `[said]`, with `{}`
-for whatever differs from one time to the next.
+(statements, refusals) are English; a language file has translations of what the builder says under
+`[said]`, with `{}` for whatever differs from one time to the next. Those of statements come from
+`discreet.release.language`, which notes in files say as well.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from discreet.errors import UnknownNameError
+from discreet.release.language import Templates, built_in
 
 DEFAULT = "en"
 _NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
@@ -95,19 +97,12 @@ class Texts(SimpleNamespace):
         return lru_cache(_REMEMBERED)(self._look_up)
 
     @cached_property
-    def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
-        """What is translated, the most exact first."""
-        order = sorted(self.said, key=lambda english: -len(english.replace("{}", "")))
-        texts = ("(.+?)".join(map(re.escape, english.split("{}"))) for english in order)
-        return [(re.compile(t, re.DOTALL), self.said[e]) for t, e in zip(texts, order, strict=True)]
+    def _templates(self) -> Templates:
+        return Templates(self.said)
 
     def _look_up(self, english: str) -> LanguageText:
-        for pattern, translation in self._patterns:
-            found = pattern.fullmatch(english)
-            if found:
-                parts = [self._localize(part) for part in found.groups()]
-                return LanguageText(translation.format(*parts), self.code)
-        return LanguageText(english, DEFAULT)
+        found = self._templates.find(english, self._localize)
+        return LanguageText(english, DEFAULT) if found is None else LanguageText(found, self.code)
 
     def _localize(self, part: str) -> str:
         """A part of a sentence: a number as it is written here, a sentence translated."""
@@ -138,7 +133,8 @@ def read_texts(language: str) -> dict[str, Any]:
 
 def make_texts(language: str, content: Mapping[str, Any]) -> Texts:
     """The texts of a file's content."""
-    mappings = {name: content[name] for name in ("counted", "said")}
+    said = {**built_in(language).get("texts", {}), **content["said"]}
+    mappings = {"counted": content["counted"], "said": said}
     numbers = Numbers(**content["numbers"])
     return Texts(**{**_sections(content), **mappings, "code": language, "numbers": numbers})
 

@@ -7,6 +7,7 @@ small loss. The current point is one of them, so a repair never makes matters wo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +21,7 @@ from discreet.solve.linear.program import highs_model, load_highs
 
 # Inner cells that an integer program may move, in growing neighbourhoods: effort grows far faster
 # than size, and most breaches need few cells.
-_SIZES = (200, 600, 2000, 6000, 20_000)
+SIZES = (200, 600, 2000, 6000, 20_000)
 _NODES = 40_000  # branch-and-bound nodes of one program, times the inner cells it may move
 # Simplex iterations times columns, of all programs together: about a minute. A limit in seconds
 # would make the result depend on the machine.
@@ -37,7 +38,7 @@ _BREACH = 1e4
 _CLOSE = 1e-3
 
 
-def repair_limits(problem: LatticeProblem, y: Whole) -> Whole:
+def repair_limits(problem: LatticeProblem, y: Whole, sizes: Sequence[int] = SIZES) -> Whole:
     """A point that keeps the limits, or breaks them less, near a point of the domain.
 
     Neighbourhoods grow until all limits are kept or a program over all cells has ended. Cells
@@ -48,11 +49,16 @@ def repair_limits(problem: LatticeProblem, y: Whole) -> Whole:
     gives the same result whatever the number of threads and the speed of the machine.
     Cost: seconds for a hundred violated cells; no new program is begun after about a minute's
     worth of simplex iterations.
+
+    Args:
+      problem: Limits and domain.
+      y: A point of the domain.
+      sizes: Inner cells of a neighbourhood, in the order in which they are tried.
     """
     if not problem.violations(problem.deviation(y)).any():
         return y
     state = Repair(problem, y)
-    for size in _SIZES:
+    for size in sizes:
         while state.excess.any() and state.spent < _EFFORT and _sweep(state, size):
             pass
         if size >= len(state.rows):
@@ -65,7 +71,7 @@ def _sweep(state: Repair, size: int) -> bool:
     before = np.abs(state.excess).sum()
     for k in np.flatnonzero(state.excess).tolist():
         if state.excess[k] and state.spent < _EFFORT:  # an earlier program may have mended it
-            state.improve(_around(state, k, size))
+            state.improve(around(state, k, size))
         if size >= len(state.rows):
             return False
     report("repair", state.spent / _EFFORT)
@@ -206,7 +212,7 @@ def _excess(z: Real, low: Real, high: Real) -> Real:
     return excess
 
 
-def _around(state: Repair, k: int, size: int) -> Index:
+def around(state: Repair, k: int, size: int) -> Index:
     """The rows nearest to a published cell: weight spreads from it, thinly through large cells."""
     weight, near = np.zeros(len(state.size)), np.zeros(len(state.rows))
     weight[k] = 1.0

@@ -27,9 +27,9 @@ _FRACTION_GRID = 2**40
 _MOST_DOUBT = 0.25
 _ROUNDING_ERROR = float(np.finfo(np.float64).eps)
 
-# Fractional cells up to which a program rounds a two-way table, and up to which the cube method
-# runs; it lists their sums.
-_PROGRAM_CELLS, _CUBE_CELLS = 200_000, 2_000_000
+# Fractional cells up to which programs keep the sums of a two-way table, and of others; and up to
+# which the cube method runs, which lists their sums.
+_NETWORK_CELLS, _PROGRAM_CELLS, _CUBE_CELLS = 200_000, 20_000, 2_000_000
 # Cells that the cube method moves together: few at first, which is fast, then as many as two-way
 # tables of 600 rows and columns need to keep every sum.
 _BLOCKS = (64, 1000)
@@ -84,9 +84,8 @@ def round_controlled(design: Design, y: Array, *, rng: np.random.Generator) -> F
               \lfloor x_k^\top y\rfloor \le x_k^\top u \le \lceil x_k^\top y\rceil.
 
     The start is drawn by the cube method, so that no cell is favoured. Published cells that it
-    leaves further away are mended: by a linear program with random costs in two-way tables, in
-    others by a search that changes the start as little as possible, and integer programs around
-    what the search leaves.
+    leaves further away are mended by linear programs that change the start as little as possible,
+    in large tables by a search, and by integer programs around what these leave.
 
     Promise: in a two-way table every published cell is its sum rounded down or up; in other
     tables wherever search and programs find it possible (`FoundTable.violations` counts the
@@ -129,8 +128,11 @@ def _round_up_controlled(design: Design, left: Remainders, rng: np.random.Genera
     problem = LatticeProblem(design, target, domain, low=low - target, high=high - target)
     if not problem.violations(problem.deviation(start)).any():
         return describe(problem, start)
-    exact = _by_program(problem, left.fraction, rng) if two_way else None
-    return describe(problem, _mend_rounding(problem, start, rng) if exact is None else exact)
+    if len(problem.rows) <= (_NETWORK_CELLS if two_way else _PROGRAM_CELLS):
+        from discreet.solve.integer.pump import keep_limits_near  # start-up time: compiled kernels
+
+        return describe(problem, keep_limits_near(problem, start, rng))
+    return describe(problem, _mend_rounding(problem, start, rng))
 
 
 def _mend_rounding(problem: LatticeProblem, start: Whole, rng: np.random.Generator) -> Whole:
@@ -154,28 +156,6 @@ def is_two_way(design: Design) -> bool:
     """Whether a design has two variables, so that its sums may form a network."""
     over = design.over_variables
     return over is not None and sum(n > 1 for n in over.shape) <= 2
-
-
-def _by_program(problem: LatticeProblem, fraction: Real, rng: np.random.Generator) -> Whole | None:
-    """A random vertex of the table's rounding polytope, if it is whole.
-
-    The sums of a two-way table, with a hierarchy on one of its variables too, form a network, so
-    every vertex is whole. With hierarchies on both it may not be.
-    """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-
-    if len(problem.rows) > _PROGRAM_CELLS:
-        return None
-    X = problem.design.matrix()[problem.rows].astype(np.float64).T.tocsr()
-    low, high = (np.rint(problem.target + limit) for limit in problem.limits)
-    # Costs favour cells with large fractions, and chance decides among vertices.
-    cost = rng.random(len(problem.rows)) - fraction[problem.rows]
-    found = milp(cost, constraints=LinearConstraint(X, low, high), bounds=Bounds(0, 1))
-    if found.x is None or np.abs(found.x - np.rint(found.x)).max() > 1e-6:
-        return None
-    up = np.zeros(len(fraction), dtype=np.int64)
-    up[problem.rows] = np.rint(found.x)
-    return up
 
 
 def round_balanced(design: Design, y: Array, *, rng: np.random.Generator) -> Whole:

@@ -34,7 +34,7 @@ from discreet.suppress.argus.safety import (
 )
 from discreet.suppress.argus.tables import ArgusTable, read_table, tree_with_missing
 from discreet.suppress.pattern import published_values
-from discreet.tables.from_frames import cells_to_table, contributions_to_table
+from discreet.tables.from_frames import CountColumns, cells_to_table, contributions_to_table
 from discreet.tables.magnitude import LARGEST, Magnitude
 from discreet.tables.truth import DataSet, TrueTable
 
@@ -257,13 +257,7 @@ def _tabulate(
     design: dict[str, Any] = {"hierarchies": trees, "support": "all", "structural_zeros": ()}
     if first.spec.has_counts:
         ones = rows.append_column(_ONE, [np.ones(len(rows), dtype=np.int64)])
-        more: dict[str, Any] = {
-            "key": None,
-            "weight": None,
-            "convention": "discreet",
-            "declared": False,
-        }
-        return cells_to_table(ones, list(terms), count=_ONE, **design, **more)
+        return cells_to_table(ones, list(terms), CountColumns(_ONE), **design)
     is_signed = bool((np.asarray(rows.column(about.variable(value).name)) < 0).any())
     of = Magnitude(value, RECORD, holding, "absolute" if is_signed else "refuse", n)
     return contributions_to_table(rows, list(terms), of, weight=weight, declared=False, **design)

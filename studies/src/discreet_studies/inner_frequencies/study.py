@@ -9,7 +9,7 @@ from typing import Any
 
 from discreet.assessment.plots.style import altair_module, apply_style, colours, shapes
 from discreet.errors import DataError, NotConvergedError
-from discreet.facade.microdata import open as open_records
+from discreet.facade.opening import open as open_records
 from discreet_studies.frozen import SEEDS, is_frozen
 from discreet_studies.inner_frequencies.extras import extra_findings
 from discreet_studies.inner_frequencies.log import LOG

@@ -26,6 +26,11 @@ CODES = ["0", "01", "0114", "0192", "02", "a,b", "top(2)x"]
         ("bottom(1)", ["top(2)x"]),
         ("bottom(2,1)", ["02", "a,b"]),
         ("range(01,0192)", ["01", "0114", "0192"]),
+        ("range(0192,01)", ["01", "0114", "0192"]),
+        ("A,B", ["a,b"]),
+        ("A*", ["a,b"]),
+        ("from(A,B)", ["a,b", "top(2)x"]),
+        ("x*", []),
         ("from(02)", ["02", "a,b", "top(2)x"]),
         ("from(a,b)", ["a,b", "top(2)x"]),
         ("to(01)", ["0", "01"]),
@@ -37,12 +42,23 @@ def test_an_expression_means_these_codes(expression, expected):
     assert choose_codes("v", CODES, [expression]) == expected
 
 
+def test_the_latest_periods_are_the_top():
+    years = ["2022", "2023", "2024"]
+    assert choose_codes("v", years, ["top(2)"], is_time=True) == ["2023", "2024"]
+    assert choose_codes("v", years, ["bottom(1)"], is_time=True) == ["2022"]
+
+
+def test_a_code_that_is_written_exactly_is_that_one_alone():
+    assert choose_codes("v", ["a", "A", "b"], ["A"]) == ["A"]
+    assert choose_codes("v", ["aa", "Aa", "b"], ["AA"]) == ["aa", "Aa"]
+
+
 def test_codes_come_in_the_order_of_the_list():
     assert choose_codes("v", CODES, ["02", "top(1)", "02"]) == ["0", "02"]
 
 
 @pytest.mark.parametrize(
-    "expression", ["03", "x*", "top()", "top(x)", "top(1,2,3)", "range(0)", "from(9)", "top(-1)"]
+    "expression", ["03", "top()", "top(x)", "top(1,2,3)", "range(0)", "from(9)", "top(-1)"]
 )
 def test_what_means_nothing_is_refused(expression):
     with pytest.raises(Refusal):

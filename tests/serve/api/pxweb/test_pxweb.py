@@ -2,6 +2,8 @@
 
 import io
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 import openpyxl
@@ -11,11 +13,12 @@ from pxweb import PxApi
 
 from discreet.serve.api.pxweb.models import Dataset as DatasetModel
 from discreet.serve.app import make_app
+from discreet.serve.office.config import AccountsConfig
 from discreet.serve.policy.policy import Policy
 from discreet.serve.query import Query
 from discreet.serve.run import serving
 from tests.serve.client import Client
-from tests.serve.sites import small_site
+from tests.serve.sites import ABOUT, small_site
 
 ROOT = "/api/pxweb/v2"
 DATA = f"{ROOT}/tables/once/data"
@@ -55,7 +58,7 @@ def test_pxwebpy_finds_the_tables(api):
 
 def test_pxwebpy_reads_metadata_and_code_lists(api):
     found = api.get_table_variables("once")
-    assert list(found) == ["region", "age", "sex", "ContentsCode"]
+    assert list(found) == ["region", "age", "sex", "Tid", "ContentsCode"]
     assert found["region"]["elimination"]
     ids = [c["id"] for c in found["region"]["codelists"]]
     assert "agg_once_region_county" in ids
@@ -203,7 +206,7 @@ def test_files_are_laid_out_as_asked(client):
 def test_metadata_follows_the_code_list_that_is_asked_for(client):
     whole = client.get(f"{ROOT}/tables/once/metadata").json()
     DatasetModel.model_validate(whole)
-    assert whole["size"] == [12, 4, 3, 1]
+    assert whole["size"] == [12, 4, 3, 1, 1]
     query = "codelist[region]=agg_once_region_part"
     found = client.get(f"{ROOT}/tables/once/metadata?{query}").json()
     assert list(found["dimension"]["region"]["category"]["index"]) == ["N", "S", "ABROAD"]
@@ -215,12 +218,191 @@ def test_a_saved_query_is_run_again(client):
     saved = client.request("POST", f"{ROOT}/savedqueries", json=body)
     assert saved.status_code == 201
     name = saved.json()["id"]
-    assert client.get(f"{ROOT}/savedqueries/{name}").json()["tableId"] == "once"
+    assert client.get(f"{ROOT}/savedqueries/{name}").json()["savedQuery"]["tableId"] == "once"
     run = client.get(f"{ROOT}/savedqueries/{name}/data")
     assert run.text.splitlines()[0] == "Sex,Count"
     as_json = client.get(f"{ROOT}/savedqueries/{name}/data?outputFormat=json-stat2").json()
     assert as_json["value"] == ask(client, sex="*").json()["value"]
     assert client.get(f"{ROOT}/savedqueries/nothing").status_code == 404
+
+
+# As the reference server does, where the description says nothing
+
+
+def post(client, selection, **query):
+    return client.request("POST", DATA, json={"selection": selection}, params=query)
+
+
+@pytest.mark.parametrize(
+    ("query", "as_if"),
+    [
+        ("valueCodes[SEX]=f,M", "valueCodes[sex]=F,M"),
+        ("VALUECODES[Sex]=?", "valueCodes[sex]=F,M,T"),
+        ("valueCodes[Region]=n1-*", "valueCodes[region]=N1-1,N1-2"),
+        ("valueCodes[region]=RANGE(n2,n1)", "valueCodes[region]=range(N1,N2)"),
+        ("valueCodes[contentscode]=COUNT&valueCodes[sex]=F", "valueCodes[sex]=F"),
+        ("valueCodes[sex]=x*,F", "valueCodes[sex]=F"),
+        ("valueCodes[sex]=x*&valueCodes[age]=*", "valueCodes[age]=*"),
+        ("codelist[Region]=AGG_once_region_COUNTY", "codelist[region]=agg_once_region_county"),
+        ("OUTPUTFORMAT=csv&valueCodes[sex]=*", "outputFormat=csv&valueCodes[sex]=*"),
+        ("valueCodes[TID]=2026&valueCodes[sex]=F", "valueCodes[Tid]=top(1)&valueCodes[sex]=F"),
+    ],
+)
+def test_capitals_and_patterns_make_no_difference(client, query, as_if):
+    asked, expected = (client.get(f"{DATA}?{text}") for text in (query, as_if))
+    assert asked.status_code == expected.status_code == 200
+    assert asked.content == expected.content
+
+
+def test_a_table_is_found_in_capitals(client):
+    assert client.get(f"{ROOT}/tables/ONCE").json()["id"] == "once"
+    assert client.get(f"{ROOT}/codelists/AGG_ONCE_REGION_PART").status_code == 200
+
+
+def test_code_lists_are_told_in_both_spellings(client):
+    found = client.get(f"{ROOT}/tables/once/metadata").json()["dimension"]["region"]["extension"]
+    assert found["codelists"] == found["codeLists"] != []
+    body = {"variableCode": "region", "valueCodes": ["*"]}
+    asked = [post(client, [{**body, n: "agg_once_region_part"}]) for n in ("codelist", "codeList")]
+    assert asked[0].json() == asked[1].json()
+    assert asked[0].json()["size"] == [3, 1]
+
+
+PLACED = "valueCodes[region]=*&valueCodes[sex]=F,M&valueCodes[age]=*"
+
+
+@pytest.mark.parametrize(
+    ("placement", "stub", "heading"),
+    [
+        ("", ["region", "age", "sex"], ["ContentsCode"]),
+        ("heading=SEX", ["region", "age"], ["sex", "ContentsCode"]),
+        ("stub=age", ["age"], ["region", "sex", "ContentsCode"]),
+        ("stub=sex,age&heading=region", ["sex", "age"], ["region", "ContentsCode"]),
+        ("stub=ContentsCode", ["ContentsCode"], ["region", "age", "sex"]),
+    ],
+)
+def test_variables_stand_where_they_are_placed(client, placement, stub, heading):
+    found = client.get(f"{DATA}?{PLACED}&{placement}").json()
+    px = found["extension"]["px"]
+    assert (px["stub"], px["heading"]) == (stub, heading)
+    assert found["id"] == [*stub, *heading]
+    text = client.get(f"{DATA}?{PLACED}&{placement}&outputFormat=csv").text
+    assert len(text.splitlines()[0].split(",")) == len(stub) + np.prod(
+        [n for name, n in zip(found["id"], found["size"], strict=True) if name in heading]
+    )
+
+
+@pytest.mark.parametrize(
+    "placement",
+    ["heading=sex&stub=sex", "heading=sex,sex", "stub=nothing", "heading=Tid"],
+)
+def test_what_cannot_be_placed_is_refused(client, placement):
+    answer = client.get(f"{DATA}?{PLACED}&{placement}")
+    assert answer.status_code == 400
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_variable_is_selected_once(client):
+    twice = [{"variableCode": name, "valueCodes": ["*"]} for name in ("sex", "Sex")]
+    assert post(client, twice).status_code == 400
+
+
+def test_a_title_stands_above_a_csv_file(client):
+    plain = f"{DATA}?valueCodes[sex]=*&outputFormat=csv"
+    title, empty, *rest = client.get(f"{plain}&outputFormatParams=IncludeTitle").text.split("\n")
+    assert title == "Small country: Sex"
+    assert empty == ""
+    assert "\n".join(rest) == client.get(plain).text
+
+
+def test_the_older_json_has_a_row_for_each_combination(client, site):
+    query = "valueCodes[region]=*&valueCodes[age]=*&valueCodes[Tid]=*&outputFormat=json-px"
+    found = client.get(f"{DATA}?{query}").json()
+    assert [(c["code"], c["type"]) for c in found["columns"]] == [
+        ("region", "d"), ("age", "d"), ("Tid", "t"), ("count", "c"),
+    ]  # fmt: skip
+    cube = site.dataset("once").answer(Query.parse("rows=region&rows=age")).cube
+    assert len(found["data"]) == cube.values.size
+    for row in found["data"]:
+        place = tuple(a.place(c) for a, c in zip(cube.axes, row["key"][:2], strict=True))
+        expected = str(cube.values[place]) if cube.is_shown[place] else ".."
+        assert row["values"] == ["." if cube.status[place] == 2 else expected]
+
+
+def test_time_is_a_variable(client):
+    found = client.get(f"{ROOT}/tables/once/metadata").json()
+    assert found["role"] == {"time": ["Tid"], "metric": ["ContentsCode"]}
+    assert list(found["dimension"]["Tid"]["category"]["index"]) == ["2026"]
+    table = client.get(f"{ROOT}/tables/once").json()
+    assert (table["firstPeriod"], table["lastPeriod"]) == ("2026", "2026")
+    assert table["timeUnit"] == "Annual"
+
+
+def test_a_variable_of_time_is_that_of_the_data():
+    site = small_site(released={"time": "age"})
+    client = Client(make_app(site))
+    found = client.get(f"{ROOT}/tables/once/metadata").json()
+    assert found["role"]["time"] == ["age"]
+    assert "Tid" not in found["id"]
+    table = client.get(f"{ROOT}/tables/once").json()
+    assert (table["firstPeriod"], table["lastPeriod"]) == ("0-14", "65+")
+    latest = client.get(f"{DATA}?valueCodes[age]=top(1)").json()
+    assert list(latest["dimension"]["age"]["category"]["index"]) == ["65+"]
+
+
+def test_tables_of_the_last_days_are_found():
+    about = replace(ABOUT, updated=datetime.now(UTC).date().isoformat())
+    client = Client(make_app(small_site(released={"about": about})))
+    found = client.get(f"{ROOT}/tables?pastDays=2").json()["tables"]
+    assert [table["id"] for table in found] == ["once"]
+    assert found[0]["updated"].endswith("T00:00:00Z")
+
+
+def test_a_page_beyond_the_last_is_404(client):
+    assert client.get(f"{ROOT}/tables?pageNumber=2").status_code == 404
+    assert client.get(f"{ROOT}/tables?pageNumber=2&pageSize=1").status_code == 200
+    assert client.get(f"{ROOT}/tables?query=nothing-of-the-kind").json()["tables"] == []
+
+
+def test_a_saved_query_tells_its_codes_and_metadata(client):
+    wanted = [
+        {"variableCode": "REGION", "codelist": "agg_once_region_part", "valueCodes": ["top(2)"]},
+        {"variableCode": "sex", "valueCodes": ["?"]},
+    ]
+    placed = {"selection": wanted, "placement": {"heading": ["sex"]}}
+    body = {"selection": placed, "language": "en", "tableId": "once"}
+    saved = client.request("POST", f"{ROOT}/savedqueries", json=body).json()
+    assert set(saved) == {"language", "id", "savedQuery", "links"}
+    path = f"{ROOT}/savedqueries/{saved['id']}"
+    selection = client.get(f"{path}/selection").json()
+    told = {part["variableCode"]: part["valueCodes"] for part in selection["selection"]}
+    assert told == {"region": ["N", "S"], "sex": ["T", "F", "M"], "ContentsCode": ["count"]}
+    again = client.request("POST", DATA, json={k: selection[k] for k in ("selection", "placement")})
+    data = client.get(f"{path}/data").json()
+    assert again.json()["value"] == data["value"]
+    metadata = client.get(f"{ROOT}/tables/once/metadata?savedQuery={saved['id']}").json()
+    for part in ("id", "size", "role", "dimension"):
+        assert metadata[part] == data[part]
+    default = client.get(f"{ROOT}/tables/once/metadata?defaultSelection=true").json()
+    assert default["dimension"] == client.get(DATA).json()["dimension"]
+
+
+def test_pages_of_others_may_send_selections(client):
+    asked = {"Origin": "https://other.example", "Access-Control-Request-Method": "POST"}
+    found = client.request("OPTIONS", DATA, headers=asked)
+    assert found.status_code == 204
+    assert found.headers["access-control-allow-origin"] == "*"
+    assert "POST" in found.headers["access-control-allow-methods"]
+    assert "Content-Type" in found.headers["access-control-allow-headers"]
+    assert post(client, []).headers["access-control-allow-origin"] == "*"
+    refused = post(client, [{"variableCode": "nothing"}])
+    assert refused.headers["access-control-allow-origin"] == "*"
+
+
+def test_pages_of_others_get_nothing_of_a_site_with_accounts():
+    site = small_site(accounts=AccountsConfig(who="tokens"))
+    found = Client(make_app(site)).request("OPTIONS", DATA)
+    assert not [name for name in found.headers if name.startswith("access-control")]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.release.formats.json import dimension
+from discreet.release.formats.px import time_scale
 from discreet.serve.api.pxweb.models import CONTENTS, FOLDER, ROOT
 from discreet.serve.api.reply import TableDescriber
 from discreet.serve.data.dataset import Dataset
@@ -18,7 +19,18 @@ from discreet.serve.site.site import Site
 from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import unit_label
 
+
+@dataclass(frozen=True)
+class Placement:
+    """Which variables stand in columns (`heading`) and which in rows (`stub`)."""
+
+    heading: tuple[str, ...] = ()
+    stub: tuple[str, ...] = ()
+
+
 _CONTENTS_LABEL = {"en": "contents", "nb": "statistikkvariabel"}
+_PERIOD_NAMES = ("Tid", "Time", "Period", "PeriodCode")  # the first that no variable has
+_TIME_UNITS = {"A1": "Annual", "Q1": "Quarterly", "M1": "Monthly", "W1": "Weekly"}
 SEE_METADATA = "See the metadata of the table."
 
 
@@ -31,6 +43,22 @@ def contents_axis(units: Sequence[str], texts: Texts) -> CubeAxis:
 def with_contents(cubes: Mapping[str, Cube], texts: Texts) -> Cube:
     """Cubes of several units as one, with the units as its last variable."""
     return Cube.stack(contents_axis(list(cubes), texts), list(cubes.values()))
+
+
+def period_axis(dataset: Dataset) -> CubeAxis | None:
+    """The variable of the one period that figures are about, where none of time is on offer."""
+    if dataset.time:
+        return None
+    taken, period = {v.name.casefold() for v in dataset.variables}, _periods_of(dataset)[0]
+    name = next(name for name in _PERIOD_NAMES if name.casefold() not in taken)
+    return CubeAxis(name, "Period", (CubeEntry(period, period, 1, is_sum=False),))
+
+
+def roles_of(dataset: Dataset, names: Sequence[str]) -> dict[str, list[str]]:
+    """The roles of the variables of these names."""
+    period = period_axis(dataset)
+    time = period.name if period else dataset.time
+    return {**({"time": [time]} if time in names else {}), "metric": [CONTENTS]}
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +118,7 @@ def link(rel: str, path: str, describer: TableDescriber) -> dict[str, str]:
 def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
     """A table as lists show it."""
     path, title = f"tables/{dataset.name}", describer.site.title
+    period = period_axis(dataset)
     contents = contents_axis(dataset.source.units, describer.texts)
     return {
         "type": "Table",
@@ -97,13 +126,17 @@ def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
         "label": dataset.title,
         "description": dataset.about.description,
         "updated": updated_of(dataset),
-        "firstPeriod": _period_of(dataset),
-        "lastPeriod": _period_of(dataset),
+        "firstPeriod": _periods_of(dataset)[0],
+        "lastPeriod": _periods_of(dataset)[-1],
         "category": "public",
-        "variableNames": [contents.label, *(v.label for v in dataset.variables)],
+        "variableNames": [
+            contents.label,
+            *(v.label for v in dataset.variables),
+            *([period.label] if period else []),
+        ],
         "discontinued": False,
         "source": dataset.about.source or title,
-        "timeUnit": "Other",
+        "timeUnit": _time_unit(_periods_of(dataset)),
         "paths": [[{"id": FOLDER, "label": title}]],
         "links": [
             link("self", path, describer),
@@ -117,23 +150,45 @@ def metadata_json(
     dataset: Dataset, describer: TableDescriber, codelists: Mapping[str, LevelCodeList]
 ) -> dict[str, Any]:
     """All variables with their values, as a JSON-stat data set without figures."""
+    return metadata_of(dataset, describer, axes_of(dataset, describer, codelists))
+
+
+def axes_of(
+    dataset: Dataset, describer: TableDescriber, codelists: Mapping[str, LevelCodeList]
+) -> list[CubeAxis]:
+    """All variables with their values, or with those of a code list; what is published last."""
+    period = period_axis(dataset)
     axes = [_axis(v, codelists.get(v.name)) for v in dataset.variables]
-    axes.append(contents_axis(dataset.source.units, describer.texts))
-    updated = updated_of(dataset)
+    axes += [period] if period else []
+    return [*axes, contents_axis(dataset.source.units, describer.texts)]
+
+
+def metadata_of(
+    dataset: Dataset,
+    describer: TableDescriber,
+    axes: list[CubeAxis],
+    placement: Placement | None = None,
+) -> dict[str, Any]:
+    """These variables of a data set, as JSON-stat without figures."""
+    day, extension = dataset.updated, extension_of(dataset, describer)
+    names = [axis.name for axis in axes]
+    stub = [name for name in names if name != CONTENTS]
+    placed = placement or Placement((CONTENTS,), tuple(stub))
+    extension["px"] |= {"heading": list(placed.heading), "stub": list(placed.stub)}
     return {
         "version": "2.0",
         "class": "dataset",
         "href": link("self", f"tables/{dataset.name}/metadata", describer)["href"],
         "label": dataset.title,
         "source": dataset.about.source or describer.site.title,
-        **({"updated": updated} if updated else {}),
+        **({"updated": day} if day else {}),
         "note": _notes_of(dataset),
-        "role": {"metric": [CONTENTS]},
-        "id": [axis.name for axis in axes],
+        "role": roles_of(dataset, names),
+        "id": names,
         "size": [len(axis) for axis in axes],
         "dimension": dimensions(axes, dataset, describer),
         "value": None,
-        "extension": extension_of(dataset, describer),
+        "extension": extension,
     }
 
 
@@ -144,7 +199,7 @@ def dimensions(axes: list[CubeAxis], dataset: Dataset, describer: TableDescriber
     for name, variable in known.items():
         if name in found:
             found[name]["extension"] = _dimension_extension(dataset, variable, describer)
-    units = axes[-1].codes
+    units = next(axis.codes for axis in axes if axis.name == CONTENTS)
     found[CONTENTS]["category"]["unit"] = {
         unit: {"base": unit_label(unit, describer.texts), "decimals": 0} for unit in units
     }
@@ -152,9 +207,23 @@ def dimensions(axes: list[CubeAxis], dataset: Dataset, describer: TableDescriber
         "elimination": False,
         "refperiod": dict.fromkeys(units, dataset.about.date or dataset.edition),
         "show": "value",
-        "codeLists": [],
+        **_both_spellings([]),
     }
+    period = period_axis(dataset)
+    if period is not None and period.name in found:
+        code = period.codes[0]
+        found[period.name]["extension"] = {
+            "elimination": True,
+            "eliminationValueCode": code,
+            "show": "value",
+            **_both_spellings([]),
+        }
     return found
+
+
+def _both_spellings(lists: list[dict[str, Any]]) -> dict[str, Any]:
+    """Code lists as the description spells them, and as its examples and older clients do."""
+    return {"codelists": lists, "codeLists": lists}
 
 
 def extension_of(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
@@ -170,8 +239,6 @@ def extension_of(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
             "copyright": False,
             "language": describer.texts.code,
             "contents": dataset.title,
-            "heading": [CONTENTS],
-            "stub": [v.name for v in dataset.variables],
         },
         "contact": [{"raw": contact}] if contact else [],
         "noteMandatory": {str(k): True for k in range(len(_notes_of(dataset)))},
@@ -200,13 +267,13 @@ def codelist_json(found: LevelCodeList, describer: TableDescriber) -> dict[str, 
 
 
 def updated_of(dataset: Dataset) -> str | None:
-    """The day of the edition as a time, where the data set tells a day."""
-    return f"{dataset.about.day}T00:00:00Z" if dataset.about.day else None
+    """The day of the figures as a time, where it is known."""
+    return f"{dataset.updated}T00:00:00Z" if dataset.updated else None
 
 
 def _codelist_named(id: str, known: Sequence[LevelCodeList], status: int) -> LevelCodeList:
     for found in known:
-        if found.id == id:
+        if found.id.casefold() == id.casefold():
             return found
     names, code = [found.id for found in known], "unknown_codelist"
     raise no_such("code list", id, names, code=code, allowed=SEE_METADATA, status=status)
@@ -216,19 +283,20 @@ def _dimension_extension(
     dataset: Dataset, variable: OfferedVariable, describer: TableDescriber
 ) -> dict[str, Any]:
     """What can be done with a variable: leave it out, or take another code list."""
+    lists = [
+        {
+            "id": found.id,
+            "label": _codelist_label(found),
+            "type": "Aggregation",
+            "links": [link("metadata", f"codelists/{found.id}", describer)],
+        }
+        for found in codelists_of(dataset, variable)
+    ]
     return {
         "elimination": True,
         "eliminationValueCode": variable.axis.total,
         "show": "value",
-        "codeLists": [
-            {
-                "id": found.id,
-                "label": _codelist_label(found),
-                "type": "Aggregation",
-                "links": [link("metadata", f"codelists/{found.id}", describer)],
-            }
-            for found in codelists_of(dataset, variable)
-        ],
+        **_both_spellings(lists),
     }
 
 
@@ -242,10 +310,19 @@ def _notes_of(dataset: Dataset) -> list[str]:
     return [*([plain] if plain else []), *dataset.about.footnotes]
 
 
-def _period_of(dataset: Dataset) -> str:
-    """The year of the figures, or their edition where the data set tells no year."""
+def _periods_of(dataset: Dataset) -> list[str]:
+    """The periods of the figures: those of time, or the year, or the edition that stands for it."""
+    if dataset.time:
+        (time,) = (v for v in dataset.variables if v.name == dataset.time)
+        return [entry.code for entry in widest(time).entries if not entry.is_total]
     year = re.search(r"\b\d{4}\b", dataset.about.date)
-    return year[0] if year else dataset.edition
+    return [year[0] if year else dataset.edition]
+
+
+def _time_unit(periods: Sequence[str]) -> str:
+    scale = time_scale(periods)
+    is_annual = all(re.fullmatch(r"\d{4}", period) for period in periods)
+    return "Other" if scale == "A1" and not is_annual else _TIME_UNITS.get(scale, "Other")
 
 
 def _axis(variable: OfferedVariable, codelist: LevelCodeList | None) -> CubeAxis:

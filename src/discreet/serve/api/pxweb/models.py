@@ -6,9 +6,10 @@ import base64
 import binascii
 import re
 import zlib
-from collections.abc import Callable, Coroutine
-from http import HTTPStatus
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, get_args
+from urllib.parse import urlencode
 
 from fastapi import Query, Request
 from fastapi.exceptions import RequestValidationError
@@ -18,13 +19,15 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from discreet.serve.api.models import ClosedModel, JsonStat
-from discreet.serve.refusals import Refusal, malformed_request
-from discreet.serve.site.site import Site
+from discreet.serve.api.reply import base_of, shared_headers
+from discreet.serve.data.dataset import Dataset as TableData
+from discreet.serve.refusals import PROBLEM, Refusal, as_problem, malformed_request
+from discreet.serve.site.site import Site, current_site
 
 ROOT = "/api/pxweb/v2"
 FOLDER = "tables"  # the one folder that a site has
 CONTENTS = "ContentsCode"  # the variable of what is published, by the protocol
-OutputFormat = Literal["json-stat2", "csv", "px", "xlsx", "html", "parquet"]
+OutputFormat = Literal["json-stat2", "csv", "px", "xlsx", "html", "json-px", "parquet"]
 FormatParam = Literal[
     "UseCodes",
     "UseTexts",
@@ -49,7 +52,7 @@ class VariableSelection(BaseModel):
     valueCodes: list[str] = Field(default_factory=list, max_length=MOST_ENTRIES)
 
 
-class Placement(BaseModel):
+class PlacementModel(BaseModel):
     """Which variables stand in columns, and which in rows."""
 
     heading: list[str] = Field(default_factory=list, max_length=100)
@@ -57,10 +60,10 @@ class Placement(BaseModel):
 
 
 class VariablesSelection(BaseModel):
-    """What is selected of a table; nothing gives the default selection."""
+    """What is selected of a table; an empty list gives the default selection."""
 
-    selection: list[VariableSelection] = Field(default_factory=list, max_length=100)
-    placement: Placement | None = None
+    selection: list[VariableSelection] = Field(max_length=100)
+    placement: PlacementModel | None = None
 
 
 class SavedQueryModel(BaseModel):
@@ -140,7 +143,7 @@ class Table(ClosedModel):
     variableNames: list[str]
     discontinued: bool
     source: str
-    timeUnit: Literal["Other"]
+    timeUnit: Literal["Annual", "Quarterly", "Monthly", "Weekly", "Other"]
     paths: list[list[Named]]
     links: list[Link]
 
@@ -211,8 +214,41 @@ class Dataset(JsonStat):
     role: dict[str, list[str]]
 
 
-class DefaultSelection(VariablesSelection):
-    """What is selected when nothing is asked for."""
+class JsonPxColumn(ClosedModel):
+    """A column: a variable (d), that of time (t), or what is published (c)."""
+
+    code: str
+    text: str
+    type: Literal["d", "t", "c"]
+
+
+class JsonPxRow(ClosedModel):
+    """The codes of a combination, and its figures as texts."""
+
+    key: list[str]
+    values: list[str]
+
+
+class JsonPx(ClosedModel):
+    """Data as rows, the older JSON of the protocol."""
+
+    columns: list[JsonPxColumn]
+    comments: list[dict[str, str]]
+    data: list[JsonPxRow]
+    metadata: list[dict[str, Any]]
+
+
+class SavedQueryResponse(ClosedModel):
+    """A saved query with its name."""
+
+    language: str
+    id: str
+    savedQuery: SavedQueryModel
+    links: list[Link]
+
+
+class SelectionResponse(VariablesSelection):
+    """What is selected, code by code."""
 
     language: str
     links: list[Link]
@@ -242,17 +278,14 @@ def query_named(name: str) -> SavedQueryModel:
 
 
 _MOST_CELLS = 100_000  # of one answer, where policies allow more
-MEDIA_TYPE = "application/problem+json"
 PROBLEMS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": "A problem, with what is allowed.",
-        "content": {MEDIA_TYPE: {"schema": ProblemDetails.model_json_schema()}},
+        "content": {PROBLEM: {"schema": ProblemDetails.model_json_schema()}},
     }
-    for status in (400, 403, 404)
+    for status in (400, 403, 404, 429)
 }
 Lang = Annotated[str | None, Query(description="The language, if not the default one.")]
-TOO_LARGE = ("too_many_cells", "too_many_variables")
-"""Refusals that the protocol answers with 403."""
 
 
 def by_variable(name: str, help: str) -> dict[str, Any]:
@@ -285,6 +318,26 @@ def by_brackets(request: Request, kind: str) -> dict[str, str]:
     return found
 
 
+@dataclass(frozen=True)
+class CallLimit:
+    """How often a program may call: so many times in a window of so many seconds."""
+
+    calls: int
+    seconds: int = 10
+
+    @classmethod
+    def of(cls, request: Request) -> CallLimit:
+        """That of the office of a site."""
+        accounts = request.app.state.office.config.accounts
+        most = min(accounts.burst, int(accounts.rate * cls.seconds)) if accounts.rate else 1_000_000
+        return cls(max(1, most))
+
+
+def table_named(request: Request, name: str) -> TableData:
+    """The table of this name, in capitals or not."""
+    return current_site(request).dataset(name.lower())
+
+
 def max_cells(site: Site) -> int:
     """The cells of one answer that every table allows."""
     told = [d.policy.max_cells for d in site.datasets.values() if d.policy.tells("max_cells")]
@@ -292,36 +345,40 @@ def max_cells(site: Site) -> int:
 
 
 class ProblemRoute(APIRoute):
-    """A route whose refusals are problem details; faults of ours go on to the guard."""
+    """A route whose refusals are problem details; faults of ours go on to the guard.
+
+    Capitals in the names of parameters make no difference.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler with refusals turned into answers."""
         handler = super().get_route_handler()
+        names = {field.alias.lower(): field.alias for field in self.dependant.query_params}
 
         async def handle(request: Request) -> Response:
             try:
-                return await handler(request)
+                return await handler(_with_names(request, names))
             except Refusal as refusal:
-                return problem(request, refusal)
+                return self.refuse(request, refusal)
             except RequestValidationError as error:
-                return problem(request, malformed_request(error.errors(), 400))
+                return self.refuse(request, malformed_request(error.errors(), 400))
             except HTTPException:  # the body is no JSON
                 message = "The body of the request cannot be read."
-                return problem(request, Refusal("unreadable", message, "A body in JSON."))
+                return self.refuse(request, Refusal("unreadable", message, "A body in JSON."))
 
         return handle
 
+    def refuse(self, request: Request, refusal: Refusal) -> Response:
+        """A refusal as problem details; `offers` are tables that would be answered."""
+        request.scope["state"]["outcome"] = refusal.code
+        told = as_problem(refusal, f"{base_of(request)}{request.scope['state']['path']}")
+        return JSONResponse(told, told["status"], shared_headers(request), media_type=PROBLEM)
 
-def problem(request: Request, refusal: Refusal) -> Response:
-    """A refusal as problem details; `offers` are tables that would be answered."""
-    status = 403 if refusal.code in TOO_LARGE else refusal.status
-    request.scope["state"]["outcome"] = refusal.code
-    told = {
-        "type": f"urn:discreet:{refusal.code}",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": f"{refusal.public()} {refusal.allowed}",
-        "instance": request.scope["state"]["path"],
-        "offers": refusal.offers_json,
-    }
-    return JSONResponse(told, status, media_type=MEDIA_TYPE)
+
+def _with_names(request: Request, names: Mapping[str, str]) -> Request:
+    """The request with its parameters as the route spells them."""
+    given = request.query_params.multi_items()
+    if all(name in names.values() or name.lower() not in names for name, _ in given):
+        return request
+    spelt = urlencode([(names.get(name.lower(), name), value) for name, value in given])
+    return Request({**request.scope, "query_string": spelt.encode()}, request.receive)

@@ -1,0 +1,302 @@
+"""Editions in a ledger: the guard over them, and the values that phased editions repeat.
+
+A table that differs too little from an earlier one is held. Published values are public already.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from discreet.arrays import Array, Whole
+from discreet.errors import LedgerError
+from discreet.ledger import entries
+from discreet.ledger.entries import OTHER_DATA, Decision, StoredSketch, edition_text
+from discreet.ledger.file import LedgerFile
+from discreet.tables.sketches import Labels, RecordSketches, SketchedTable, table_name
+from discreet.tables.truth import DataSet
+
+ACCEPTED, WITHDRAWN, CORRECTED, ROTATED = "accepted", "withdrawn", "corrected", "rotated"
+_ALIKE = 0.5  # unrelated sketches have a likeness of 0 ± 0.016, those of neighbours one near 1
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS published (name TEXT, edition TEXT, place INTEGER, what TEXT,"
+    " design TEXT, marks BLOB, numbers BLOB, status BLOB,"
+    " PRIMARY KEY (name, edition, what, design))"
+)
+
+
+def enter_tables(
+    db: sqlite3.Connection,
+    data_set: DataSet,
+    tables: Sequence[SketchedTable],
+    records: RecordSketches | None,
+    min_changed: int,
+) -> None:
+    """Enter the sketches of tables that may be published.
+
+    The total alone is never held: it tells that somebody came or went, and not who.
+
+    Raises:
+      LedgerError: Tables of this edition were entered with other records; or a table differs too
+        little from that of an earlier edition, or cannot be compared with it.
+    """
+    key, own = entries.cell_key(db), entries.sketches_of(db, data_set.name, data_set.edition)
+    earlier = {
+        name: entries.sketches_of(db, data_set.name, name)
+        for name in entries.editions_of(db, data_set.name)
+        if name != data_set.edition
+    }
+    decided = entries.decisions_of(db, data_set.name)
+    new = _sketches(tables, records, key)
+    for given in new:
+        _check_same(given, own, data_set)
+    own_decisions = (d for d in decided if d.edition == data_set.edition)
+    free = {d.about for d in own_decisions if d.decision == ACCEPTED}
+    for labels in dict.fromkeys(table.labels for table in tables):
+        is_free = not labels or entries.labels_text(labels) in free
+        if min_changed and not is_free and not _is_covered(labels, own):
+            mine = [s for s in new if s.labels == labels]
+            keys = [s for s in new if not s.labels]
+            for edition, stored in earlier.items():
+                _compare(data_set, edition, mine, keys, stored, min_changed)
+    for given in new:
+        if not any(_is_same_kind(given, known) and given.sketch == known.sketch for known in own):
+            entries.add_sketch(db, data_set, given)
+
+
+def check_open(decided: Sequence[Decision], data_set: DataSet) -> None:
+    """Refuse an edition that was withdrawn, or that another one has taken the place of."""
+    for one in decided:
+        if one.edition == data_set.edition and one.decision == WITHDRAWN:
+            raise LedgerError(
+                f"{edition_text(data_set)} was withdrawn, so nothing more is released of it. "
+                "Publish the records as a new edition."
+            )
+        if one.edition == data_set.edition and one.decision == CORRECTED:
+            raise LedgerError(
+                f"{edition_text(data_set)} was corrected, and edition {one.about!r} has taken its "
+                "place. Publish tables of that edition."
+            )
+
+
+def rotated_marks(decided: Sequence[Decision]) -> Mapping[str, str]:
+    """Marks of secrets that were rotated, with the marks of those that took their place."""
+    pairs = (one.about.split(">") for one in decided if one.decision == ROTATED)
+    return {pair[0]: pair[1] for pair in pairs}
+
+
+def _sketches(
+    tables: Sequence[SketchedTable], records: RecordSketches | None, key: bytes
+) -> list[StoredSketch]:
+    """All sketches of some tables: of their cells, of their records, and of the keys alone."""
+    made = [StoredSketch(t.labels, t.design, None, t.sketch(key)) for t in tables]
+    if records is None:
+        return made
+    by_variables = records.by_variables
+    for table in tables:
+        if table.variables and table.variables in by_variables:
+            sketch = by_variables[table.variables]
+            made.append(StoredSketch(table.labels, table.design, records.mark, sketch))
+    if () in by_variables:
+        made.append(StoredSketch((), "", records.mark, by_variables[()]))
+    return made
+
+
+def _is_same_kind(one: StoredSketch, other: StoredSketch) -> bool:
+    return (one.labels, one.design, one.mark) == (other.labels, other.design, other.mark)
+
+
+def _check_same(given: StoredSketch, own: Sequence[StoredSketch], data_set: DataSet) -> None:
+    """Refuse other records under one edition; other codes of the same variables are another table.
+
+    Record keys that are alike are the same keys, so a single record more or less is found.
+    """
+    for known in own:
+        is_other = _is_same_kind(given, known) and given.sketch != known.sketch
+        if is_other and given.sketch.likeness(known.sketch) >= _ALIKE:
+            raise LedgerError(
+                f"{edition_text(data_set)} was entered with another set of records. {OTHER_DATA}"
+            )
+
+
+def _is_covered(labels: Labels, own: Sequence[StoredSketch]) -> bool:
+    """Whether the table lies in one of this edition that was entered before."""
+    plain = {label: label.split("[", 1)[0] for label in labels}
+    return any(
+        all(label in known.labels or plain[label] in known.labels for label in labels)
+        for known in own
+        if known.mark is None
+    )
+
+
+def _compare(
+    data_set: DataSet,
+    edition: str,
+    mine: Sequence[StoredSketch],
+    keys: Sequence[StoredSketch],
+    stored: Sequence[StoredSketch],
+    min_changed: int,
+) -> None:
+    """Hold a table that is too near to that of another edition, or cannot be compared with it."""
+    labels, designs = mine[0].labels, {one.design for one in mine}
+    theirs = [known for known in stored if known.labels == labels]
+    if not theirs:
+        # A table that the other edition never had: enough people who came or went will do.
+        changed = _changes([one for one in keys if one.mark is not None], stored)
+        if changed is None or changed < min_changed:
+            raise _not_comparable(data_set, labels, edition, "has no such table in the ledger")
+        return
+    if not designs <= {known.design for known in theirs}:
+        raise _not_comparable(data_set, labels, edition, "had other code lists or other `moves`")
+    of_cells = _changes([one for one in mine if one.mark is None], theirs)
+    if of_cells is None:
+        raise _not_comparable(data_set, labels, edition, "has cells that look unrelated to these")
+    of_records = _changes([one for one in mine if one.mark is not None], theirs)
+    changed = of_cells if of_records is None else min(of_cells, of_records)
+    if changed < min_changed:
+        raise LedgerError(
+            f"table {table_name(labels)!r} of {edition_text(data_set)} is held: it differs from "
+            f"that of edition {edition!r} by about {changed} records, fewer than "
+            f"min_changed={min_changed}, so a comparison could show who changed, and how. Publish "
+            "less often, so that more records change between editions, or leave this table out. "
+            f"{_ON_THE_RECORD}"
+        )
+
+
+def _changes(mine: Sequence[StoredSketch], theirs: Sequence[StoredSketch]) -> int | None:
+    """The fewest changes between sketches of one kind that can be compared; `None` without any."""
+    found = [
+        one.sketch.changed_since(other.sketch)
+        for one in mine
+        for other in theirs
+        if _is_same_kind(one, other) and one.sketch.likeness(other.sketch) >= _ALIKE
+    ]
+    return min(found, default=None)
+
+
+def _not_comparable(data_set: DataSet, labels: Labels, edition: str, why: str) -> LedgerError:
+    return LedgerError(
+        f"table {table_name(labels)!r} of {edition_text(data_set)} is held: it cannot be compared "
+        f"with edition {edition!r}, which {why}. Tabulate the records of edition {edition!r} in "
+        "the same way and enter the table by `discreet ledger enter`, which publishes nothing. "
+        f"{_ON_THE_RECORD}"
+    )
+
+
+_ON_THE_RECORD = (
+    "The custodian can let it pass by `discreet ledger accept`, which enters the reason."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierValues:
+    """Values that were published before, by cell.
+
+    Attributes:
+      marks: What a cell is known by in all editions, in rising order.
+      values: Its published value.
+      status: Why it shows what it shows.
+      place: The place of the edition in its series, for each cell.
+    """
+
+    marks: Whole
+    values: Array
+    status: Array
+    place: Whole
+
+    @classmethod
+    def latest(cls, marks: Whole, values: Array, status: Array, place: Whole) -> EarlierValues:
+        """Of each cell the value of the latest edition."""
+        order = np.lexsort((-place, marks))
+        first = np.append(True, np.diff(marks[order]) != 0) if len(order) else order.astype(bool)
+        kept = order[first]
+        return cls(marks[kept], values[kept], status[kept], place[kept])
+
+    def find(self, marks: Whole) -> Whole:
+        """The place of each cell among these, or -1."""
+        at = np.minimum(np.searchsorted(self.marks, marks), max(0, len(self.marks) - 1))
+        is_here = self.marks[at] == marks if len(self.marks) else np.zeros(len(marks), dtype=bool)
+        return np.where(is_here, at, -1)
+
+
+class PublishedValues:
+    """The values that releases of a data set showed, kept beside the ledger's entries.
+
+    Args:
+      path: The ledger's file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._file = LedgerFile(path)
+
+    def place(self, name: str, edition: str) -> int:
+        """The place of an edition among those of its data set, in the order of their entry."""
+        query = "SELECT edition FROM editions WHERE name = ? ORDER BY time, rowid"
+        with self._file.reading() as db:
+            known = [found for (found,) in db.execute(query, (name,))]
+        return known.index(edition) if edition in known else len(known)
+
+    def before(self, name: str, place: int, what: str) -> EarlierValues | None:
+        """The latest value of every cell that earlier editions showed.
+
+        Args:
+          name: The data set.
+          place: The place of this edition in its series.
+          what: What tells one way of publishing from another: method, parameters and unit.
+        """
+        with self._file.writing() as db:
+            db.execute(_TABLE)
+            query = (
+                "SELECT place, marks, numbers, status FROM published "
+                "WHERE name = ? AND what = ? AND place < ?"
+            )
+            rows = db.execute(query, (name, what, place)).fetchall()
+        if not rows:
+            return None
+        marks, values, status = (
+            [np.frombuffer(zlib.decompress(row[k]), dtype=kind) for row in rows]
+            for k, kind in ((1, "<i8"), (2, "<f8"), (3, "<i1"))
+        )
+        places = [np.full(len(m), row[0]) for m, row in zip(marks, rows, strict=True)]
+        parts = map(np.concatenate, (marks, values, status, places))
+        return EarlierValues.latest(*parts)
+
+    def note(self, name: str, edition: str, place: int) -> None:
+        """Note that something of this edition was published, so that its mode stays what it is."""
+        row = (name, edition, place, "released", "", b"", b"", b"")
+        with self._file.writing() as db:
+            db.execute(_TABLE)
+            db.execute("INSERT OR IGNORE INTO published VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+
+    def enter(
+        self,
+        where: tuple[str, str, int],
+        what: str,
+        design: str,
+        marks: Whole,
+        values: Array,
+        status: Array,
+    ) -> None:
+        """Keep the values of a release.
+
+        Args:
+          where: Data set, edition, and the edition's place in its series.
+          what: As for `before`.
+          design: Digest of the table's design.
+          marks: What each cell is known by.
+          values: Its value.
+          status: Why it shows what it shows.
+        """
+        blobs = [
+            zlib.compress(np.asarray(part).astype(kind).tobytes())
+            for part, kind in ((marks, "<i8"), (values, "<f8"), (status, "<i1"))
+        ]
+        with self._file.writing() as db:
+            db.execute(_TABLE)
+            row = (*where, what, design, *blobs)
+            db.execute("INSERT OR REPLACE INTO published VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)

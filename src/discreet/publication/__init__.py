@@ -1,0 +1,22 @@
+"""A publication: a set of tables from data to files, period after period.
+
+`plan` says what is published as plain data, `editions` publishes it whole or not at all, `folder`
+makes the files of an edition, `wording` says everything in other languages.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from discreet.moved import ENDS
+from discreet.publication.plan import Choice, Outlet, Publication
+
+__all__ = ["Choice", "Outlet", "Publication"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Recipe":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn(f"Recipe is called Publication now; {ENDS}", DeprecationWarning, stacklevel=2)
+    return Publication

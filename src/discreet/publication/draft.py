@@ -1,0 +1,104 @@
+"""A first publication of some records, which runs as it is written and is there to be edited."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from discreet.design.formula import table_name
+from discreet.errors import DataError, ParameterError
+from discreet.facade.microdata import Microdata
+from discreet.facade.opening import open as open_records
+from discreet.publication.plan import Choice, Outlet, Publication
+from discreet.records.backend import fetch
+
+_MOST_CODES = 40  # categories of a variable that a first table shows
+_MOST_TABLES = 5
+_SECRET, _LEDGER, _KEYS = "keys.secret", "discreet.db", "keys.parquet"
+
+
+def draft_publication(
+    source: Path, base: Path, codes: Path | None = None, like: Publication | None = None
+) -> Publication:
+    """A publication of a few two-way tables by cell keys, or of the tables of another one.
+
+    A column that identifies each record makes record keys; where there is none, keys are drawn
+    once and kept in a file.
+
+    Args:
+      source: The records.
+      base: The folder that the publication's file will lie in; paths are relative to it.
+      codes: Code lists.
+      like: What is published and how, such as a recipe of version 0.2.
+    """
+    if not source.is_file():
+        raise DataError(f"there is no file {source}.")
+    data = open_records(source, codes=codes)
+    given = {"source": _relative(source, base), "secret": _SECRET, "ledger": _LEDGER}
+    if codes is not None:
+        given["codes"] = _relative(codes, base)
+    column = _identifier(data)
+    given |= {"random_keys": _KEYS} if column is None else {"id": column}
+    given["edition"] = "1"
+    outlet = Outlet(name=source.stem, title=source.stem.replace("_", " ").capitalize())
+    if like is not None:
+        trees = {name: _relative(Path(file), base) for name, file in like.hierarchies.items()}
+        return replace(like, data={**given, **like.data}, outlet=outlet, hierarchies=trees)
+    tables = _first_tables(data, source, column)
+    return Publication(
+        tables,
+        Choice("cell-key", {"D": 5, "V": 3, "js": 2}),
+        Choice("non-negative"),
+        data=given,
+        outlet=outlet,
+        told={name: {"title": name, "footnotes": []} for name in tables},
+    )
+
+
+def _relative(path: Path, base: Path) -> str:
+    """A path as it is named from the publication's folder."""
+    try:
+        return str(path.resolve().relative_to(base.resolve()))
+    except ValueError:
+        return str(path.resolve())
+
+
+def _identifier(data: Microdata) -> str | None:
+    """The first column with a value of its own in every record, named like one if several are."""
+    table = data.table
+    kinds = table.schema()
+    names = [n for n in table.columns if kinds[n].is_string() or kinds[n].is_integer()]
+    if not names:
+        return None
+    sums = {f"n{k}": table[name].nunique() for k, name in enumerate(names)}
+    found = fetch(data.backend, table.aggregate(n=table.count(), **sums), data.origin).to_pylist()
+    (counted,) = found
+    own = [name for k, name in enumerate(names) if counted[f"n{k}"] == counted["n"] > 1]
+    return next((name for name in own if "id" in name.lower()), own[0] if own else None)
+
+
+def _first_tables(data: Microdata, source: Path, identifier: str | None) -> dict[str, str]:
+    shown = [term for name in data.dimensions if name != identifier for term in _terms(data, name)]
+    if not shown:
+        raise ParameterError(
+            f"no column of {source} has 2 to {_MOST_CODES} categories; give code lists (--codes)."
+        )
+    first, *others = shown
+    pairs = [[first, other] for other in others[:_MOST_TABLES]] or [[first]]
+    return {table_name(tuple(pair)): "*".join(map(_quoted, pair)) for pair in pairs}
+
+
+def _terms(data: Microdata, name: str) -> Iterator[str]:
+    """The variable, or the finest of its levels, that has few enough codes to be shown."""
+    axis = data.tabulate([(name,)]).design.axes[0]
+    if 1 < len(axis) <= _MOST_CODES:
+        yield name
+        return
+    levels = [level for level in axis.levels if 1 < len(level) <= _MOST_CODES]
+    yield from (level.name for level in levels[-1:])
+
+
+def _quoted(term: str) -> str:
+    name, mark, level = term.partition("[")
+    return f"`{name}`{mark}{level}"

@@ -1,0 +1,175 @@
+"""The draw of an edition: records are opened, counted and protected once, also over interruptions.
+
+A release that was drawn waits in a hidden folder beside the place where it will be published. What
+it was drawn of is kept among the confidential files, so that the next run goes on with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.errors import ParameterError
+from discreet.facade.microdata import Microdata
+from discreet.facade.opening import open as open_records
+from discreet.facade.table import read_release
+from discreet.files import OWNER_ONLY, written_whole
+from discreet.publication.plan import Outlet, Publication, is_local
+from discreet.publication.wording import Wording, check_wordings
+from discreet.records.code_list import CodeLists
+from discreet.release.formats.write import file_stem, writer_named
+
+if TYPE_CHECKING:
+    from discreet.facade.release import Release
+    from discreet.facade.table import Table
+
+RELEASE = "release.parquet"
+"""The file of an edition that holds the release itself."""
+HIDDEN = 0o700  # the mode of a folder before it is published
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an edition stands: its folder, name and period, which one it corrects, and why."""
+
+    base: Path
+    edition: str
+    period: str
+    corrects: str | None
+    reason: str
+
+
+def draw_release(publication: Publication, place: Place, staging: Path, again: bool) -> Release:
+    """The release that an interrupted run has drawn of the same records, or a new one.
+
+    What noise from the operating system has cost is entered in the ledger; so it must not be drawn
+    again where the first draw is there.
+    """
+    Wording.read_all(publication, place.base)  # before records are read
+    for name in publication.outlet.formats:
+        writer_named(name)
+    draw = WaitingDraw(publication.outlet.folder, _origin(publication, place))
+    kept = WaitingDraw.file(publication, place.base, place.edition)
+    if draw.origin and (staging / RELEASE).is_file() and WaitingDraw.read(kept) == draw:
+        _clear(staging)  # of files that the run left, perhaps in other formats or languages
+        release = read_release(staging / RELEASE)
+        check_wordings(publication, place.base, release.design)
+        return release
+    plan = publication.at(place.base)
+    table = plan.tabulate(open_edition(plan, place.edition, place.period))
+    check_wordings(publication, place.base, table.design)  # before anything is paid
+    kept.unlink(missing_ok=True)
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(mode=HIDDEN, parents=True)  # it lies in a public folder
+    release = plan.run(table, again=again)
+    release.save(staging / RELEASE)
+    draw.write(kept)
+    return release
+
+
+def open_edition(publication: Publication, edition: str, period: str) -> Microdata:
+    """The records of an edition: all of them, or those of its period where they tell periods.
+
+    Args:
+      publication: What is published, its paths made whole.
+      edition: The edition.
+      period: Its period.
+    """
+    given = dict(publication.data)
+    if "source" not in given:
+        raise ParameterError("the publication has no [data] with a source.")
+    if isinstance(given.get("time"), str):
+        given["period"] = period
+    return open_records(given.pop("source"), **{**given, "edition": edition})
+
+
+def count_edition(publication: Publication, base: Path) -> Table:
+    """The confidential tables of an edition to come, for a check; nothing is drawn or entered."""
+    plan = _without_custody(publication.at(base))
+    edition = str(plan.data.get("edition") or "")
+    if not edition and isinstance(plan.data.get("time"), str):
+        edition = edition_periods(publication, base)[-1]
+    return plan.tabulate(open_edition(plan, edition or "1", edition or "1"))
+
+
+def edition_periods(publication: Publication, base: Path) -> list[str]:
+    """The periods of the records, each of which is an edition, in their order."""
+    given = dict(_without_custody(publication.at(base)).data)
+    return open_records(given.pop("source"), **given).periods
+
+
+def _without_custody(publication: Publication) -> Publication:
+    """The publication without secret, keys and ledger: records are looked at, nothing is made."""
+    custody = ("secret", "ledger", "keys", "random_keys")
+    given = {name: value for name, value in publication.data.items() if name not in custody}
+    return replace(publication, data=given)
+
+
+def _clear(staging: Path) -> None:
+    for path in staging.iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != RELEASE:
+            path.unlink()
+
+
+@dataclass(frozen=True)
+class WaitingDraw:
+    """A release that was drawn and waits to be published; never among public files.
+
+    Attributes:
+      folder: The folder it is to be published in, as the publication names it.
+      origin: A digest of what it was drawn of; empty where that is unknown.
+    """
+
+    folder: str = ""
+    origin: str = ""
+
+    @staticmethod
+    def file(publication: Publication, base: Path, edition: str) -> Path:
+        """Where this is kept."""
+        log = log_file(publication, base, edition)
+        return log.with_name(f".{log.stem}.origin")
+
+    @classmethod
+    def read(cls, path: Path) -> WaitingDraw:
+        """What is kept; nothing where there is no such file."""
+        return cls(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else cls()
+
+    def write(self, path: Path) -> None:
+        """Keep it, for its owner alone."""
+        with written_whole(path, OWNER_ONLY) as temporary:
+            temporary.write_text(json.dumps(vars(self)), encoding="utf-8")
+
+
+def log_file(publication: Publication, base: Path, edition: str) -> Path:
+    """Where the confidential log of an edition is kept."""
+    folder = base / publication.outlet.log
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder / f"{file_stem(publication.outlet.name)}-{edition}.md"
+
+
+def _origin(publication: Publication, place: Place) -> str:
+    """What a release is drawn of: publication, edition, records and all code lists.
+
+    Empty where that is unknown.
+    """
+    drawn = replace(publication, outlet=Outlet(), told={}).to_dict()  # no figure depends on these
+    said = json.dumps([drawn, place.edition, place.period], sort_keys=True)
+    found, plan = hashlib.sha256(said.encode()), publication.at(place.base)
+    files = [Path(str(plan.data.get("source")))]
+    if "codes" in plan.data:
+        files += CodeLists.files(plan.data["codes"])
+    for named in (plan.data.get("hierarchies", {}), plan.hierarchies):
+        for one in named.values():
+            files += [Path(file) for file in ([one] if isinstance(one, str) else one)]
+    for path in files:
+        if not is_local(str(path)) or not path.is_file():
+            return ""
+        with path.open("rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()

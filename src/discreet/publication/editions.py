@@ -1,0 +1,376 @@
+"""Editions of a publication in files: written beside, checked, and renamed at the end.
+
+An edition is a folder with tables, notes, the release itself and a manifest. It appears whole or
+not at all. The ledger is written before anybody gets a figure, so a run that is killed has counted
+too much and never too little; the next run goes on with the release that was drawn.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from discreet import __version__
+from discreet.design.codes import natural_order
+from discreet.errors import DataError, ParameterError
+from discreet.facade.table import read_release
+from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+from discreet.ledger import Ledger
+from discreet.publication.drawing import (
+    HIDDEN,
+    RELEASE,
+    Place,
+    WaitingDraw,
+    draw_release,
+    edition_periods,
+    log_file,
+)
+from discreet.publication.folder import edition_files, series_files
+from discreet.publication.plan import Publication
+from discreet.publication.wording import Wording
+from discreet.tables.truth import DataSet
+
+if TYPE_CHECKING:
+    from discreet.facade.release import Release
+
+MANIFEST, SERIES = "manifest.json", "series"
+"""Files of an edition: what the folder holds, and series over editions."""
+_OPEN = 0o755  # the mode of a folder that is published
+
+
+@dataclass(frozen=True)
+class PublishedEdition:
+    """An edition that was published.
+
+    Attributes:
+      folder: Its files.
+      log: The confidential log.
+      edition: Its name.
+      release: The release.
+    """
+
+    folder: Path
+    log: Path
+    edition: str
+    release: Release
+
+
+def publish(
+    publication: Publication,
+    base: str | Path,
+    *,
+    edition: str | None = None,
+    corrects: str | None = None,
+    reason: str = "",
+    again: bool = False,
+) -> PublishedEdition:
+    """Publish an edition: tables, notes, release and manifest, and a confidential log.
+
+    Promise: the folder of the edition is there with everything in it, or not at all, wherever the
+    run is interrupted. A second run after an interruption publishes the figures of the first, also
+    where titles, footnotes, languages or formats were mended in between. That needs records and
+    codes in plain files, which can be compared: of a database or a folder the figures are drawn
+    again, and a private budget is paid again.
+
+    Args:
+      publication: What is published.
+      base: The folder of its file; paths are relative to it.
+      edition: The edition, where `[data]` does not name it.
+      corrects: The edition that this one takes the place of.
+      reason: What was wrong with it.
+      again: As for `Table.protect`.
+    """
+    base = Path(base)
+    if corrects is not None and not reason.strip():
+        raise ParameterError("a correction needs a reason that readers are told: --reason.")
+    named = str(edition or publication.data.get("edition") or "")
+    if not named:
+        raise ParameterError("an edition needs a name: [data] edition, or --edition 2026-1.")
+    _check_name(named)
+    target = base / publication.outlet.folder / named
+    kept = WaitingDraw.file(publication, base, named)
+    was_drawn = WaitingDraw.read(kept).folder == publication.outlet.folder
+    if target.exists() and was_drawn and _manifest(target).get("corrects") == corrects:
+        _finish(target, kept)  # a run was killed after the rename
+        log = log_file(publication, base, named)
+        return PublishedEdition(target, log, named, read_release(target / RELEASE))
+    if target.exists():
+        raise DataError(
+            f"edition {named} is published already, in {target}. A corrected one has a name of its "
+            f"own: discreet publish --edition {named}-r1 --corrects {named} --reason '…'."
+        )
+    before = None if corrects is None else _require_edition(target.with_name(corrects))
+    period = named if before is None else str(_manifest(before)["period"])
+    place = Place(base, named, period, corrects, reason)
+    staging = target.with_name(f".{named}.part")
+    release = draw_release(publication, place, staging, again)
+    notices = () if corrects is None else (f"This edition replaces edition {corrects}: {reason}",)
+    _enter_correction(publication, base, _data_set(publication, named), corrects, reason)
+    broken = _stage(staging, publication, release, place, notices)
+    log = _write_log(publication, place, release, notices, broken)
+    _rename(staging, target)
+    _finish(target, kept)
+    return PublishedEdition(target, log, named, release)
+
+
+def publish_periods(
+    publication: Publication, base: str | Path, *, again: bool = False
+) -> list[PublishedEdition]:
+    """Publish every period of the records that is not published yet, each as an edition.
+
+    The records say by a column which period they are of, `[data] time = "year"`. Periods are
+    published in their order, so that the last one has the whole series.
+
+    Args:
+      publication: What is published.
+      base: The folder of its file.
+      again: As for `Table.protect`.
+    """
+    found = edition_periods(publication, Path(base))
+    folder = Path(base) / publication.outlet.folder
+    waiting = [period for period in found if not (folder / period / MANIFEST).is_file()]
+    if not waiting:
+        raise DataError(f"all periods of the records are published already: {', '.join(found)}.")
+    return [publish(publication, base, edition=period, again=again) for period in waiting]
+
+
+def withdraw(publication: Publication, base: str | Path, edition: str, reason: str) -> Path:
+    """Withdraw a published edition: an entry in the ledger, and a notice in its files."""
+    if not reason.strip():
+        raise ParameterError("a withdrawal needs a reason that readers are told: --reason.")
+    folder = _require_edition(Path(base) / publication.outlet.folder / edition)
+    if (ledger := _ledger(publication, Path(base))) is not None:
+        ledger.withdraw(_data_set(publication, edition), reason)
+    _renew(folder, f"This edition was withdrawn: {reason}")
+    return folder
+
+
+def republish(folder: str | Path, out: str | Path) -> Path:
+    """Make the files of a published edition again, with the figures it had.
+
+    Raises:
+      DataError: Files would differ from those that were published; the message names the version
+        that makes them.
+    """
+    source = _require_edition(Path(folder))
+    manifest = _manifest(source)
+    release = read_release(source / RELEASE)
+    publication = Publication.from_dict(manifest["publication"])
+    files = edition_files(publication, release, manifest["edition"], manifest["notices"], source)
+    changed = [
+        name for name, content in files.items() if manifest["files"].get(name) != _digest(content)
+    ]
+    if changed and manifest["version"] != __version__:
+        raise DataError(
+            f"{', '.join(changed[:3])} would differ from what was published. The edition was made "
+            f"by version {manifest['version']}, this is {__version__}: install discreet=="
+            f"{manifest['version']}."
+        )
+    if changed:
+        raise DataError(f"{source} was changed since it was published: {', '.join(changed[:3])}.")
+    _write_files(Path(out), files)
+    return Path(out)
+
+
+def _stage(
+    staging: Path,
+    publication: Publication,
+    release: Release,
+    place: Place,
+    notices: tuple[str, ...],
+) -> Mapping[str, str]:
+    """Write all files beside the place where they will stand, the manifest last.
+
+    For tables whose codes changed, the first period of their series is returned.
+    """
+    os.chmod(staging, HIDDEN)
+    files = edition_files(publication, release, place.edition, notices, place.base)
+    _write_files(staging, files)
+    broken: Mapping[str, str] = {}
+    if publication.time:
+        releases = _releases_by_period(publication, release, place)
+        series = series_files(publication, releases, place.edition, place.base)
+        _write_files(staging / SERIES, series.files)
+        broken = series.broken
+    told: dict[str, Any] = {
+        "edition": place.edition,
+        "period": place.period,
+        "notices": list(notices),
+    }
+    told |= {"corrects": place.corrects, "reason": place.reason, "valid": True}
+    _write_manifest(staging, publication, files, told)
+    return broken
+
+
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(folder / name) as temporary:
+            temporary.write_bytes(content)
+
+
+def _write_manifest(
+    folder: Path, publication: Publication, files: Mapping[str, bytes], told: Mapping[str, Any]
+) -> None:
+    """What the folder holds; `told` says which edition it is and what became of it."""
+    public = replace(publication, data={})  # where records lie is nobody's business
+    manifest = {
+        "format": 1,
+        **told,
+        "version": __version__,
+        "publication": public.to_dict(),
+        "release": _digest((folder / RELEASE).read_bytes()),
+        "files": {name: _digest(content) for name, content in files.items()},
+    }
+    with written_whole(folder / MANIFEST) as temporary:
+        text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def _releases_by_period(
+    publication: Publication, release: Release, place: Place
+) -> dict[str, Release]:
+    """The newest valid release of each published period, and this one."""
+    folders = (place.base / publication.outlet.folder).glob("[!.]*")
+    published = {f.name: (f, _manifest(f)) for f in folders if (f / MANIFEST).is_file()}
+    corrected = {place.corrects, *(told.get("corrects") for _, told in published.values())}
+    newest: dict[str, Path] = {}
+    for edition in natural_order(published):
+        folder, told = published[edition]
+        if told["valid"] and edition not in corrected:
+            newest[told["period"]] = folder
+    found = {period: read_release(folder / RELEASE) for period, folder in newest.items()}
+    found[place.period] = release
+    return {period: found[period] for period in natural_order(found)}
+
+
+def _rename(staging: Path, target: Path) -> None:
+    """The one moment at which an edition is published."""
+    for path in staging.rglob("*"):
+        os.chmod(path, _OPEN if path.is_dir() else EVERYONE)
+        _flush(path)
+    _flush(staging)
+    os.rename(staging, target)
+    _flush(target.parent)
+
+
+def _finish(target: Path, kept: Path) -> None:
+    """What follows the rename; whatever of it was done before may be done again."""
+    os.chmod(target, _OPEN)
+    told = _manifest(target)
+    if (corrects := told.get("corrects")) is not None:
+        notice = f"Edition {told['edition']} has taken the place of this edition: {told['reason']}"
+        _renew(_require_edition(target.with_name(corrects)), notice)
+    kept.unlink(missing_ok=True)  # last: as long as it is there, a run may be finished
+
+
+def _flush(path: Path) -> None:
+    """Bring a file or a folder to the disk, so that a rename never points at less than it said."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _renew(folder: Path, notice: str) -> None:
+    """Write the files of a published edition again, with a notice; its figures stay."""
+    manifest = _manifest(folder)
+    notices = tuple(dict.fromkeys([*manifest["notices"], notice]))
+    publication = Publication.from_dict(manifest["publication"])
+    release = read_release(folder / RELEASE)
+    files = edition_files(publication, release, manifest["edition"], notices, folder)
+    _write_files(folder, files)
+    names = ("edition", "period", "corrects", "reason")
+    told = {name: manifest[name] for name in names if name in manifest}
+    told |= {"notices": list(notices), "valid": False}
+    _write_manifest(folder, publication, files, told)
+
+
+def _ledger(publication: Publication, base: Path) -> Ledger | None:
+    path = publication.data.get("ledger")
+    return None if path is None else Ledger(base / path)
+
+
+def _data_set(publication: Publication, edition: str) -> DataSet:
+    name = publication.data.get("name") or Path(str(publication.data.get("source"))).stem
+    return DataSet(str(name), edition)
+
+
+def _enter_correction(
+    publication: Publication, base: Path, new: DataSet, corrects: str | None, reason: str
+) -> None:
+    """Enter a correction once, also where an interrupted run has entered it."""
+    ledger = _ledger(publication, base)
+    if corrects is None or ledger is None:
+        return
+    entered = [
+        row
+        for row in ledger.rows()
+        if row.get("decision") == "corrected" and row.get("edition") == corrects
+    ]
+    if any(row.get("about") == new.edition for row in entered):
+        return
+    ledger.correct(replace(new, edition=corrects), new.edition, reason)
+
+
+def _write_log(
+    publication: Publication,
+    place: Place,
+    release: Release,
+    notices: Sequence[str],
+    broken: Mapping[str, str],
+) -> Path:
+    """What the office keeps: what was published of which records, and what to watch."""
+    language = Wording.read_all(publication, place.base)[0].language
+    say, edition = language.say, place.edition
+    ledger = _ledger(publication, place.base)
+    rows = [] if ledger is None else [r for r in ledger.rows() if r.get("edition") == edition]
+    head = [language.word(word) for word in ("table", "cells", "not shown")]
+    lines = [
+        f"# {publication.outlet.title or publication.outlet.name}, {edition}",
+        "",
+        say("CONFIDENTIAL. For the office alone."),
+        "",
+        f"discreet {__version__}; {publication.data.get('source')}.",
+        *notices,
+        "",
+        f"| {' | '.join(head)} |",
+        "|---|---|---|",
+    ]
+    for name in release.tables:
+        part = release[name]
+        lines.append(f"| {name} | {part.design.n_published:,} | {int(part.hidden.sum()):,} |")
+    lines += ["", say(f"Entries of this edition in the ledger: {len(rows)}."), ""]
+    for name, period in broken.items():
+        lines += [say(f"The series of {name!r} begins with {period}, since codes changed."), ""]
+    lines += [f"## {say('What to watch')}", "", say(release.statement.office), ""]
+    path = log_file(publication, place.base, edition)
+    with written_whole(path, OWNER_ONLY) as temporary:
+        temporary.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def _manifest(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    return found
+
+
+def _require_edition(folder: Path) -> Path:
+    if not (folder / MANIFEST).is_file() or not (folder / RELEASE).is_file():
+        raise DataError(f"{folder} is no published edition: {MANIFEST} and {RELEASE} are expected.")
+    return folder
+
+
+def _check_name(edition: str) -> None:
+    if edition.startswith(".") or "/" in edition or "\\" in edition:
+        raise ParameterError(f"an edition names a folder, so {edition!r} cannot be one.")
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

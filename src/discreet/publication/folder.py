@@ -1,0 +1,163 @@
+"""The files of an edition: its tables in every format and language, notes, and series."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from discreet.publication.plan import Publication
+from discreet.publication.wording import Wording
+from discreet.release.cube import Cube, CubeAxis, CubeEntry
+from discreet.release.formats.write import (
+    About,
+    Options,
+    TableBook,
+    TablePage,
+    file_stem,
+    file_stems,
+    folder_files,
+    pages_of,
+)
+from discreet.release.language import FOLDER
+from discreet.release.notes import notes_files
+
+if TYPE_CHECKING:
+    from discreet.facade.release import Release
+
+_BEGINS = "The series begins with ", ": variables or codes were others before."
+
+
+def edition_files(
+    publication: Publication, release: Release, edition: str, notices: Sequence[str], folder: Path
+) -> dict[str, bytes]:
+    """The files of an edition by name, but release, series and manifest.
+
+    Languages of its own lie in the folder, and are copied to the edition.
+    """
+    wordings = Wording.read_all(publication, folder)
+    books = [_book(publication, release, edition, notices, wording) for wording in wordings]
+    found = folder_files(books, publication.outlet.formats)
+    for wording, book in zip(wordings, books, strict=True):
+        found |= notes_files(release, book.options.about, wording.language)
+    for code in publication.outlet.languages:
+        if (path := folder / FOLDER / f"{code}.toml").is_file():
+            found[f"{FOLDER}/{path.name}"] = path.read_bytes()
+    return found
+
+
+def _book(
+    publication: Publication,
+    release: Release,
+    edition: str,
+    notices: Sequence[str],
+    wording: Wording,
+) -> TableBook:
+    """All tables in one language."""
+    plan = wording.translate(publication)
+    about = wording.complete(_about(plan, edition, notices), release)
+    told = {
+        name: wording.complete(each, release)
+        for name, each in _about_by_table(plan, release, edition, notices).items()
+    }
+    options = Options(about=about, measure=wording.measure(release.unit))
+    pages = pages_of(release, options, told)
+    return TableBook([replace(p, cube=wording.label(p.cube)) for p in pages], options)
+
+
+def _about(publication: Publication, edition: str, notices: Sequence[str]) -> About:
+    outlet = publication.outlet
+    return About(
+        title=outlet.title or outlet.name,
+        name=file_stem(outlet.name),
+        source=outlet.source,
+        licence=outlet.licence,
+        contact=outlet.contact,
+        edition=edition,
+        footnotes=(*notices, *outlet.footnotes),
+    )
+
+
+def _about_by_table(
+    publication: Publication, release: Release, edition: str, notices: Sequence[str]
+) -> dict[str, About]:
+    about, stems = _about(publication, edition, notices), file_stems(release.tables)
+    return {
+        name: replace(
+            about,
+            title=publication.told.get(name, {}).get("title") or name,
+            name=stems[name],
+            footnotes=(*about.footnotes, *publication.told.get(name, {}).get("footnotes", ())),
+        )
+        for name in release.tables
+    }
+
+
+@dataclass(frozen=True)
+class Series:
+    """Tables over periods.
+
+    Attributes:
+      files: Their files by name.
+      broken: For each table whose variables or codes changed, the first period of its series.
+    """
+
+    files: Mapping[str, bytes]
+    broken: Mapping[str, str]
+
+
+def series_files(
+    publication: Publication, releases: Mapping[str, Release], edition: str, folder: Path
+) -> Series:
+    """Each table over the periods of releases, without a total over them.
+
+    Where variables or codes of a table changed, its series begins after the change, and a footnote
+    of the series says so.
+
+    Args:
+      publication: What is published.
+      releases: Releases by their periods, in order; the last one is this edition's.
+      edition: The edition's name.
+      folder: Where languages of its own lie.
+    """
+    name, release = publication.time, [*releases.values()][-1]
+    by_period = {period: _cubes(each) for period, each in releases.items()}
+    stacked = {table: _stack(by_period, table, name) for table in release.tables}
+    begins = {table: cube.axis(name).codes[0] for table, cube in stacked.items()}
+    broken = {table: period for table, period in begins.items() if period != [*releases][0]}
+    notices = {table: (f"{_BEGINS[0]}{period}{_BEGINS[1]}",) for table, period in broken.items()}
+    books = []
+    for wording in Wording.read_all(publication, folder):
+        plan, measure = wording.translate(publication), wording.measure(release.unit)
+        pages = []
+        for table, about in _about_by_table(plan, release, edition, ()).items():
+            told = replace(about, footnotes=(*notices.get(table, ()), *about.footnotes))
+            options = Options(about=wording.complete(told, release), measure=measure, time=name)
+            pages.append(TablePage(table, wording.label(stacked[table]), options))
+        about = wording.complete(_about(plan, edition, ()), release)
+        books.append(TableBook(pages, Options(about=about)))
+    return Series(folder_files(books, publication.outlet.formats), broken)
+
+
+def _cubes(release: Release) -> dict[str, Cube]:
+    alone = next(iter(release.tables))  # the name of a table that stands alone
+    return {page.name or alone: page.cube for page in pages_of(release, Options())}
+
+
+def _stack(by_period: Mapping[str, Mapping[str, Cube]], table: str, name: str) -> Cube:
+    """A table over the last periods in which it has the variables and codes of the newest one."""
+    kept: dict[str, Cube] = {}
+    for period in reversed([*by_period]):
+        cube = by_period[period].get(table)
+        if cube is None or (kept and _codes(cube) != _codes([*kept.values()][0])):
+            break
+        kept[period] = cube
+    entries = tuple(CubeEntry(code, code, 1, is_sum=False) for code in reversed([*kept]))
+    axis = CubeAxis(name, name[:1].upper() + name[1:], entries)
+    series = Cube.stack(axis, [*kept.values()][::-1])
+    return replace(series, axes=(*[*kept.values()][0].axes, axis))  # labels as they are now
+
+
+def _codes(cube: Cube) -> list[tuple[str, tuple[str, ...]]]:
+    return [(axis.name, axis.codes) for axis in cube.axes]

@@ -1,0 +1,137 @@
+"""Languages: sentences as templates, the words of files, and their translations.
+
+A language is a file: `[texts]` has English sentences, `{}` for a number or a name, `[words]` the
+words that stand alone. English needs none. What a language lacks is an error, since half a
+translation would say half the truth.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from discreet.errors import DataError
+
+ENGLISH = "en"
+FOLDER = "texts"
+"""Where a publication has languages of its own, beside its file."""
+_BUILT_IN = Path(__file__).with_name("texts")
+_SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z0-9])")
+WORDS = (
+    *("Title", "Source", "Edition", "Updated", "Licence", "Contact", "Address", "Citation"),
+    *("Note", "Footnote", "Statement", "Table", "Notes", "Contents", "Total"),
+    *("count", "weight", "confidential", "cannot occur", "not available"),
+)
+"""Words of files that stand alone: headings, names of sheets, meanings of symbols."""
+
+
+class Templates:
+    """Translations of English texts, in which `{}` stands for a number or a name."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+
+    def find(self, english: str, part: Callable[[str], str] = str) -> str | None:
+        """The translation of a text, with each of its parts as `part` writes it."""
+        if english in self._texts:
+            return self._texts[english]
+        for pattern, translation in self._patterns:
+            if found := pattern.fullmatch(english):
+                return translation.format(*map(part, found.groups()))
+        return None
+
+    @cached_property
+    def _patterns(self) -> list[tuple[re.Pattern[str], str]]:
+        # the most exact first: "Figures of {} and {}" before "Figures of {}"
+        order = sorted(self._texts, key=lambda english: -len(english.replace("{}", "")))
+        made = ((e, "(.+?)".join(map(re.escape, e.split("{}")))) for e in order if "{}" in e)
+        return [(re.compile(pattern, re.DOTALL), self._texts[e]) for e, pattern in made]
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language: its code, and translations of sentences and words.
+
+    Attributes:
+      code: Its code, `nb`.
+      texts: Translations of sentences.
+      words: Translations of words that stand alone.
+    """
+
+    code: str
+    texts: Mapping[str, str] = field(default_factory=dict)
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, code: str, folder: Path | None = None) -> Language:
+        """English, or what comes with us together with a file of the publication's own."""
+        own, ours = read_own(code, folder), built_in(code)
+        if code != ENGLISH and not own and not ours:
+            known = ", ".join([ENGLISH, *sorted(p.stem for p in _BUILT_IN.glob("*.toml"))])
+            raise DataError(
+                f"there is no language {code!r}: {known} come with discreet, and another one is a "
+                f"file {FOLDER}/{code}.toml beside the publication's."
+            )
+        texts, words = ({**ours.get(k, {}), **own.get(k, {})} for k in ("texts", "words"))
+        return cls(code, texts, words)
+
+    def say(self, text: str) -> str:
+        """A text in this language."""
+        if self.code == ENGLISH or not text:
+            return text
+        said, sentences = [], _SENTENCE.split(text)
+        while sentences:  # the longest run of sentences that is known together
+            for n in range(len(sentences), 0, -1):
+                if (found := self._templates.find(" ".join(sentences[:n]))) is not None:
+                    said.append(found)
+                    sentences = sentences[n:]
+                    break
+            else:
+                raise DataError(
+                    f"language {self.code!r} has no text for {sentences[0]!r}: add it to [texts] "
+                    f"of {FOLDER}/{self.code}.toml."
+                )
+        return " ".join(said)
+
+    def say_if_known(self, text: str) -> str:
+        """A text in this language, or as it is: what an office writes itself has no template."""
+        return self._templates.find(text) or text
+
+    def word(self, word: str) -> str:
+        """A word in this language."""
+        if self.code == ENGLISH:
+            return word
+        if word not in self.words:
+            raise DataError(
+                f"language {self.code!r} has no word for {word!r}: add it to [words] of "
+                f"{FOLDER}/{self.code}.toml."
+            )
+        return self.words[word]
+
+    @cached_property
+    def _templates(self) -> Templates:
+        return Templates(self.texts)
+
+
+def built_in(code: str) -> dict[str, Any]:
+    """What comes with us of a language; nothing where we do not know it."""
+    path = _BUILT_IN / f"{code}.toml"
+    return _read(path) if path.is_file() else {}
+
+
+def read_own(code: str, folder: Path | None) -> dict[str, Any]:
+    """A publication's own file of a language; nothing where it has none."""
+    path = None if folder is None else folder / FOLDER / f"{code}.toml"
+    return {} if path is None or not path.is_file() else _read(path)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path} is not valid TOML: {error}.") from error

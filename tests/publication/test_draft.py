@@ -1,0 +1,106 @@
+"""A first publication runs as it is written, whatever the records look like."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet.facade import read_release
+from discreet.publication import Publication
+from tests.publication.office import CODES, records, run
+
+TREE = "part,region\nA,N\nA,S\nB,W\n"
+
+
+def plain(folder):
+    records(1).to_csv(folder / "people.csv", index=False)
+    return ["Region by age", "Region by sex"]
+
+
+def without_ids(folder):
+    records(1).drop(columns="id").to_csv(folder / "people.csv", index=False)
+    return ["Region by age", "Region by sex"]
+
+
+def german(folder):
+    frame = records(1).assign(Umsatz=np.arange(900) / 4)
+    frame = frame.rename(columns={"age": "Alter in Jahren"})
+    frame.to_csv(folder / "people.csv", index=False, sep=";", decimal=",", encoding="cp1252")
+    return ["Region by Alter in Jahren", "Region by sex"]
+
+
+def with_gaps(folder):
+    frame = records(1)
+    frame.loc[::7, "age"] = None
+    frame.to_csv(folder / "people.csv", index=False)
+    return ["Region by age", "Region by sex"]
+
+
+def lists(folder):
+    records(1).to_csv(folder / "people.csv", index=False)
+    (folder / "codes.toml").write_text(CODES)
+    return ["Region by age", "Region by sex"]
+
+
+def hierarchy(folder):
+    records(1).to_csv(folder / "people.csv", index=False)
+    (folder / "region.csv").write_text(TREE)
+    (folder / "codes.toml").write_text('region = {hierarchy = "region.csv"}\n')
+    return ["Region by age", "Region by sex"]
+
+
+def deep_hierarchy(folder):
+    frame = records(1).assign(region=[f"m{k % 90:02}" for k in range(900)])
+    frame.to_csv(folder / "people.csv", index=False)
+    rows = [f"p{k // 30},m{k:02}\n" for k in range(90)]
+    (folder / "region.csv").write_text("".join(["province,town\n", *rows]))
+    (folder / "codes.toml").write_text('region = {hierarchy = "region.csv"}\n')
+    return ["Region (province) by age", "Region (province) by sex"]
+
+
+def alone(folder):
+    records(1)[["id", "sex"]].to_csv(folder / "people.csv", index=False)
+    return ["Sex"]
+
+
+CASES = (plain, without_ids, german, with_gaps, lists, hierarchy, deep_hierarchy, alone)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+def test_a_draft_runs_as_it_is_written(case, tmp_path, monkeypatch, capsys):
+    (tmp_path / "in").mkdir()
+    monkeypatch.chdir(tmp_path)
+    names = case(tmp_path / "in")
+    codes = ("--codes", "in/codes.toml") if (tmp_path / "in" / "codes.toml").exists() else ()
+    drafted = ("publish", "--draft", "in/people.csv", *codes, "in/first.toml")
+    assert run(*drafted) == 0, capsys.readouterr().err
+    assert run(*drafted) == 2, "a file that is there stays"
+    assert [*Publication.read("in/first.toml").margins] == names
+    assert run("publish", "in/first.toml") == 0, capsys.readouterr().err
+    release = read_release("in/published/1/release.parquet")
+    assert [*release.tables] == names
+    assert release.z.dtype.kind == "i"
+    assert (tmp_path / "in" / "published" / "1" / "people.xlsx").is_file()
+
+
+def test_an_old_recipe_becomes_a_publication_that_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    plain(tmp_path)
+    (tmp_path / "region.csv").write_text(TREE)
+    recipe = '[tabulate]\nmargins = "region*age"\nhierarchies = {region = "region.csv"}\n'
+    (tmp_path / "recipe.toml").write_text(recipe + '[protect]\nmethod = "drop-add"\n')
+    old = ("run", "recipe.toml", "people.csv", "--out", "r.csv")
+    assert run(*old) == 2
+    told = capsys.readouterr().err
+    assert "discreet publish --convert recipe.toml --draft people.csv publication.toml" in told
+    assert run("publish", "--convert", "recipe.toml", "publication.toml") == 2
+    assert "--draft people.csv" in capsys.readouterr().err
+    command = ("publish", "--convert", "recipe.toml", "--draft", "people.csv", "publication.toml")
+    assert run(*command) == 0
+    made, asked = Publication.read("publication.toml"), Publication.read("recipe.toml")
+    assert (made.margins, made.method, made.fitter) == (asked.margins, asked.method, asked.fitter)
+    assert run("publish", "publication.toml") == 0, capsys.readouterr().err
+    data = dc.open("people.csv", id="id", secret="keys.secret")
+    expected = asked.run(data)
+    assert np.array_equal(read_release("published/1/release.parquet").z, expected.z)
+    assert "B" in set(pd.read_csv("published/1/region-by-age.csv")["region"])

@@ -1,0 +1,298 @@
+"""Publications in files: editions that appear whole or not at all, corrections, series, notes."""
+
+import json
+import zipfile
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet import registry
+from discreet.errors import DataError, ParameterError
+from discreet.facade import read_release
+from discreet.ledger import Ledger
+from discreet.publication import Publication, editions
+from discreet.release.language import Language
+from discreet.release.notes import methods_note, public_note
+from tests.publication.office import KEYS, PRIVATE, publish, records, run, write
+
+
+def test_two_periods_and_a_correction(office, capsys):
+    assert publish("2025") == 0
+    first = office / "published" / "2025"
+    names = {p.name for p in first.iterdir()}
+    for name in ("people.xlsx", "age-by-region.px", "sex-by-region.sdmx.csv", "index.csv"):
+        assert name in names
+    assert {"note.nb.md", "methods.en.docx", "methods.nb.html", "manifest.json"} <= names
+    assert "people.csv" not in (first / "manifest.json").read_text()
+    assert (office / "confidential" / "people-2025.md").stat().st_mode & 0o077 == 0
+    records(2).to_csv("people.csv", index=False)
+    assert publish("2026") == 0
+    series = (office / "published" / "2026" / "series" / "age-by-region.px").read_text()
+    assert 'TIMEVAL("Year")=TLIST(A1),"2025","2026";' in series
+    rows = pd.read_csv(office / "published" / "2026" / "series" / "age-by-region.sdmx.csv")
+    assert sorted(set(rows["TIME_PERIOD"])) == [2025, 2026]
+    release = read_release(office / "published" / "2025" / "release.parquet")
+    total = rows[(rows["region"] == "Total") & (rows["age"] == "Total")]
+    by_year = dict(zip(total["TIME_PERIOD"], total["OBS_VALUE"], strict=True))
+    assert by_year[2025] == release["Age by region"].z[release["Age by region"].design.position({})]
+    records(3).to_csv("people.csv", index=False)
+    assert publish("2026-r1", "--corrects", "2026") == 2
+    assert "reason" in capsys.readouterr().err
+    assert publish("2026-r1", "--corrects", "2026", "--reason", "Regions were exchanged.") == 0
+    old = (office / "published" / "2026" / "note.en.md").read_text()
+    assert "Edition 2026-r1 has taken the place of this edition: Regions were exchanged." in old
+    new = office / "published" / "2026-r1"
+    assert "Denne utgaven erstatter utgave 2026" in (new / "note.nb.md").read_text()
+    assert "This edition replaces edition 2026" in (new / "age-by-region.px").read_text()
+    assert any(row.get("decision") == "corrected" for row in Ledger(office / "discreet.db").rows())
+    years = pd.read_csv(new / "series" / "age-by-region.sdmx.csv")["TIME_PERIOD"]
+    assert set(years) == {2025, 2026}, "a correction stands in the period of what it corrects"
+    assert run("republish", "published/2026-r1", "--out", "again") == 0
+    made = [p for p in (office / "again").rglob("*") if p.is_file()]
+    assert len(made) > 30
+    for path in made:
+        assert path.read_bytes() == (new / path.relative_to(office / "again")).read_bytes()
+    assert run("publish", "publication.toml", "--withdraw", "2025", "--reason", "Old.") == 0
+    assert "withdrawn: Old." in (first / "note.en.md").read_text()
+
+
+def test_an_edition_is_published_once(office):
+    assert publish("1") == 0
+    plan = Publication.read("publication.toml")
+    with pytest.raises(DataError, match="--corrects 1"):
+        editions.publish(plan, office, edition="1")
+    with pytest.raises(ParameterError, match="folder"):
+        editions.publish(plan, office, edition="../x")
+
+
+@pytest.mark.parametrize(
+    ("method", "parameters"), [("cell-key", KEYS), ("discrete-laplace", PRIVATE)]
+)
+@pytest.mark.parametrize("broken", ["edition_files", "_write_log", "_rename"])
+def test_what_is_interrupted_is_not_published_and_goes_on(
+    office, monkeypatch, broken, method, parameters
+):
+    write(office, method, parameters)
+    plan, ledger = Publication.read("publication.toml"), Ledger(office / "discreet.db")
+
+    def stop(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(editions, broken, stop)
+        with pytest.raises(KeyboardInterrupt):
+            editions.publish(plan, office, edition="1")
+    assert not (office / "published" / "1").exists()
+    entered, waiting = ledger.rows(), office / "published" / ".1.part" / "release.parquet"
+    drawn = read_release(waiting)
+    assert entered, "figures were drawn, so the ledger knows them"
+    done = editions.publish(plan, office, edition="1")
+    assert np.array_equal(done.release.z, drawn.z)
+    assert ledger.rows() == entered, "nothing was paid twice"
+    assert not [p for p in done.folder.parent.iterdir() if p.name.startswith(".")]
+
+
+def test_other_records_do_not_go_on_with_an_old_draw(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    with monkeypatch.context() as patch:
+        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(plan, office, edition="1")
+    records(9).to_csv("people.csv", index=False)
+    with pytest.raises(DataError.__base__, match="other"):
+        editions.publish(plan, office, edition="1")  # the ledger knows other records
+
+
+def test_a_repaired_title_or_language_pays_nothing_twice(office, monkeypatch):
+    write(office, "discrete-laplace", PRIVATE)
+    plan, ledger = Publication.read("publication.toml"), Ledger(office / "discreet.db")
+    unknown = replace(plan, outlet=replace(plan.outlet, languages=("xx",)))
+    with pytest.raises(DataError, match="no language"):
+        editions.publish(unknown, office, edition="1")
+    assert not ledger.rows(), "languages are read before anything is drawn"
+    (office / "texts" / "da.toml").write_text('[texts]\n"Nothing." = "Intet."\n')
+    danish = replace(plan, outlet=replace(plan.outlet, languages=("da",)))
+    with pytest.raises(DataError, match="has no text"):
+        editions.publish(danish, office, edition="1")
+    waiting, entered = office / "published" / ".1.part", ledger.rows()
+    assert waiting.stat().st_mode & 0o777 == 0o700
+    drawn = read_release(waiting / "release.parquet")
+    outlet = replace(plan.outlet, title="All", footnotes=("x",), languages=("en",))
+    mended = replace(plan, outlet=outlet, told={})
+    done = editions.publish(mended, office, edition="1")
+    assert np.array_equal(done.release.z, drawn.z)
+    assert ledger.rows() == entered
+    assert done.folder.stat().st_mode & 0o777 == 0o755
+    modes = {p.stat().st_mode & 0o777 for p in done.folder.rglob("*") if p.is_file()}
+    assert modes == {0o644}
+
+
+def test_a_correction_killed_after_the_rename_is_finished(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    plan = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
+    plan = replace(plan, data={k: v for k, v in plan.data.items() if k != "ledger"})
+    for edition in ("2026-1", "2026-2", "2026-10"):
+        editions.publish(plan, office, edition=edition)
+    given = {"edition": "2026-2-r1", "corrects": "2026-2", "reason": "Wrong."}
+    with monkeypatch.context() as patch:
+        patch.setattr(editions, "_renew", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(plan, office, **given)
+    with pytest.raises(DataError, match="published already"):
+        editions.publish(plan, office, **{**given, "corrects": "2026-1"})
+    editions.publish(plan, office, edition="2026-11")  # the old edition is not marked yet
+    done = editions.publish(plan, office, **given)
+    assert done.log.is_file()
+    old = json.loads((office / "published" / "2026-2" / "manifest.json").read_text())
+    assert not old["valid"]
+    assert old["notices"] == ["Edition 2026-2-r1 has taken the place of this edition: Wrong."]
+    with pytest.raises(DataError, match="published already"):
+        editions.publish(plan, office, **given)
+    series = pd.read_csv(office / "published" / "2026-11" / "series" / "age-by-region.csv")
+    periods = [*dict.fromkeys(series["year"])]
+    assert periods == ["2026-1", "2026-2", "2026-10", "2026-11"]
+
+
+@pytest.mark.parametrize("given", ["codes", "tabulate", "data"])
+def test_a_changed_hierarchy_is_another_publication(office, monkeypatch, given):
+    """Files of hierarchies decide about figures as records do, wherever they are named."""
+    file = office / "region.csv"
+    file.write_text("part,region\nA,N\nA,S\nB,W\n")
+    lists = (office / "codes.toml").read_text().splitlines()[2:]
+    first = ['region = {hierarchy = "region.csv"}'] if given == "codes" else []
+    (office / "codes.toml").write_text("\n".join([*first, *lists]))
+    plan = Publication.read("publication.toml")
+    data = {k: v for k, v in plan.data.items() if k != "ledger"}
+    if given == "data":
+        data["hierarchies"] = {"region": "region.csv"}
+    named = {"region": "region.csv"} if given == "tabulate" else {}
+    outlet = replace(plan.outlet, formats=("csv",), languages=("en",))
+    plan = replace(plan, data=data, hierarchies=named, outlet=outlet)
+    monkeypatch.chdir("/")  # files are named from where the publication lies
+    with monkeypatch.context() as patch:
+        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(plan, office, edition="1")
+    file.write_text(file.read_text().replace("A,S", "B,S"))
+    editions.publish(plan, office, edition="1")
+    rows = pd.read_csv(office / "published" / "1" / "sex-by-region.csv").set_index(
+        ["region", "sex"]
+    )
+    count = rows["count"]
+    assert count["B", "Total"] == count["S", "Total"] + count["W", "Total"]
+
+
+def test_a_draw_for_another_folder_publishes_nothing_here(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    plan = replace(plan, data={k: v for k, v in plan.data.items() if k != "ledger"})
+    other = replace(plan, outlet=replace(plan.outlet, folder="elsewhere"))
+    editions.publish(other, office, edition="1")
+    with monkeypatch.context() as patch:  # killed before the folder is there
+        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(plan, office, edition="1")
+    with pytest.raises(DataError, match="published already"):
+        editions.publish(other, office, edition="1")
+    assert editions.publish(plan, office, edition="1").folder == office / "published" / "1"
+    assert (office / "published" / "1" / "people.xlsx").is_file()
+
+
+def test_an_interrupted_run_leaves_no_file_of_other_formats_or_languages(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    with monkeypatch.context() as patch:
+        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(plan, office, edition="1")
+    mended = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
+    folder = editions.publish(mended, office, edition="1").folder
+    assert {path.suffix for path in folder.rglob("*.*")} == {
+        ".csv", ".json", ".md", ".html", ".docx", ".parquet"}  # fmt: skip
+    assert not list(folder.rglob("*nb*"))
+    log = (office / "confidential" / "people-1.md").read_text()
+    assert "Limit the tables" in log, "a release that was stored still tells the office"
+
+
+def test_the_newest_correction_stands_in_the_series(office):
+    plan = Publication.read("publication.toml")
+    plan = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
+    plan = replace(plan, data={k: v for k, v in plan.data.items() if k != "ledger"})
+    editions.publish(plan, office, edition="1")
+    last = None
+    for seed, edition in ((2, "1-r9"), (3, "1-r10")):  # both correct the first edition
+        records(seed).to_csv("people.csv", index=False)
+        last = editions.publish(plan, office, edition=edition, corrects="1", reason="Wrong.")
+    records(4).to_csv("people.csv", index=False)
+    editions.publish(plan, office, edition="2")
+    table = last.release["Age by region"]
+    for folder in ("1-r10", "2"):
+        rows = pd.read_csv(
+            office / "published" / folder / "series" / "age-by-region.csv", dtype=str
+        )
+        shown = rows[rows["year"] == "1"]["count"].astype(float)
+        assert sorted(shown) == sorted(table.z[: table.design.n_published])
+
+
+def test_republish_says_which_version_it_needs(office):
+    assert publish("1") == 0
+    path = office / "published" / "1" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["files"]["index.csv"] = "0" * 64
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match="changed since"):
+        editions.republish(path.parent, office / "again")
+    path.write_text(json.dumps({**manifest, "version": "0.1.7"}))
+    with pytest.raises(DataError, match=r"discreet==0\.1\.7"):
+        editions.republish(path.parent, office / "again")
+    assert not (office / "again").exists()
+
+
+def test_notes_are_complete_in_norwegian_for_every_method(office):
+    parameters = {
+        "adjust": {"D": 3, "V": 1.0},
+        "cell-key": {"D": 3, "V": 1.0},
+        "quality": {"D": 3, "V": 1.0},
+        "discrete-laplace": {"epsilon": 1.0},
+        "discrete-gaussian": {"rho": 0.1},
+        "laplace": {"epsilon": 1.0},
+        "suppress": {"rules": "threshold(3)"},
+    }
+    data = dc.open("people.csv", id="id", codes="codes.toml", secret="keys.secret")
+    table, norwegian = data.tabulate("region*age + region*sex"), Language.read("nb")
+    for method in sorted({*registry.METHODS} - {"magnitude-key"}):  # it publishes sums alone
+        release = table.protect(method, **parameters.get(method, {}))
+        for made in (release, release.fit("non-negative")):
+            said = methods_note(made, norwegian)
+            assert [h for h, _ in said][:2] == ["Hva som er gjort", "Hva som loves"] or said
+            assert public_note(made, norwegian) or not made.statement.plain
+            assert len(said) == len(methods_note(made, Language.read("en")))
+            assert norwegian.say(made.statement.office)
+    assert norwegian.say("Figures of 1 and 2 are never shown.") == "Tall på 1 og 2 vises aldri."
+    magnitudes = "Each figure was changed by a random amount that is larger where one contributor "
+    assert norwegian.say(f"{magnitudes}stands out.").startswith("Hvert tall ble endret med")
+    with pytest.raises(DataError, match="has no text"):
+        norwegian.say("Nobody has translated this.")
+
+
+def test_another_language_is_a_file_in_the_folder(office):
+    (office / "texts" / "da.toml").write_text(
+        '[texts]\n"No figure moved by {}." = "Intet tal ({})."\n'
+    )
+    danish = Language.read("da", office)
+    assert danish.say("No figure moved by 3.") == "Intet tal (3)."
+    with pytest.raises(DataError, match=r"da\.toml"):
+        Language.read("da")
+
+
+def test_advice_to_the_office_is_in_no_public_file(office):
+    assert publish("1") == 0
+    for path in (office / "published" / "1").rglob("*"):
+        if path.suffix in (".xlsx", ".docx"):
+            with zipfile.ZipFile(path) as archive:
+                content = b"".join(map(archive.read, archive.namelist()))
+        elif path.is_file():
+            content = path.read_bytes()
+        assert b"Limit the tables" not in content
+    assert "Limit the tables" in (office / "confidential" / "people-1.md").read_text()

@@ -1,0 +1,149 @@
+"""Every question has a price before it runs: from public figures alone, and with consequences."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import discreet as dc
+from discreet import Secret
+from discreet.records.condensed import CondensedCells
+from discreet.records.query_engine import QueryEngine
+from discreet.serve.answer import Question
+from discreet.serve.app import make_app
+from discreet.serve.data.dataset import Dataset
+from discreet.serve.data.live import LiveSource
+from discreet.serve.data.price import Price
+from discreet.serve.policy.policy import Policy
+from discreet.serve.query import Query
+from discreet.serve.refusals import Refusal
+from discreet.serve.site.config import SiteConfig
+from discreet.serve.site.site import Site
+from tests.serve.client import Client
+from tests.serve.records import RECIPE, small_country
+from tests.serve.sites import ABOUT, live, once
+
+LARGE = "rows=region&columns=age&columns=sex"
+ADDRESSES = ("rows=sex", LARGE, "rows=region[part]&columns=sex", "rows=age&where.sex=F")
+
+
+def question(dataset, address):
+    return Question.checked(dataset.source, Query.parse(address))
+
+
+def prices(dataset):
+    return [dataset.price(question(dataset, address)) for address in ADDRESSES]
+
+
+# What prices follow from
+
+
+def two_truths(policy=None):
+    """The same code lists over records that differ in all their counts."""
+    sources = [LiveSource(RECIPE, small_country(seed=seed)) for seed in (1, 2)]
+    return [Dataset("live", ABOUT, source, policy or Policy()) for source in sources]
+
+
+def test_two_truths_have_one_price_one_refusal_and_one_page():
+    one, other = two_truths()
+    assert prices(one) == prices(other)
+    middle = sorted(p.seconds for p in prices(one))[2]
+    policy = Policy(max_seconds=middle * (1 - 1e-9))
+    told = []
+    for dataset in two_truths(policy):
+        client = Client(make_app(Site(SiteConfig(), {"live": dataset})))
+        answers = [client.get(f"/d/live/table?{address}") for address in ADDRESSES]
+        refused = [a.text if a.status_code != 200 else "" for a in answers]
+        told.append(([a.status_code for a in answers], refused))
+    assert told[0] == told[1]
+    assert {*told[0][0]} == {200, 400}
+
+
+def test_a_price_that_counts_records_is_caught(monkeypatch):
+    def peeking(self, asked):
+        total = self.cube(("sex",), "count")
+        return Price(1, 1, 1, float(total.values[0]))
+
+    monkeypatch.setattr(LiveSource, "price", peeking)
+    one, other = two_truths(Policy(max_seconds=1e9))
+    assert prices(one) != prices(other)
+
+
+def test_declared_records_decide_where_cells_do_not_fit(monkeypatch):
+    from discreet.serve.data import live as door
+
+    monkeypatch.setattr(door, "MOST_CELLS", 0)
+    dear = LiveSource(RECIPE, small_country(), declared_records=10**9)
+    cheap = LiveSource(RECIPE, small_country(), declared_records=1_000)
+    asked = question(live(), "rows=sex").in_public_order
+    assert dear.price(asked).seconds > 50 > 0.1 > cheap.price(asked).seconds
+
+
+def test_prices_grow_with_cells_in_both_modes():
+    for dataset in (live(), once()):
+        small, large, *_ = prices(dataset)
+        assert small.seconds < large.seconds
+        assert (small.cells, large.cells) == (3, 12 * 4 * 3)
+        assert small.bytes < large.bytes
+
+
+# What follows from them
+
+
+@pytest.mark.parametrize("dataset", [live, once])
+def test_a_table_beyond_the_limit_is_refused_with_smaller_ones_that_work(dataset):
+    large = dataset()
+    limit = large.price(question(large, LARGE)).seconds * (1 - 1e-9)
+    site = Site(SiteConfig(), {large.name: replace(large, policy=Policy(max_seconds=limit))})
+    client = Client(make_app(site))
+    page = client.get(f"/d/{large.name}/table?{LARGE}")
+    assert (page.status_code, "seconds and" in page.text) == (400, True)
+    said = client.get(f"/api/v1/datasets/{large.name}/table?{LARGE}").json()["error"]
+    assert said["code"] == "too_expensive"
+    assert said["offers"]
+    for offer in said["offers"]:
+        assert client.get(f"/d/{large.name}/table?{offer['address']}").status_code == 200
+
+
+def test_memory_has_a_limit_too():
+    with pytest.raises(Refusal, match="megabytes") as caught:
+        live(Policy(max_megabytes=0.5)).answer(Query.parse("rows=sex"))
+    assert caught.value.allowed == "At most 0.5 megabytes."
+
+
+# Records that are counted once
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(5)
+    n = 4_000
+    frame = pd.DataFrame(
+        {
+            "pid": np.arange(n),
+            "place": rng.choice([*"abcd", None], n),
+            "age": rng.integers(0, 90, n),
+            "sex": rng.choice(["f", "m"], n),
+            "w": rng.integers(1, 9, n) / 8,
+        }
+    )
+    return dc.open(frame, id="pid", weight="w", secret=Secret.demo())
+
+
+@pytest.mark.parametrize("variables", [(), ("sex",), ("age", "place"), ("place", "sex", "age")])
+def test_cells_in_memory_give_what_the_engine_gives(people, variables):
+    engine = QueryEngine()
+    cells = CondensedCells(engine, people, ("place", "age", "sex"))
+    found, wanted = cells.group(people, variables), engine.group(people, variables)
+    by = list(variables) or ["n"]
+    found, wanted = (t.to_pandas().sort_values(by).reset_index(drop=True) for t in (found, wanted))
+    pd.testing.assert_frame_equal(found, wanted, check_dtype=False)
+    assert found["n"].sum() == 4_000
+
+
+def test_tables_of_cells_in_memory_are_those_of_the_records(people):
+    cells = CondensedCells(QueryEngine(), people, ("place", "age", "sex"))
+    kinds = [people.tabulate("place*sex", inner=False, engine=e) for e in (None, cells)]
+    first, second = (t.protect("cell-key", D=5, V=3, js=2, unit="count").z for t in kinds)
+    np.testing.assert_array_equal(first, second)

@@ -1,0 +1,92 @@
+"""What an installation weighs, core and extras: writes the table of docs/installation.md.
+
+Sizes are those of the installed files of each distribution and of all that it needs, in this
+environment. `python tools/weigh.py` prints the table, `--write` puts it into the page.
+"""
+
+import re
+import sys
+import tomllib
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "installation.md"
+BEGIN, END = "<!-- weights -->\n", "<!-- end of weights -->"
+EXTRAS = {
+    "": "tables, methods, fits, files in CSV and Parquet",
+    "serve": "the table builder",
+    "xlsx": "Excel files out",
+    "files": "Excel, SPSS, SAS and Stata files in",
+    "postgres": "records in PostgreSQL",
+    "spark": "records in Spark, which needs a Java runtime besides",
+    "plot": "pictures",
+    "sdmx": "SDMX code lists",
+}
+
+
+def closure(name: str, extra: str = "", seen: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Names of all distributions that one needs, with an extra, itself included."""
+    mark = f"{name}[{extra}]"
+    if mark in seen:
+        return seen
+    seen |= {mark}
+    for text in _needs(name, extra):
+        need = Requirement(text)
+        if need.marker is None or need.marker.evaluate({"extra": extra}):
+            for each in ("", *need.extras):
+                seen = closure(_plain(need.name), each, seen)
+    return seen
+
+
+def weigh(names: frozenset[str]) -> tuple[int, float]:
+    """How many distributions these are, and their MB on disk."""
+    found = {name.split("[")[0] for name in names} - {"discreet"}
+    return len(found), sum(map(_size, found)) / 1e6
+
+
+def table() -> str:
+    """The table of the page, in Markdown."""
+    core = closure("discreet")
+    lines = ["| you want | install | packages | MB |", "|---|---|---|---|"]
+    for extra, what in EXTRAS.items():
+        more = closure("discreet", extra) - (core if extra else frozenset())
+        some = {n.split("[")[0] for n in core} if extra else set()
+        count, size = weigh(frozenset(n for n in more if n.split("[")[0] not in some))
+        name, sign = (f"discreet[{extra}]", "+") if extra else ("discreet", "")
+        lines.append(f"| {what} | `pip install '{name}'` | {sign}{count} | {sign}{size:,.0f} |")
+    return "\n".join(lines) + "\n"
+
+
+def _needs(name: str, extra: str) -> list[str]:
+    if name == "discreet":  # what the project says now, not when it was installed
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        return project["optional-dependencies"].get(extra, project["dependencies"])
+    try:
+        return distribution(name).requires or []
+    except PackageNotFoundError:
+        return []
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _size(name: str) -> int:
+    try:
+        files = Distribution.from_name(name).files or []
+    except PackageNotFoundError:
+        raise SystemExit(f"{name} is not installed; run `make setup` first.") from None
+    paths = (Path(str(f.locate())) for f in files if f.suffix != ".pyc")
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+if __name__ == "__main__":
+    made = table()
+    sys.stdout.write(made)
+    if "--write" in sys.argv:
+        page = PAGE.read_text(encoding="utf-8")
+        before, rest = page.split(BEGIN)
+        PAGE.write_text(before + BEGIN + made + END + rest.split(END)[1], encoding="utf-8")
