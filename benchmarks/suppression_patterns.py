@@ -1,7 +1,7 @@
 """What patterns of suppression tell: the program inverted, its price, and several editions.
 
-`python -m benchmarks.suppression_patterns inversion 12` draws costs of 12 tables;
-`utility` says what drawing costs in recorded tables; `editions 15` takes 15 series.
+`python -m benchmarks.suppression_patterns inversion 8` draws costs of 8 tables, `elimination` of
+`gauss`; `utility` says what drawing costs in recorded tables; `editions 15` takes 15 series.
 """
 
 import sys
@@ -25,7 +25,7 @@ WIDTH = 2  # of the intervals that it promises
 TABLES = 81  # without a secret
 SETTINGS = ((0.0, 0.0), (0.3, 0.0), (1.0, 0.0), (0.3, 0.15), (0.3, 0.3), (1.0, 0.15))
 FEW = 60  # tables that fit the shown cells without a secret, at most: others take hours
-RUNS = 1_000  # of the program for each table, all that fit and all draws together
+RUNS = 400  # of the program for each table, all that fit and all draws together
 LARGEST = 3_000  # recorded tables
 EDITIONS, CHURN = (1, 2, 5, 10), 0.05
 WAYS = ("no secret", "secret", "secret, starting from the earlier pattern")
@@ -75,20 +75,26 @@ def inverted(
     return [spread, decoys, *found, cells / len(tables), hidden, time.process_time() - started]
 
 
-def inversions(number: int) -> None:
+def inversions(number: int, way: str = "interval", rows: int = 3) -> None:
     """Fixed costs for many tables, and the study of spreads and decoys for some of them."""
     inversion._RUNS, usual = RUNS, (plan.SPREAD, plan.DECOYS)
     header = ["way", "spread", "decoys", "tables", "sensitive", "known exactly"]
     header += ["narrower than promised", "best guess: shown cells", "with the pattern"]
     header += ["patterns never met", "hidden cells", "hidden sum", "CPU s"]
-    rows = []
-    for method, shape in ((METHOD, 3), (replace(METHOD, secondary="gauss"), 4)):
-        way = f"{method.secondary}, {shape} × 4"
-        tables = small_tables(TABLES, method, shape)
-        rows.append([way, *inverted(tables, method, 0.0, 0.0)])
-        settings = SETTINGS if shape == 3 else ((0.0, 0.0), usual)
-        rows += [[way, *inverted(tables[:number], method, *each)] for each in settings]
-        print_table(header, rows[-1 - len(settings) :])
+    method = replace(METHOD, secondary=way)
+    tables = small_tables(TABLES, method, rows)
+    jobs = [(TABLES, 0.0, 0.0)]
+    jobs += [(number, *each) for each in (SETTINGS if way == "interval" else (SETTINGS[0], usual))]
+    found = []
+    for n, *setting in jobs:
+        found.append([f"{way}, {rows} × 4", *inverted(tables[:n], method, *setting)])
+        print(*found[-1], flush=True)
+    print_table(header, found)
+
+
+def elimination(number: int) -> None:
+    """The same for `gauss`."""
+    inversions(number, "gauss", 4)
 
 
 def utility(_: int) -> None:
@@ -166,7 +172,8 @@ def editions(tables: int) -> None:
 
 def main() -> None:
     """What was asked for, or all."""
-    parts = {"inversion": (inversions, 12), "utility": (utility, 0), "editions": (editions, 15)}
+    parts = {"inversion": (inversions, 8), "elimination": (elimination, 8)}
+    parts |= {"utility": (utility, 0), "editions": (editions, 15)}
     wanted = [name for name in sys.argv[1:] if name in parts] or list(parts)
     numbers = [int(text) for text in sys.argv[1:] if text.isdigit()]
     for name in wanted:

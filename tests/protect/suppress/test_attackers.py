@@ -1,6 +1,9 @@
 """What contributors find out, by a search that shares nothing with the library's programs."""
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 
 import discreet as dc
@@ -78,6 +81,29 @@ def test_the_search_finds_attackers_who_were_left_out(fault, number):
 
 def test_without_contributors_the_search_finds_some():
     assert found(random_case(0), singletons=False)
+
+
+def test_lone_contributors_without_identifiers_are_met_by_search_and_audit():
+    """Owners unknown, as in files of tables: who is alone in a cell is somebody of his own."""
+    rows = [("p", "A0", 50.0), ("q", "A1", 40.0)]
+    rows += [(f"{act} {k}", act, 20.0 + k) for act in ("A2", "A3") for k in range(5)]
+    frame = pd.DataFrame(rows, columns=["firm", "act", "x"])
+    named = dc.Table.from_contributions(frame, "act", value="x", contributor="firm")
+    given = named.contributions
+    published, inner = (
+        replace(cells, owner=np.full_like(cells.owner, -1))
+        for cells in (given.published, given.inner)
+    )
+    nameless = replace(given, published=published, inner=inner, owners=())
+    for table in (named, replace(named, contributions=nameless)):
+        pattern = dc.Suppress(dc.rules.PPercent(10)).pattern(table)
+        assert pattern.n_secondary == 1
+        assert len(pattern.proofs.unproven(pattern)) == 0
+        assert dc.audit(pattern, lone="signs").is_clean
+        # Without them each of the two reads the other, which the audit finds.
+        careless = dc.Suppress(dc.rules.PPercent(10), singletons=False).pattern(table)
+        assert careless.n_secondary == 0
+        assert len(dc.audit(careless, lone="signs").told_to_lone) == 2
 
 
 def test_an_attacker_is_plain_data():
