@@ -10,7 +10,7 @@ STAMP  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint bench studies docs system clean
+.PHONY: help setup demo check test lint bench attack studies docs system clean
 
 # what pages are looked at with, and what draws the formulas of the documentation
 NPM := npm install --prefix tests/browser --silent --no-package-lock --no-audit --no-fund
@@ -50,6 +50,9 @@ system: setup  ## Install what the tests need beside .venv, or say what it is
 
 bench: setup  ## Run the benchmarks; ONLY=name runs one
 	@$(BIN)/python -m benchmarks $(ONLY)
+
+attack: setup  ## Attack every method on the demo census and write the page of what each withstands
+	@$(BIN)/python tools/attack_page.py
 
 studies: setup  ## Run the papers again; STUDY=name runs one
 	@$(BIN)/discreet study run $(or $(STUDY),all)

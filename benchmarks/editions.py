@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import discreet as dc
-from discreet.attack import Knowledge, judge
-from discreet.attack.editions import Leavers
+from discreet.attacks import Knowledge, judge
+from discreet.attacks.editions import Leavers
 from discreet.design import Axis
 from discreet.design.product import ProductDesign
 from discreet.noise.series import leaver_claims, unchanged_recovered

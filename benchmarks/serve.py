@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 import tomllib
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -71,7 +72,11 @@ def serving(
         with suppress(OSError):
             os.sched_setaffinity(process.pid, cores)
         try:
-            yield process.pid, _port(process)
+            port = _port(process)
+            for _ in range(4 * workers):  # workers start after their port is open
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/live", timeout=300):
+                    pass
+            yield process.pid, port
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(60)

@@ -31,7 +31,7 @@ MOST_CELLS = 400_000
 def sources(folder: Path, persons: int) -> dict[str, Any]:
     """The census in three ways."""
     from discreet.publication import Choice, Publication
-    from discreet.records import condensed
+    from discreet.records import query_engine
     from discreet.serve.data import live
     from discreet.serve.site.config import read_site
     from discreet.serve.site.start import start_site
@@ -47,7 +47,7 @@ def sources(folder: Path, persons: int) -> dict[str, Any]:
     live.MOST_CELLS = 0
     site = start_site(replace(config, datasets=(made,)))
     found["engine"] = site.datasets["census"].source
-    live.MOST_CELLS = condensed.MOST_CELLS
+    live.MOST_CELLS = query_engine.MOST_CELLS
     return found
 
 

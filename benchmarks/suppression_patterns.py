@@ -15,7 +15,7 @@ from benchmarks._measure import print_table
 from benchmarks._recorded import recorded
 from discreet import registry
 from discreet.assessment.audit import inversion
-from discreet.attack.frame import Knowledge
+from discreet.attacks.frame import Knowledge
 from discreet.protect.draws import SeededSecret
 from discreet.suppress import plan
 
@@ -155,8 +155,7 @@ def attacked(way: str, length: int, tables: int) -> list:
         pairs = zip(claims.targets, claims.values, strict=True)
         exact += sum(is_sensitive[k] and truths[-1].z[k] == value for k, value in pairs)
         sensitive += int(is_sensitive.sum())
-        found = kinds(releases[-1], known, rng=rng)
-        first = [k for k, c in zip(found.targets, found.confidence, strict=True) if c == 1]
+        first = list(kinds(releases[-1], known, rng=rng).targets)
         always += len(first)
         sure += int(is_sensitive[first].sum())
         hidden += int(releases[-1].hidden.sum())

@@ -11,7 +11,7 @@ myst_heading_anchors = 3
 default_role = "code"
 html_theme = "furo"
 html_title = "discreet"
-exclude_patterns = ["_build"]
+exclude_patterns = ["examples", "_build"]
 html_static_path = ["_static"]
 FORMULAS = Path(__file__).parents[1] / "tests/browser/node_modules/mathjax/es5/tex-svg.js"
 if FORMULAS.exists():  # `make docs` brings it; without it formulas stay in TeX

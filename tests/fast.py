@@ -13,6 +13,8 @@ FAST = {
         "tests/publication/test_plan.py",
         "tests/publication/test_editions.py::test_an_edition_is_published_once",
         "tests/publication/test_editions.py::test_advice_to_the_office_is_in_no_public_file",
+        "tests/publication/test_editions.py::test_notes_are_complete_in_norwegian_for_every_method",
+        "tests/publication/test_languages.py::test_notes_for_readers_are_as_they_are_made_now",
         "tests/test_accounting.py",
         "tests/test_plugins.py",
         "tests/studies/test_mutants.py",
@@ -93,8 +95,10 @@ FAST = {
         "tests/assess/utility",
     ],
     "attack": [
+        "tests/attack/test_attack.py",
         "tests/attack/test_privacy_game.py",
         "tests/attack/test_scoring.py",
+        "tests/attack/test_variability.py",
         "tests/attacks/test_second_releases.py",
     ],
     "testing": [

@@ -22,7 +22,7 @@ LAYERS = [
     {"synthesis"},
     {"facade", "demo"},
     {"assessment"},
-    {"attack"},
+    {"attacks"},
     {"publication", "testing"},
     {"serve"},
     {"cli"},

@@ -76,13 +76,9 @@ check_method("coin", draws=2_000)
 check_fitter(registry.build("fitter", "halving"), table.design)
 
 
-import numpy as np
-from discreet.attack import Knowledge, judge
-claims = registry.build("attack", "largest", {"most": 2})(
-    release, Knowledge(), rng=np.random.default_rng(1)
-)
-truth = dict(enumerate(table.z.tolist()))
-assert judge(claims, truth, attack="largest", baseline=0.5).tally.claims == 2
+attacked = dc.attack(table, release, ["largest:most=2"])["largest"]
+assert attacked.tally.claims == 2
+assert "largest" in dc.attack(table, release)
 
 written = release.write("table.lines").read_text().split()
 assert sorted(map(int, written)) == sorted(release.z.tolist())

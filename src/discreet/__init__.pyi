@@ -1,5 +1,6 @@
 # Where each public name lives: type checkers read it, and `__init__.py` loads names from it.
 from discreet import assessment as assessment
+from discreet import attacks as attacks
 from discreet import demo as demo
 from discreet import design as design
 from discreet import facade as facade
@@ -15,6 +16,9 @@ from discreet.assessment.assess import assess as assess
 from discreet.assessment.audit.audit import audit as audit
 from discreet.assessment.compare.comparison import compare as compare
 from discreet.assessment.measure import Measure as Measure
+from discreet.attacks.frame import Knowledge as Knowledge
+from discreet.attacks.run import attack as attack
+from discreet.attacks.run import attack_method as attack_method
 from discreet.design.base import Design as Design
 from discreet.design.formula import margins as margins
 from discreet.design.hierarchy import Hierarchy as Hierarchy

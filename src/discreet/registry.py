@@ -123,8 +123,8 @@ RECORD_MEASURES: dict[str, str] = {
     "replicated-uniques": "discreet.assessment.microdata.risk:ReplicatedUniques",
     "copied-records": "discreet.assessment.microdata.risk:CopiedRecords",
     "nearest-record-distance": "discreet.assessment.microdata.risk:NearestRecordDistance",
-    "large-units": "discreet.attack.insiders:LargeUnits",
-    "cluster-insiders": "discreet.attack.insiders:InsiderDisclosure",
+    "large-units": "discreet.attacks.leverage:LargeUnits",
+    "cluster-insiders": "discreet.attacks.insiders:InsiderDisclosure",
 }
 ENGINES: dict[str, str] = {
     "query": "discreet.records.query_engine:QueryEngine",
@@ -175,11 +175,27 @@ FORMATS: dict[str, str] = {
     "sdmx-csv": "discreet.release.formats.tabular:SdmxCsvWriter",
     "xlsx": "discreet.release.formats.xlsx:XlsxWriter",
 }
-ATTACKS: dict[str, str] = {
-    "leavers": "discreet.attack.editions:Leavers",
-    "unchanged-cells": "discreet.attack.editions:UnchangedCells",
-    "pattern-difference": "discreet.attack.patterns:PatternDifference",
-    "pattern-intersection": "discreet.attack.patterns:PatternIntersection",
+_REFIT = "discreet.attacks.refit:Refit"
+ATTACKS: dict[str, Entry] = {
+    "integer-reconstruction": "discreet.attacks.reconstruction:IntegerReconstruction",
+    "refit-least-squares": _REFIT,
+    "refit-least-absolute": (_REFIT, {"fitter": "least-absolute"}),
+    "refit-log-linear": (_REFIT, {"fitter": "log-linear"}),
+    "refit-noise-likelihood": (_REFIT, {"fitter": "noise-likelihood"}),
+    "bounds": "discreet.attacks.bounds:Bounds",
+    "averages": "discreet.attacks.averages:Averages",
+    "several-laws": "discreet.attacks.several_laws:SeveralLaws",
+    "complements": "discreet.attacks.complements:Complements",
+    "contributor": "discreet.attacks.contributors:Contributor",
+    "group-attributes": "discreet.attacks.groups:GroupAttributes",
+    "nested-crossings": "discreet.attacks.nested:NestedCrossings",
+    "leavers": "discreet.attacks.editions:Leavers",
+    "unchanged-cells": "discreet.attacks.editions:UnchangedCells",
+    "pattern-difference": "discreet.attacks.patterns:PatternDifference",
+    "pattern-intersection": "discreet.attacks.patterns:PatternIntersection",
+    "fitted-values": "discreet.attacks.leverage:FittedValues",
+    "longest-column": "discreet.attacks.leverage:LongestColumn",
+    "cluster-insider": "discreet.attacks.insiders:ClusterInsider",
 }
 KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,

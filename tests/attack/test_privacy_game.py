@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.attack.frame import Claims
-from discreet.attack.privacy_game import least_epsilon, play
+from discreet.attacks.frame import Claims
+from discreet.attacks.privacy_game import least_epsilon, play
 from discreet.protect.budget import LaplaceShare
 
 METHODS = {

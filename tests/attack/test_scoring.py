@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from discreet.attack import Claims, judge
-from discreet.attack.scoring import proportion_interval
+from discreet.attacks import Claims, judge
+from discreet.attacks.scoring import proportion_interval
 from discreet.errors import ParameterError
 
 TRUTH = {"a": 1, "b": 2, "c": 3, "d": 4}

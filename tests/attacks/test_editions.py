@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.attack import Knowledge, judge
-from discreet.attack.editions import Leavers, UnchangedCells
+from discreet.attacks import Knowledge, judge
+from discreet.attacks.editions import Leavers, UnchangedCells
 from discreet.cli import main
 from discreet.errors import LedgerError, ParameterError
 from discreet.facade import read_release

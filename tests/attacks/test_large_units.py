@@ -7,17 +7,9 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.attack import Claims, Knowledge, judge
-from discreet.attack.insiders import (
-    ClusterInsider,
-    FittedValues,
-    LongestColumn,
-    Near,
-    attack_by_insiders,
-    attack_large_units,
-    candidates,
-    whole_numbers,
-)
+from discreet.attacks import Claims, Knowledge, judge
+from discreet.attacks.insiders import ClusterInsider, candidates, judge_insiders, whole_numbers
+from discreet.attacks.leverage import FittedValues, LongestColumn, Near, attack_large_units
 from discreet.errors import LedgerError, ParameterError
 from discreet.synthesis.hybrid import hybrid
 from discreet.synthesis.large import LEVERAGE, accuracy_gained
@@ -160,7 +152,7 @@ def test_one_of_three_in_a_cluster_solves_for_the_other_two():
     Y, clusters = rng.lognormal(10, 1, (300, 1)), np.repeat(np.arange(100), 3)
     frame = pd.DataFrame({"sales": Y.ravel(), "cluster": clusters})
     made = released(frame, hybrid(Y, None, None, clusters, rng=rng).Y, "sales ~ 1")
-    found = attack_by_insiders(frame, made, "cluster")
+    found = judge_insiders(ClusterInsider("cluster"), frame, made)
     assert (found.tally.claims, found.tally.recall) == (100, 1.0)
 
 

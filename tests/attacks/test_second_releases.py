@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.attack import Knowledge, judge
-from discreet.attack.several_laws import SeveralLaws
+from discreet.attacks import Knowledge, judge
+from discreet.attacks.several_laws import SeveralLaws
 from discreet.errors import LedgerError, ParameterError
 from discreet.protect.publish import MEASURED
 from discreet.tables.truth import DataSet

@@ -82,7 +82,7 @@ class Visitor:
 
     def figures(self):
         return self.script(
-            "return [...document.querySelectorAll('tbody tr')].map((r) => "
+            "return [...document.querySelectorAll('.sheet tbody tr')].map((r) => "
             "[...r.querySelectorAll('td')].map((td) => td.textContent))"
         )
 

@@ -64,6 +64,63 @@ def test_paper_gets_the_table_and_its_notes_alone(visitor):
         visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 
 
+def test_a_phone_says_how_many_columns_lie_beyond_its_edge(visitor):
+    visitor.resize(390)
+    visitor.open("/d/census/table?rows=region%5Bprovince%5D&columns=marital")
+    more = visitor.find(".more button")
+    columns = len(visitor.all(".sheet thead tr:last-child th:not(.corner)"))
+    beyond = int(more.text.split()[0])
+    assert 0 < beyond < columns
+    more.click()
+    visitor.wait(lambda: not more.is_displayed() or int(more.text.split()[0]) < beyond)
+    visitor.script("document.querySelector('.sheet').scrollLeft = 10_000")
+    visitor.wait(lambda: not more.is_displayed())
+    visitor.resize(1280)
+    visitor.open("/d/census/table?rows=region%5Bprovince%5D&columns=sex")
+    assert not visitor.find(".more").is_displayed()
+
+
+WIDEST = 1_032  # pixels between the margins of A4 turned, 273 mm
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "rows=region&columns=age",
+        "rows=region[province]&columns=age[age]&columns=sex",
+        "rows=age&columns=education&columns=sex",
+        "rows=citizenship&rows=marital&columns=region",
+    ],
+)
+def test_paper_has_room_for_every_column(visitor, query):
+    visitor.open(f"/d/census/table?{query}")
+    labels = "return [...document.querySelectorAll('{} thead tr:last-child th:not(.corner)')]"
+    labels += ".map((th) => th.querySelector('.label').textContent)"
+    shown = visitor.script(labels.format(".sheet"))
+    visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    try:
+        assert not visitor.find(".sheet").is_displayed()
+        assert visitor.script(labels.format(".printed")) == shown
+        on_paper = "const all = document.querySelector('.printed'); all.style.width = '{}px';"
+        on_paper += "return Math.max(...[...all.children].map((t) => t.offsetWidth))"
+        assert visitor.script(on_paper.format(WIDEST)) <= WIDEST
+    finally:
+        visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_dark_pages_have_no_barrier(visitor):
+    dark = {"features": [{"name": "prefers-color-scheme", "value": "dark"}]}
+    visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", dark)
+    try:
+        for name in ("catalogue", "first table", "picking", "refusal"):
+            visitor.open(PAGES[name])
+            ground = visitor.script("return getComputedStyle(document.body).backgroundColor")
+            assert ground == "rgb(16, 22, 27)"
+            assert visitor.barriers() == []
+    finally:
+        visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
 def test_the_office_has_no_barriers_either(visitor, token):
     visitor.open("/sign-in")
     assert visitor.barriers() == []

@@ -53,6 +53,18 @@ def test_a_pattern_of_another_program_is_audited(folder, capsys):
     assert "Confidential" in capsys.readouterr().out
 
 
+def test_what_protect_shows_to_the_custodian_is_a_pattern(folder, capsys):
+    words = ("protect", "table.parquet", "--method", "suppress", "--show-kinds", "kinds.csv")
+    assert run(*words, "--out", "release.csv") == 0
+    capsys.readouterr()
+    assert run("audit", "release.csv", "--table", "table.parquet", "--json") == 0
+    blind = json.loads(capsys.readouterr().out)  # a release does not say which cells are sensitive
+    assert run("audit", "--table", "table.parquet", "--labels", "kinds.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["suppressed"] == blind["suppressed"] > found["sensitive"] > 0
+    assert blind["sensitive"] == blind["suppressed"]
+
+
 def test_what_is_missing_is_said(folder, capsys):
     assert run("audit") != 0
     assert run("audit", "--labels", pattern_file(folder)) != 0

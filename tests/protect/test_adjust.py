@@ -141,8 +141,11 @@ def test_a_design_from_a_matrix_is_adjusted_too():
     table = dc.Table.from_inner(dc.Design.from_matrix(X), values).with_secret(SECRET)
     release = table.protect(dc.Adjust(dc.DropAdd(share=0.5)))
     assert release.z[0] == release.z[1:].sum()
+    weighted = dc.Adjust(dc.DropAdd(), weights={1: 4.0})
+    with pytest.raises(ParameterError, match="Keys are 0 to 0 here"):
+        table.protect(weighted)
     with pytest.raises(ParameterError, match="made from a matrix"):
-        table.protect(dc.Adjust(dc.DropAdd(), weights={1: 4.0}))
+        table.simulate(weighted, seed=1)
 
 
 @settings(max_examples=25, deadline=None)

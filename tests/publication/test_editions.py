@@ -1,6 +1,7 @@
 """Publications in files: editions that appear whole or not at all, corrections, series, notes."""
 
 import json
+import re
 import zipfile
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from discreet.errors import DataError, ParameterError
 from discreet.facade import read_release
 from discreet.ledger import Ledger
 from discreet.publication import Publication, editions
+from discreet.release.fitting import METHODS
 from discreet.release.language import Language
 from discreet.release.notes import methods_note, public_note
 from tests.publication.office import KEYS, PRIVATE, publish, records, run, write
@@ -128,6 +130,21 @@ def test_a_repaired_title_or_language_pays_nothing_twice(office, monkeypatch):
     assert done.folder.stat().st_mode & 0o777 == 0o755
     modes = {p.stat().st_mode & 0o777 for p in done.folder.rglob("*") if p.is_file()}
     assert modes == {0o644}
+
+
+def test_an_interrupted_correction_is_entered_once(office, monkeypatch):
+    plan = Publication.read("publication.toml")
+    editions.publish(plan, office, edition="1")
+    records(3).to_csv("people.csv", index=False)
+    given = {"edition": "1-r1", "corrects": "1", "reason": "Wrong."}
+    for broken in ("_stage", "_rename"):
+        with monkeypatch.context() as patch:
+            patch.setattr(editions, broken, lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                editions.publish(plan, office, **given)
+    editions.publish(plan, office, **given)
+    decided = [r for r in Ledger(office / "discreet.db").rows() if r["entry"] == "decision"]
+    assert [(row["edition"], row["about"]) for row in decided] == [("1", "1-r1")]
 
 
 def test_a_correction_killed_after_the_rename_is_finished(office, monkeypatch):
@@ -269,6 +286,11 @@ def test_notes_are_complete_in_norwegian_for_every_method(office):
             assert public_note(made, norwegian) or not made.statement.plain
             assert len(said) == len(methods_note(made, Language.read("en")))
             assert norwegian.say(made.statement.office)
+            said = norwegian.say(made.statement.text)
+            assert not re.search(r"\b(the|is|are|of|were|value|cell)\b", said), method
+    fitted = table.protect("cell-key").fit("non-negative", decimals=True)
+    for rounding in METHODS:
+        assert norwegian.say(fitted.round(rounding, seed=1).statement.text)
     assert norwegian.say("Figures of 1 and 2 are never shown.") == "Tall på 1 og 2 vises aldri."
     magnitudes = "Each figure was changed by a random amount that is larger where one contributor "
     assert norwegian.say(f"{magnitudes}stands out.").startswith("Hvert tall ble endret med")

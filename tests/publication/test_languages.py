@@ -16,6 +16,7 @@ from pysdmx.io.csv.sdmx10.reader import read as read_sdmx
 from discreet.errors import DataError, UnknownNameError
 from discreet.publication import Publication, editions
 from tests.publication.office import NORWEGIAN, publish, records, run
+from tools import notes_page
 
 ENGLISH_WORDS = re.compile(
     r"\b(the|figures?|cells?|People|Region|Title|Source|confidential|Contents|Notes|Total|of)\b"
@@ -139,3 +140,9 @@ def test_the_first_language_stands_in_only_where_that_is_said(office, capsys):
     (office / "texts" / "nb.toml").write_text("[label]\n")
     with pytest.raises(UnknownNameError, match="section"):
         editions.publish(Publication.read("publication.toml"), office, edition="2")
+
+
+def test_notes_for_readers_are_as_they_are_made_now():
+    for method in notes_page.METHODS:
+        committed = (notes_page.FOLDER / f"{method}.md").read_text(encoding="utf-8")
+        assert committed == notes_page.note_of(method), "run python tools/notes_page.py"

@@ -115,7 +115,7 @@ def test_a_recipe_may_end_in_whole_numbers(table):
 def test_an_unknown_rounding_is_refused_before_anything_runs():
     with pytest.raises(UnknownNameError, match="'margins'") as caught:
         Publication("a*b", Choice("add-one"), Choice("non-negative"), rounding="margin", seed=7)
-    assert caught.value.known == ["margins", "unbiased", "total", "cube", "multinomial"]
+    assert caught.value.known == ["margins", "near", "unbiased", "total", "cube", "multinomial"]
 
 
 @pytest.mark.parametrize("rounding", [None, "total"])

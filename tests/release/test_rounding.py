@@ -10,7 +10,7 @@ from discreet.protect.sentences import mean_p
 from discreet.tables.statement import Statement, Step
 from tests.protect.tables import keyed_party
 
-METHODS = ["margins", "unbiased", "total", "cube", "multinomial"]
+METHODS = ["margins", "near", "unbiased", "total", "cube", "multinomial"]
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)
 
 
@@ -109,7 +109,7 @@ def test_weighted_releases_stay_weighted():
 
 def test_wrong_use_is_explained():
     fitted = release()
-    with pytest.raises(ParameterError, match="'margins', 'unbiased', 'total', 'cube'"):
+    with pytest.raises(ParameterError, match="'margins', 'near', 'unbiased', 'total', 'cube'"):
         fitted.round("nearest", seed=1)
     with pytest.raises(TypeError):
         fitted.round()

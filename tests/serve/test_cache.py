@@ -9,7 +9,7 @@ import pytest
 
 from discreet.serve.app import make_app
 from discreet.serve.data import cache
-from discreet.serve.data.cache import MemoryCache, Seats
+from discreet.serve.data.cache import MemoryCache, Seats, SeatsBySize
 from discreet.serve.data.live import ConnectionPool
 from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal, note_request
@@ -93,7 +93,7 @@ def crowded(seats, taken, waiting):
 
 def test_whoever_finds_no_seat_waits_and_is_told_so_when_the_line_is_full():
     seats, release = Seats(2, line=2, of_one=9), threading.Event()
-    kept = MemoryCache(10, seats=seats)
+    kept = MemoryCache(10, seats=lambda key: seats)
     kept.get("quick", lambda: "at hand")
     threads = [in_threads(1, lambda k=k: kept.get(k, release.wait))[0] for k in "abcd"]
     crowded(seats, 2, 2)
@@ -110,7 +110,7 @@ def test_whoever_finds_no_seat_waits_and_is_told_so_when_the_line_is_full():
 
 def test_patience_has_an_end():
     seats, release = Seats(1, patience=0.02), threading.Event()
-    kept = MemoryCache(10, seats=seats)
+    kept = MemoryCache(10, seats=lambda key: seats)
     (slow,) = in_threads(1, lambda: kept.get("slow", release.wait))
     crowded(seats, 1, 0)
     with pytest.raises(Refusal, match="Many new tables"):
@@ -123,7 +123,7 @@ def test_patience_has_an_end():
 def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
     """Threads are few, so the crowd has an end as well."""
     seats, release = Seats(2, of_one=3), threading.Event()
-    kept = MemoryCache(10, seats=seats)
+    kept = MemoryCache(10, seats=lambda key: seats)
     threads = in_threads(4, lambda: kept.get("slow", release.wait))
     crowded(seats, 1, 3)
     with pytest.raises(Refusal, match="Many new tables"):
@@ -133,6 +133,15 @@ def test_a_crowd_before_one_slow_table_leaves_room_to_make_others():
     release.set()
     for thread in threads:
         thread.join()
+
+
+def test_small_tables_have_seats_of_their_own():
+    seats = SeatsBySize(1, 1)
+    with seats.of(5_000).take("ann"):
+        assert seats.of(999) is not seats.of(1_000)
+        with seats.of(999).take("bob"):
+            assert seats.load == (2, 0)
+    assert seats.load == (0, 0)
 
 
 @pytest.mark.parametrize("is_fair", [True, False])
@@ -163,7 +172,8 @@ def test_many_questions_of_one_visitor_leave_the_next_seat_to_another(is_fair, m
 
 def test_everybody_who_waits_gets_a_refusal_of_their_own():
     """Tables that would be answered are written on it, and they differ from visitor to visitor."""
-    kept, release, found = MemoryCache(10, seats=Seats(1)), threading.Event(), []
+    seats, release, found = Seats(1), threading.Event(), []
+    kept = MemoryCache(10, seats=lambda key: seats)
 
     def make():
         release.wait()
@@ -175,7 +185,7 @@ def test_everybody_who_waits_gets_a_refusal_of_their_own():
         found.append(caught.value)
 
     threads = in_threads(4, ask)
-    crowded(kept._seats, 1, 3)
+    crowded(seats, 1, 3)
     release.set()
     for thread in threads:
         thread.join()

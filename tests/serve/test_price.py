@@ -8,8 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet import Secret
-from discreet.records.condensed import CondensedCells
-from discreet.records.query_engine import QueryEngine
+from discreet.records.query_engine import CondensedCells, QueryEngine
 from discreet.serve.answer import Question
 from discreet.serve.app import make_app
 from discreet.serve.data.dataset import Dataset

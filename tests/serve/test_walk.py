@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.serve.web import charts, pages
+from discreet.serve.api.pxweb import data
+from discreet.serve.web import charts, grid, pages
 from tests.serve.walk import FaultError, small_walk
 
 STEPS = 1_000
@@ -45,3 +46,21 @@ def test_a_column_that_is_lost_on_the_page_is_met(monkeypatch):
     monkeypatch.setattr(pages, "layout_of", lay_out_less)
     with pytest.raises(FaultError, match="CSV differ"):
         small_walk(1, 100)
+
+
+def test_a_column_that_is_lost_on_paper_is_met(monkeypatch):
+    print_all = grid.print_blocks
+    monkeypatch.setattr(grid, "print_blocks", lambda *given: print_all(*given)[:-1])
+    with pytest.raises(FaultError, match="what is printed differs"):
+        small_walk(1, 300)
+
+
+def test_an_interface_with_other_figures_is_met(monkeypatch):
+    def change(*given):
+        found = write(*given)
+        return {**found, "value": [v and v + 1 for v in found["value"]]}
+
+    write = data.json_stat
+    monkeypatch.setattr(data, "json_stat", change)
+    with pytest.raises(FaultError, match="an interface and the page's CSV differ"):
+        small_walk(1, 600)

@@ -18,6 +18,7 @@ import lxml.html
 import pyarrow.parquet
 
 from discreet.serve.app import make_app
+from discreet.serve.data.source import by_detail
 from discreet.serve.office.office import Office
 from discreet.serve.query import Query
 from tests.serve.sites import small_site
@@ -117,7 +118,7 @@ class Walk:
             return []
         page = lxml.html.fromstring(response.text)
         figures = []
-        for table in page.xpath("//table[caption]"):
+        for table in page.xpath("//div[@class='edges']//table[caption]"):
             columns = len(table.xpath("./colgroup/col"))
             for row in table.xpath("./tbody/tr[td[not(@colspan)]]"):
                 cells = [td.text_content().strip() for td in row.xpath("./td")]
@@ -127,11 +128,60 @@ class Walk:
                 figures += [cells]
         if len({len(row) for row in figures}) > 1:
             raise FaultError(f"rows differ in their number of cells: {address}")
+        self.check_print(page, figures, address)
         links = [unescape(link) for link in LINK.findall(response.text)]
         files = [link for link in links if re.search(r"/table\.\w", link)]
         if files and self.random.random() < 0.5:
             await self.check_file(self.random.choice(files), [c for row in figures for c in row])
         return [link for link in links if link.startswith("/d/") and "table." not in link]
+
+    def check_print(self, page, figures, address):
+        """The parts for paper have, side by side, every figure of the page."""
+        parts = page.xpath("//div[@class='printed']/table")
+        if not parts:
+            return
+        self.seen["printed in parts", 200] += 1
+        rows = [[] for _ in figures]
+        for part in parts:
+            lines = part.xpath("./tbody/tr[td[not(@colspan)]]")
+            for row, line in zip(rows, lines, strict=True):
+                row += [td.text_content().strip() for td in line.xpath("./td")]
+        if rows != figures:
+            raise FaultError(f"what is printed differs from the page: {address}")
+
+    async def check_program(self, address, plain):
+        """The interfaces of PxWeb give the same figures for a plain crossing."""
+        path, _, asked = address.partition("?")
+        query = Query.parse(asked)
+        name = path.split("/")[2]
+        is_plain = not (query.layers or query.picked or query.where or query.groups)
+        if not is_plain or query.view.show != "count" or not query.view.totals:
+            return
+        details = by_detail(self.datasets[name].variables)
+        chosen = {
+            details[d].name: [e.code for e in details[d].entries]
+            for d in (*query.rows, *query.columns)
+        }
+        selection = [{"variableCode": v, "valueCodes": c} for v, c in chosen.items()]
+        second = await self.post(f"/api/pxweb/v2/tables/{name}/data", {"selection": selection})
+        parts = [
+            {"code": v, "selection": {"filter": "item", "values": c}} for v, c in chosen.items()
+        ]
+        body = {"query": parts, "response": {"format": "json-stat"}}
+        first = await self.post(f"/api/v1/en/tables/{name}", body)
+        if second.status_code == 403 == first.status_code:
+            return  # more cells than a call may have
+        for found in (second.json(), first.json()["dataset"]):
+            values = [None if v is None else round(float(v), 6) for v in found["value"]]
+            if sorted(values, key=_order) != sorted(plain, key=_order):
+                raise FaultError(f"an interface and the page's CSV differ: {address}")
+
+    async def post(self, address, body):
+        response = await self.client.post(address, json=body)
+        self.seen[address.split("/")[2], response.status_code] += 1
+        if response.status_code not in (200, 403):
+            raise FaultError(f"{response.status_code} at {address}: {body}")
+        return response
 
     async def check_file(self, address, figures):
         """A download, read by its own reader, has the figures of the page's CSV, and the page's."""
@@ -143,6 +193,8 @@ class Walk:
         if {response.status_code, other.status_code} != {200}:
             raise FaultError(f"a file that is offered answers {response.status_code}: {address}")
         plain = _csv_values(other.text)
+        if self.random.random() < 0.2:
+            await self.check_program(address.replace("&labels=labels", ""), plain)
         shown = Counter(v for v in map(_number, figures) if v is not None)
         written = Counter(v for v in plain if v is not None)
         # A page shows one of several layers and folds levels away; the file has all of them.

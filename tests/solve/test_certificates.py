@@ -151,3 +151,19 @@ def test_bad_input_is_refused_in_words():
     for fitter in (dc.LeastSquares(), dc.NonNegative(), dc.solve.Auto()):
         with pytest.raises(DataError, match=r"beyond 2\*\*53, and another one is 3"):
             fitter(SMALL, SMALL.aggregate(np.array([1e17, 3, 4e17, 5])))
+    for bad in ([1.0, -1.0, 1.0, 1.0], [1.0, 2.0]):
+        for fitter in (dc.LeastSquares(variance=bad), dc.NonNegative(variance=bad)):
+            with pytest.raises(ParameterError, match="the variance "):
+                fitter(SMALL, z)
+
+
+@pytest.mark.parametrize("scale", [1e10, 1e12, 1e14, 1e15, 1e16])
+@pytest.mark.parametrize("margins", ["a*b + b*c + a*c", "a*b*c"])
+def test_large_counts_are_fitted_as_well_as_double_precision_holds_them(scale, margins):
+    """Tables of 10¹⁴ that add up were fitted with margins off by 10, those of 10¹⁶ by 900."""
+    design = dc.Design.product({"a": 5, "b": 4, "c": 3}, margins)
+    for seed in range(5):
+        y = np.rint(scale * (1 + np.random.default_rng(seed).random(design.n_inner)))
+        z = design.aggregate(y)
+        fit = dc.LeastSquares()(design, z).require()
+        np.testing.assert_allclose(fit.z, z, rtol=1e-15, atol=1e-6)

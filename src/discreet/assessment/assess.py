@@ -194,19 +194,12 @@ def _score_row(score: Score) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class PluginMeasure:
-    """A measure of a plug-in.
+    """A measure of a plug-in."""
 
-    Attributes:
-      measure: The measure as the plug-in made it.
-      registry_kind: `"measure"` or `"measure of records"`.
-      registered: The name that the plug-in registers.
-      is_asked: Whether it was asked for by its name; if not, it does not apply where it fails.
-    """
-
-    measure: Measure
-    registry_kind: str
-    registered: str
-    is_asked: bool
+    measure: Measure  # the measure as the plug-in made it
+    registry_kind: str  # `"measure"` or `"measure of records"`
+    registered: str  # the name that the plug-in registers
+    is_asked: bool  # whether it was asked for by its name; if not, it does not apply where it fails
 
     @property
     def name(self) -> str:

@@ -31,23 +31,14 @@ NEARLY_ZERO = 1e-6  # fits stop this near to the zeros that they mean
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """True values `f` and released values `g` of the cells that are shown.
+    """True values `f` and released values `g` of the cells that are shown."""
 
-    Attributes:
-      f: True values.
-      g: Released values.
-      shown: Which of the design's cells they belong to.
-      design: The design of the release.
-      cells: Whether these are published or inner cells.
-      on: Both choices in words.
-    """
-
-    f: Array
-    g: Array
-    shown: Mask
-    design: Design
-    cells: Cells
-    on: str
+    f: Array  # true values
+    g: Array  # released values
+    shown: Mask  # which of the design's cells they belong to
+    design: Design  # the design of the release
+    cells: Cells  # whether these are published or inner cells
+    on: str  # both choices in words
 
     def blocks(self) -> list[tuple[str, Array, Array]]:
         """Name, true and released values of every published table; inner cells are one."""

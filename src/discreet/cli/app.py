@@ -23,6 +23,7 @@ HOMES = {
     "swap": "discreet.cli.synthesize:swap",
     "assess": "discreet.cli.judge:assess",
     "audit": "discreet.cli.judge:audit",
+    "attack": "discreet.cli.attack:attack",
     "compare": "discreet.cli.judge:compare",
     "study": "",
     "publish": "discreet.cli.publish:publish",

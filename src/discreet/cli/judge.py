@@ -102,8 +102,8 @@ TableFile = Annotated[
 Labels = Annotated[
     Path | None,
     typer.Option(
-        help="A pattern of another program: a CSV file with a column for each variable and a "
-        "column status with p, s or . for each cell."
+        help="A pattern: a CSV file with a column for each variable and a column status with p, s "
+        "or . for each cell, or what `protect --show-kinds` wrote."
     ),
 ]
 _FINDINGS = (
@@ -169,6 +169,9 @@ def _pattern(table: Table | None, labels: Path | None) -> Pattern:
     return Pattern.from_labels(table, _letters(labels, names))
 
 
+_OWN_WORDS = {"published": ".", "primary": "p", "secondary": "s"}
+
+
 def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
     """The letters of a CSV file by cell; every row has all of them, and no cell has two."""
     import csv
@@ -176,7 +179,8 @@ def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
 
     lines = csv.reader(io.StringIO(read_text(labels), newline=""))
     head = next(lines, [])
-    if missing := [name for name in (*names, "status") if name not in head]:
+    status = "state" if "state" in head and "status" not in head else "status"
+    if missing := [name for name in (*names, status) if name not in head]:
         raise ParameterError(f"{labels} has no column {', '.join(missing)}.")
     found: dict[tuple[str, ...], str] = {}
     for row in filter(None, lines):
@@ -186,7 +190,8 @@ def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
                 f"{len(head)} columns."
             )
         values = dict(zip(head, row, strict=True))
-        cell, letter = tuple(values[name] for name in names), values["status"].strip()
+        cell, letter = tuple(values[name] for name in names), values[status].strip()
+        letter = _OWN_WORDS.get(letter, letter) if status == "state" else letter
         if found.setdefault(cell, letter) != letter:
             raise ParameterError(
                 f"{labels} names cell {', '.join(cell)} twice, with {found[cell]!r} and "

@@ -272,7 +272,7 @@ def fit(
     ] = "all",
     round: Annotated[
         str | None,
-        typer.Option(help="Make whole numbers: margins, unbiased, total or cube. Needs --seed."),
+        typer.Option(help="Whole numbers: margins, near, unbiased, total or cube. Needs --seed."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the rounding.")] = None,
     decimals: Annotated[

@@ -301,15 +301,10 @@ class Design(ABC):
 
 
 class Restricted(NamedTuple):
-    """A design on some inner cells of another one.
+    """A design on some inner cells of another one."""
 
-    Attributes:
-      design: The design.
-      published: Positions in the other one of the published cells that they reach.
-    """
-
-    design: Design
-    published: Whole
+    design: Design  # the design
+    published: Whole  # positions in the other one of the published cells that they reach
 
 
 def dot(a: Array, b: Array) -> float:

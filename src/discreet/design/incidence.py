@@ -53,20 +53,14 @@ class Incidence:
 
     Memory: four bytes for each group and inner cell where these are listed, next to nothing for
     full crossings.
-
-    Attributes:
-      head: Groups × combinations of the first axes; a single one where inner cells are listed.
-      tail: Groups × combinations of the other axes, or all inner cells.
-      cells: The published cells of each group.
-      nested: Coarser blocks, each after the block it is summed from.
-      position: Where the published cells lie in the design.
     """
 
+    # Groups × combinations of the first axes; a single one where inner cells are listed.
     head: Whole32
-    tail: Whole32
-    cells: tuple[Whole32, ...]
-    nested: tuple[Nested, ...]
-    position: Whole
+    tail: Whole32  # groups × combinations of the other axes, or all inner cells
+    cells: tuple[Whole32, ...]  # the published cells of each group
+    nested: tuple[Nested, ...]  # coarser blocks, each after the block it is summed from
+    position: Whole  # where the published cells lie in the design
 
     @classmethod
     def of(cls, design: Design, inner: Whole | None = None) -> Incidence:

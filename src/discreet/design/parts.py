@@ -23,17 +23,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DesignPart:
-    """Some margins of a design as a design of their own.
+    """Some margins of a design as a design of their own."""
 
-    Attributes:
-      design: The margins over the variables that they name.
-      cells: For each published cell of the part its position in the whole.
-      axes: The places of its variables among those of the whole.
-    """
-
-    design: StructuredDesign
-    cells: Whole
-    axes: tuple[int, ...]
+    design: StructuredDesign  # the margins over the variables that they name
+    cells: Whole  # for each published cell of the part its position in the whole
+    axes: tuple[int, ...]  # the places of its variables among those of the whole
 
 
 def part_of(design: StructuredDesign, margins: Margins) -> DesignPart:

@@ -52,16 +52,11 @@ def check_support(support: str, known: Sequence[str] = get_args(Support)) -> Non
 
 @dataclass(frozen=True, eq=False)
 class Lift(Generic[Public]):
-    """From a design to the one with public support.
+    """From a design to the one with public support."""
 
-    Attributes:
-      design: The public design.
-      published: Where the published cells lie in it.
-      inner: Where the inner cells lie in it; `None` when it has too many to number.
-    """
-
-    design: Public
-    published: Positions
+    design: Public  # the public design
+    published: Positions  # where the published cells lie in it
+    # Where the inner cells lie in it; `None` when it has too many to number.
     inner: Positions | None
 
     def to_public_cells(self, values: Array, outside: float = 0) -> Array:
@@ -132,15 +127,10 @@ def _leaves_of(axis: Axis, codes: Any) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class CombinationMask:
-    """Which combinations of a few variables are possible.
+    """Which combinations of a few variables are possible."""
 
-    Attributes:
-      axes: The variables, by their places among the axes of a design.
-      possible: An array over them.
-    """
-
-    axes: tuple[int, ...]
-    possible: Mask
+    axes: tuple[int, ...]  # the variables, by their places among the axes of a design
+    possible: Mask  # an array over them
 
     def at(self, index: Mapping[int, Any] | Sequence[Any]) -> Mask:
         """Whether cells with these leaf positions, given for all axes of the design, may occur."""

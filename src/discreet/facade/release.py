@@ -42,8 +42,8 @@ class Result(Protected):
         Where a fit does not reach its tolerance, its best table is returned: `fit_result` has the
         certificate, and the statement says that it does not hold.
 
-        Counts of a release become whole numbers, and published cells their sums, within one of the
-        fit wherever that is possible; the choice follows from public values. What may be negative
+        Counts of a release become whole numbers, and published cells their sums, near the fit
+        (`round("near")`); the choice follows from public values. What may be negative
         (least squares), weighted counts and crossings too large to round keep their decimals, and
         so do the counts of a trial.
 
@@ -67,9 +67,10 @@ class Result(Protected):
         The seed need not be secret: what is rounded is public already.
 
         Args:
-          method: ``"margins"`` (published cells within one wherever possible), ``"unbiased"``,
-            ``"total"`` (unbiased, the total kept), ``"cube"`` (unbiased, sums kept as far as
-            possible) or ``"multinomial"`` (decimals cut off and spread, unbiased, the total kept).
+          method: ``"margins"`` (published cells within one wherever possible), ``"near"`` (most of
+            them within one, in less than a second), ``"unbiased"``, ``"total"`` (unbiased, the
+            total kept), ``"cube"`` (unbiased, sums kept as far as possible) or ``"multinomial"``
+            (decimals cut off and spread, unbiased, the total kept).
           seed: Seed of the random choices.
         """
         from discreet.release.fitting import round_cells  # start-up time, as for `fit`

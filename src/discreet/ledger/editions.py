@@ -195,19 +195,12 @@ _ON_THE_RECORD = (
 
 @dataclass(frozen=True, eq=False)
 class EarlierValues:
-    """Values that were published before, by cell.
+    """Values that were published before, by cell."""
 
-    Attributes:
-      marks: What a cell is known by in all editions, in rising order.
-      values: Its published value.
-      status: Why it shows what it shows.
-      place: The place of the edition in its series, for each cell.
-    """
-
-    marks: Whole
-    values: Array
-    status: Array
-    place: Whole
+    marks: Whole  # what a cell is known by in all editions, in rising order
+    values: Array  # its published value
+    status: Array  # why it shows what it shows
+    place: Whole  # the place of the edition in its series, for each cell
 
     @classmethod
     def latest(cls, marks: Whole, values: Array, status: Array, place: Whole) -> EarlierValues:

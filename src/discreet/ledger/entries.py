@@ -22,7 +22,7 @@ _KINDS = {
     "edition": "SELECT time, name, edition, keys FROM editions",
     "table": "SELECT time, name, edition, labels FROM sketches WHERE mark IS NULL",
     "counts": "SELECT time, name, edition, variables, digest FROM counts",
-    "decision": "SELECT time, name, edition, decision, reason FROM decisions",
+    "decision": "SELECT time, name, edition, decision, about, reason FROM decisions",
 }
 
 

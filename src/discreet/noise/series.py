@@ -31,22 +31,14 @@ _TINY = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class CellSeries:
-    """Published values of some cells over editions, and what is publicly known of them.
+    """Published values of some cells over editions, and what is publicly known of them."""
 
-    Attributes:
-      values: Published values, a row for each edition.
-      expected: The expected count of each cell.
-      matrix: The law of the noise.
-      mode: How editions follow each other.
-      churn: Share of the records that leave between two editions, and of those that join.
-      due: For phased values the chance that a cell is drawn afresh, a row for each edition.
-    """
-
-    values: Whole
-    expected: Real
-    matrix: TransitionMatrix
-    mode: EditionMode
-    churn: float
+    values: Whole  # published values, a row for each edition
+    expected: Real  # the expected count of each cell
+    matrix: TransitionMatrix  # the law of the noise
+    mode: EditionMode  # how editions follow each other
+    churn: float  # share of the records that leave between two editions, and of those that join
+    # For phased values the chance that a cell is drawn afresh, a row for each edition.
     due: Real | None = None
 
     def leave_likelihoods(self, steps: Sequence[int]) -> Real:

@@ -19,8 +19,10 @@ from discreet.protect.options import (
     REACHES,
     WEIGHTS,
     Effort,
-    at_least,
     by_order,
+    check_effort,
+    look_up_by_order,
+    with_text_keys,
 )
 from discreet.protect.publication import WrappingMethod
 from discreet.protect.sentences import (
@@ -51,6 +53,7 @@ EFFORT = Effort(sweeps=4000, most=8e7)
 MARGIN_FACTOR = 4.0
 # without a method counts of one and two are removed, as Giessing & Höhne do
 _SMALLEST = 3
+_DIFFERS = "The same cell may be moved otherwise in another table; such tables can be averaged."
 PROTECTIONS = (1, 2, 3, 5)
 """How far protection intervals reach, where nobody counts releases."""
 
@@ -129,10 +132,7 @@ class Adjust(WrappingMethod):
             whole("min_count", self.min_count, 1)
         if self.max_move is not None:
             positive("max_move", self.max_move)
-        if self.proposals is not None:
-            at_least("proposals", self.proposals, 1)
-        if self.seconds is not None:
-            positive("seconds", self.seconds)
+        check_effort(self.proposals, self.seconds)
         for name in ("weights", "value_weights"):
             object.__setattr__(self, name, by_order(name, getattr(self, name), positive=True))
         object.__setattr__(self, "bounds", by_order("bounds", self.bounds))
@@ -146,20 +146,17 @@ class Adjust(WrappingMethod):
     @property
     def claims(self) -> Claims:
         """What every release of this method keeps."""
-        blocked, reach = tuple(range(1, self._min_count)), self._max_move
-        return Claims(
-            additive=True, unbiased=False, keeps_zeros=True, max_move=reach, blocked=blocked
-        )
+        kept = Claims(additive=True, unbiased=False, keeps_zeros=True)
+        return replace(kept, max_move=self._max_move, blocked=tuple(range(1, self._min_count)))
 
     @property
     def listed(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
-        weights = (None, *WEIGHTS)
         return {
             "proposals": AS_IT_IS,
             "max_move": DEVIATIONS,
-            "weights": weights,
-            "value_weights": weights,
+            "weights": (None, *WEIGHTS),
+            "value_weights": (None, *WEIGHTS),
             "bounds": DEVIATIONS,
             "sensitive": (None, *REACHES),
             "protection": PROTECTIONS,
@@ -240,10 +237,11 @@ class Adjust(WrappingMethod):
                 "Raise it."
             )
         truth = table.z[frame.cells]
+        # released on public support, which the table's own cells are part of
+        shown = np.asarray(perturbed.z[table.design.public().published])[frame.cells]
         problem, start = adjustment(
             frame,
-            # released on public support, which the table's own cells are part of
-            np.asarray(perturbed.z[table.design.public().published])[frame.cells],
+            shown,
             truth,
             min_count=self._min_count,
             max_move=np.minimum(self._max_move, _by_variables(frame, self.bounds, np.inf)),
@@ -266,32 +264,22 @@ class Adjust(WrappingMethod):
         return Gaps(cells, np.maximum(truth[cells] - below, -1), truth[cells] + above)
 
     def _statement(self, before: Statement) -> Statement:
-        weights = None if self.weights is None else {str(k): v for k, v in self.weights.items()}
-        reach = self._max_move if np.isfinite(self._max_move) else None
         given: dict[str, Any] = {
             "min_count": self._min_count,
-            "max_move": reach,
-            "weights": weights,
+            "max_move": self._max_move if np.isfinite(self._max_move) else None,
+            "weights": with_text_keys(self.weights),
             "sensitive": self.sensitive,
             "protection": None if self.sensitive is None else list(self.protection),
+            "value_weights": with_text_keys(self.value_weights),
+            "bounds": with_text_keys(self.bounds),
         }
-        for name in ("value_weights", "bounds"):
-            by_number = getattr(self, name)
-            given[name] = None if by_number is None else {str(k): v for k, v in by_number.items()}
         what = "Counts were" if self.method is None else "Changed counts were then"
         said = [
-            process(
-                "adjusted",
-                f"{what} moved as little as possible so that the table adds up.",
-            ),
+            process("adjusted", f"{what} moved as little as possible so that the table adds up."),
             *self._moved_away(),
             *claim_sentences(self.claims, COUNT),
             groups_not_hidden(),
-            limit(
-                "differs-between-tables",
-                "The same cell may be moved otherwise in another table; such tables can be "
-                "averaged.",
-            ),
+            limit("differs-between-tables", _DIFFERS),
         ]
         if self.method is None:
             told = (
@@ -331,17 +319,11 @@ def with_adjusted_margins(method: Any, table: TrueTable, draws: Draws) -> Protec
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """The inner cells that may hold records and the published cells they count in.
+    """The inner cells that may hold records and the published cells they count in."""
 
-    Attributes:
-      design: A design on these cells alone.
-      rows: The inner cells' places in the table's design.
-      cells: The published cells' places in the table's design.
-    """
-
-    design: Design
-    rows: Index
-    cells: Whole
+    design: Design  # on these cells alone
+    rows: Index  # the inner cells' places in the table's design
+    cells: Whole  # the published cells' places in the table's design
 
     @classmethod
     def of(cls, table: TrueTable) -> Frame:
@@ -415,5 +397,4 @@ def _by_variables(frame: Frame, given: Mapping[int, float] | None, other: float)
             "weights and bounds go by the number of variables, but this table's design was made "
             "from a matrix and has none."
         )
-    orders = frame.design.orders
-    return np.array([given.get(k, other) for k in range(int(orders.max(initial=0)) + 1)])[orders]
+    return look_up_by_order(given, frame.design.orders, other)

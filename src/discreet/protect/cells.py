@@ -19,19 +19,14 @@ from discreet.tables.truth import CellValues, TrueTable
 
 @dataclass(frozen=True, eq=False)
 class NoiseCells:
-    """The published cells of a table, or its inner cells, that get noise of their own.
+    """The published cells of a table, or its inner cells, that get noise of their own."""
 
-    Attributes:
-      table: The table they belong to.
-      are_inner: Whether the inner cells get the noise and the published ones are summed from them.
-      grid: What one step of the noise stands for where weighted counts are published.
-      goes_by_records: Whether their noise goes by the number of sampled records.
-    """
-
-    table: TrueTable
+    table: TrueTable  # the table they belong to
+    # Whether the inner cells get the noise and the published ones are summed from them.
     are_inner: bool = False
+    # What one step of the noise stands for where weighted counts are published.
     grid: float | None = None
-    goes_by_records: bool = False
+    goes_by_records: bool = False  # whether their noise goes by the number of sampled records
 
     @property
     def values(self) -> CellValues:

@@ -41,25 +41,15 @@ _TRIED = (2, 3, 4, 6, 8, 12, 16, 24, 40, 60, 120)
 
 @dataclass(frozen=True)
 class EditionPlan:
-    """How an edition is drawn, why, and what the series then tells; public.
+    """How an edition is drawn, why, and what the series then tells; public."""
 
-    Attributes:
-      mode: The mode, with its number.
-      why: The reason in a few words.
-      tables: Cells of each table that a person stands in.
-      churn: Share of the records that change between editions, declared or assumed.
-      editions: Number of editions that the figures are about.
-      law: The law of the noise, where the method has one.
-      repeats: What is repeated: single cells, the whole release, or nothing.
-    """
-
-    mode: EditionMode
-    why: str
-    tables: Tables
-    churn: float
-    editions: int
-    law: TransitionMatrix | None
-    repeats: str = ""
+    mode: EditionMode  # the mode, with its number
+    why: str  # the reason in a few words
+    tables: Tables  # cells of each table that a person stands in
+    churn: float  # share of the records that change between editions, declared or assumed
+    editions: int  # number of editions that the figures are about
+    law: TransitionMatrix | None  # the law of the noise, where the method has one
+    repeats: str = ""  # what is repeated: single cells, the whole release, or nothing
 
     @property
     def line(self) -> str:

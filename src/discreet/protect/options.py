@@ -176,6 +176,25 @@ def by_order(name: str, given: object, *, positive: bool = False) -> dict[int, f
     return found
 
 
+def look_up_by_order(given: Mapping[int, float] | None, orders: Whole, other: float) -> Real:
+    """What is given for each cell by the number of its variables; the other number where not."""
+    most = int(orders.max(initial=0)) + 1
+    return np.array([(given or {}).get(k, other) for k in range(most)])[orders]
+
+
+def with_text_keys(given: Mapping[int, float] | None) -> dict[str, float] | None:
+    """Numbers by number of variables, as statements hold them."""
+    return None if given is None else {str(k): value for k, value in given.items()}
+
+
+def check_effort(proposals: float | None, seconds: float | None) -> None:
+    """Refuse an effort that is none."""
+    if proposals is not None:
+        at_least("proposals", proposals, 1)
+    if seconds is not None:
+        positive("seconds", seconds)
+
+
 def at_least(name: str, value: Any, least: float) -> float:
     """A finite number that is not below the least one."""
     found = _finite(name, value)

@@ -13,7 +13,7 @@ from discreet.arrays import Array, Index, Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import Margins, parse
 from discreet.design.support import LARGEST_DENSE
-from discreet.errors import DesignError, ParameterError, is_number, positive, whole, within
+from discreet.errors import DesignError, ParameterError, is_number, whole, within
 from discreet.protect.cells import on_public_support
 from discreet.protect.options import (
     AS_IT_IS,
@@ -21,8 +21,10 @@ from discreet.protect.options import (
     SHARES,
     WEIGHTS,
     Effort,
-    at_least,
     by_order,
+    check_effort,
+    look_up_by_order,
+    with_text_keys,
 )
 from discreet.protect.sentences import (
     claim_sentences,
@@ -117,13 +119,10 @@ class Safe:
                 f"max_move must be at least min_count - 1 = {self.min_count - 1}, or small cells "
                 f"cannot leave; got {self.max_move!r}."
             )
-        if self.proposals is not None:
-            at_least("proposals", self.proposals, 1)
+        check_effort(self.proposals, self.seconds)
         if self.controlled is not None:  # one spelling, since another one would draw anew
             terms = tuple(sorted({tuple(sorted(term)) for term in parse(self.controlled)}))
             object.__setattr__(self, "controlled", terms)
-        if self.seconds is not None:
-            positive("seconds", self.seconds)
         if self.allowance_share is not None:
             within("allowance_share", self.allowance_share, 1)
         for name in ("bounds", "weights", "allowances"):
@@ -200,9 +199,9 @@ class Safe:
         design, order = over_support(table.design, support, self.controlled)
         y = table.y[support]
         target = design.aggregate(y)
-        allowance = _look_up(self.allowances or {}, order, 0.0)
+        allowance = look_up_by_order(self.allowances, order, 0.0)
         allowance += np.floor((self.allowance_share or 0.0) * target)
-        bound = _look_up(self.bounds or {}, np.where(order <= 1, 1, 2), np.inf) + allowance
+        bound = look_up_by_order(self.bounds, np.where(order <= 1, 1, 2), np.inf) + allowance
         self._check_bounds(design, target, bound)
         # among cells without a bound of their own the largest deviation is lowered
         limited = np.isfinite(bound)
@@ -214,7 +213,7 @@ class Safe:
             design,
             target,
             Domain(first, last, np.array(1), y <= self.reach),
-            weights=None if self.weights is None else _look_up(self.weights, order, 1.0),
+            weights=None if self.weights is None else look_up_by_order(self.weights, order, 1.0),
             low=-bound,
             high=bound,
             groups=groups if (groups >= 0).any() else None,
@@ -239,13 +238,13 @@ class Safe:
         parameters: dict[str, Any] = {
             "min_count": self.min_count,
             "max_move": self.reach,
-            "bounds": None if self.bounds is None else {str(k): v for k, v in self.bounds.items()},
+            "bounds": with_text_keys(self.bounds),
             "controlled": _plain(self.controlled),
             "allowance_share": self.allowance_share,
             "opens_zeros": self.opens_zeros or None,
         }
         if self.allowances is not None:
-            parameters["allowances"] = {str(k): v for k, v in self.allowances.items()}
+            parameters["allowances"] = with_text_keys(self.allowances)
         small = "1" if self.min_count == 2 else f"less than {self.min_count}"
         said = [
             process(
@@ -290,11 +289,6 @@ def _plain(margins: Margins | None) -> str | list[str | list[str]] | None:
     if isinstance(margins, str | None):
         return margins
     return [margin if isinstance(margin, str) else list(margin) for margin in margins]
-
-
-def _look_up(values: Mapping[int, float], order: Whole, other: float) -> Real:
-    table = np.array([values.get(k, other) for k in range(int(order.max(initial=0)) + 1)])
-    return table[order]
 
 
 SIZE_CLASSES = (1, 3, 6, 10, 20, 50, 100, 300, 500, 1000, 5000)

@@ -46,17 +46,11 @@ EFFORT = Effort(sweeps=4000, most=5e6)
 
 @dataclass(frozen=True)
 class _RoundingPlan:
-    """How a rounding is found.
+    """How a rounding is found."""
 
-    Attributes:
-      searches: Whether the first choice is improved by a search.
-      avoids: Whether the search avoids making other published cells small.
-      relative: Whether deviations of small published cells weigh more, by 1/(z + 1).
-    """
-
-    searches: bool = True
-    avoids: bool = True
-    relative: bool = False
+    searches: bool = True  # whether the first choice is improved by a search
+    avoids: bool = True  # whether the search avoids making other published cells small
+    relative: bool = False  # whether deviations of small published cells weigh more, by 1/(z + 1)
 
 
 @dataclass(frozen=True, eq=False)

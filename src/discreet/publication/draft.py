@@ -86,7 +86,7 @@ def _first_tables(data: Microdata, source: Path, identifier: str | None) -> dict
         )
     first, *others = shown
     pairs = [[first, other] for other in others[:_MOST_TABLES]] or [[first]]
-    return {table_name(tuple(pair)): "*".join(map(_quoted, pair)) for pair in pairs}
+    return {table_name(tuple(pair)): "*".join(map(_quote, pair)) for pair in pairs}
 
 
 def _terms(data: Microdata, name: str) -> Iterator[str]:
@@ -99,6 +99,6 @@ def _terms(data: Microdata, name: str) -> Iterator[str]:
     yield from (level.name for level in levels[-1:])
 
 
-def _quoted(term: str) -> str:
+def _quote(term: str) -> str:
     name, mark, level = term.partition("[")
     return f"`{name}`{mark}{level}"

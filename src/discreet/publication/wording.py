@@ -100,7 +100,7 @@ class Wording:
 
     def translate(self, publication: Publication) -> Publication:
         """The publication with titles and footnotes in this language."""
-        own = {name: _fixed(text) for name, text in self.own.get("publication", {}).items()}
+        own = {name: _freeze(text) for name, text in self.own.get("publication", {}).items()}
         tables = self.own.get("tables", {})
         names = publication.margins if isinstance(publication.margins, Mapping) else {}
         told = {name: {**publication.told.get(name, {}), **tables.get(name, {})} for name in names}
@@ -164,7 +164,7 @@ def wording_faults(
         missing = wording.missing(publication, axes, unit)
         said = [f"missing: {_place(entry)}" for entry in missing]
         said += wording.strange(publication, axes, unit)
-        found[wording.language.code] = WordingFaults(_nested(missing), said)
+        found[wording.language.code] = WordingFaults(_nest(missing), said)
     return found
 
 
@@ -181,7 +181,7 @@ def check_wordings(publication: Publication, folder: Path, design: Design) -> No
             )
 
 
-def _nested(entries: Entries) -> dict[str, Any]:
+def _nest(entries: Entries) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for (*sections, name), text in entries.items():
         place = found
@@ -233,5 +233,5 @@ def _place(entry: Entry) -> str:
     return f"[{'.'.join(sections)}] {name}"
 
 
-def _fixed(text: Any) -> Any:
+def _freeze(text: Any) -> Any:
     return tuple(text) if isinstance(text, list) else text

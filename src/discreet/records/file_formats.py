@@ -339,9 +339,7 @@ READERS: dict[str, Callable[[Any, str, TextForm, str | None], Content]] = {
     "JSON lines": read_json_lines,
     "fixed width": read_fixed_width,
     "Excel": read_excel,
-    "SPSS": read_statistical,
-    "Stata": read_statistical,
-    "SAS": read_statistical,
+    **dict.fromkeys(("SPSS", "Stata", "SAS"), read_statistical),
 }
 """Readers by what a file is; text, Parquet and DuckDB files are the engine's own."""
 

@@ -33,20 +33,13 @@ STATUS = {"SAFE": "S", "UNSAFE": "U", "PROTECT": "P"}
 
 @dataclass(frozen=True)
 class Variable:
-    """A column of a file.
+    """A column of a file."""
 
-    Attributes:
-      name: Its name.
-      start: Place of its first character, from 1, in a file of fixed width.
-      width: Number of its characters in such a file.
-      missing: Codes for missing values.
-      options: Words in angle brackets, with what follows each.
-    """
-
-    name: str
-    start: int | None = None
-    width: int | None = None
-    missing: tuple[str, ...] = ()
+    name: str  # its name
+    start: int | None = None  # place of its first character, from 1, in a file of fixed width
+    width: int | None = None  # number of its characters in such a file
+    missing: tuple[str, ...] = ()  # codes for missing values
+    # Words in angle brackets, with what follows each.
     options: Options = field(default_factory=dict)
 
     def has(self, option: str) -> bool:
@@ -97,16 +90,11 @@ class Variable:
 
 @dataclass(frozen=True)
 class Metadata:
-    """The columns of a file and how they are written.
+    """The columns of a file and how they are written."""
 
-    Attributes:
-      variables: The columns, in the file's order.
-      separator: What stands between values; `None` in a file of fixed width.
-      statuses: How the status of a cell is written: `SAFE`, `UNSAFE` and `PROTECT`.
-    """
-
-    variables: tuple[Variable, ...]
-    separator: str | None = None
+    variables: tuple[Variable, ...]  # the columns, in the file's order
+    separator: str | None = None  # what stands between values; `None` in a file of fixed width
+    # How the status of a cell is written: `SAFE`, `UNSAFE` and `PROTECT`.
     statuses: Mapping[str, str] = field(default_factory=lambda: dict(STATUS))
 
     @property

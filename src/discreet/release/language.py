@@ -21,6 +21,7 @@ ENGLISH = "en"
 FOLDER = "texts"
 """Where a publication has languages of its own, beside its file."""
 _BUILT_IN = Path(__file__).with_name("texts")
+_NUMBER = re.compile(r"-?\d+\.\d+")
 _SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z0-9])")
 WORDS = (
     *("Title", "Source", "Edition", "Updated", "Licence", "Contact", "Address", "Citation"),
@@ -36,12 +37,19 @@ class Templates:
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
 
-    def find(self, english: str, part: Callable[[str], str] = str) -> str | None:
-        """The translation of a text, with each of its parts as `part` writes it."""
+    def find(self, english: str, part: Callable[[str], str] = str, *, most: int = 0) -> str | None:
+        """The translation of a text.
+
+        Args:
+          english: The text.
+          part: Writes what stands in place of `{}`.
+          most: Sentences that a part may hold at most; any number if 0.
+        """
         if english in self._texts:
             return self._texts[english]
         for pattern, translation in self._patterns:
-            if found := pattern.fullmatch(english):
+            found = pattern.fullmatch(english)
+            if found and not (most and any(_longer(text, most) for text in found.groups())):
                 return translation.format(*map(part, found.groups()))
         return None
 
@@ -53,6 +61,10 @@ class Templates:
         return [(re.compile(pattern, re.DOTALL), self._texts[e]) for e, pattern in made]
 
 
+def _longer(text: str, most: int) -> bool:
+    return len(_SENTENCE.split(text)) > most
+
+
 @dataclass(frozen=True)
 class Language:
     """A language: its code, and translations of sentences and words.
@@ -60,12 +72,26 @@ class Language:
     Attributes:
       code: Its code, `nb`.
       texts: Translations of sentences.
-      words: Translations of words that stand alone.
+      words: Translations of words that stand alone, and of the decimal sign.
     """
 
     code: str
     texts: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def decimal(self) -> str:
+        """The decimal sign."""
+        return self.words.get(".", ".")
+
+    def number(self, text: str) -> str:
+        """A number as it is written in this language; other texts stay as they are."""
+        return text.replace(".", self.decimal) if _NUMBER.fullmatch(text) else text
+
+    def _part(self, text: str) -> str:
+        """A part of a sentence: a number, reasons in a list, or what has no translation."""
+        listed = [self._templates.find(one, self.number) or one for one in text.split("; ")]
+        return "; ".join(map(self.number, listed))
 
     @classmethod
     def read(cls, code: str, folder: Path | None = None) -> Language:
@@ -87,7 +113,9 @@ class Language:
         said, sentences = [], _SENTENCE.split(text)
         while sentences:  # the longest run of sentences that is known together
             for n in range(len(sentences), 0, -1):
-                if (found := self._templates.find(" ".join(sentences[:n]))) is not None:
+                run = " ".join(sentences[:n])
+                # a number is part of one sentence: otherwise a template would take in the next ones
+                if (found := self._templates.find(run, self._part, most=1)) is not None:
                     said.append(found)
                     sentences = sentences[n:]
                     break

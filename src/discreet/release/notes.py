@@ -11,11 +11,14 @@ import zipfile
 from collections.abc import Sequence
 from html import escape
 
+import numpy as np
+
 from discreet.errors import DiscreetError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.release.formats.write import About
 from discreet.release.inference.law import matrix_of
 from discreet.release.language import Language
+from discreet.release.uncertainty import standard_errors
 from discreet.tables.protected import PublicTable
 
 _HEADINGS = {
@@ -34,7 +37,11 @@ _ADVICE = {
     "mean-zero": "Averages over many figures are nearly right; single small figures are not.",
     "moves-at-most": "Do not read differences between small figures that are within the change.",
     "private": "Small figures are mostly noise; compare large ones.",
+    "clipped": "A figure of zero may stand for a small number: negative results became zero.",
 }
+_ZERO = "A figure of zero may stand for a few people, since small numbers can become zero."
+_WHOLE = "A total is the sum of its parts, those that are not shown among them."
+_SHARED = "A figure that stands in several of these tables is the same in each."
 _CITED = {
     "cell-key": "Fraser & Wooton (2005); Thompson, Broadfoot & Elazar (2013)",
     "drop-add": "Shlomo, Krenzke & Li (2019)",
@@ -63,12 +70,27 @@ def methods_note(release: PublicTable, language: Language) -> list[Block]:
     parts = [
         (say(_HEADINGS[about]), [*map(say, said)]) for about, said in statement.methods.items()
     ]
-    use = [say(text) for kind, text in _ADVICE.items() if statement.says(kind)]
+    use = [say(text) for text in _advice(release)]
     blocks = [*parts, *([(say(_USE), use)] if use else [])]
     if accuracy := _accuracy(release, language):
         blocks.append((say(_ACCURACY), accuracy))
     cited = [_CITED[name] for step in statement.steps if (name := _method(step.name)) in _CITED]
     return [*blocks, *([(say(_REFERENCES), [f"{'; '.join(cited)}."])] if cited else [])]
+
+
+def _advice(release: PublicTable) -> list[str]:
+    """What readers may do with the figures, as far as the statement says what they are."""
+    says = release.statement.says
+    found = [text for kind, text in _ADVICE.items() if says(kind)]
+    is_true = says("shown-is-true")
+    shows_empty = any(
+        s.text.startswith("Which cells are empty") for s in release.statement.sentences
+    )
+    if says("never-published") and not is_true and not shows_empty:
+        found.append(_ZERO)
+    found += [_WHOLE] if is_true else []
+    design = release.design.over_variables
+    return [*found, *([_SHARED] if found and design and len(design.tables) > 1 else [])]
 
 
 def _method(step: str) -> str:
@@ -77,18 +99,37 @@ def _method(step: str) -> str:
 
 def _accuracy(release: PublicTable, language: Language) -> list[str]:
     """The standard error of figures by their size, where the law of the noise is public."""
+    rows = _errors(release)
+    if not rows:
+        return []
+    say, number = language.say, language.number
+    was_fitted = any(step.name.startswith("fit:") for step in release.statement.steps)
+    said = ["The table shows how far a count of a given size is changed on average."]
+    if release.statement.says("private"):
+        said.append(
+            "About nineteen of twenty figures are off by less than twice the standard error."
+        )
+    if was_fitted:
+        said.append(
+            "Fitting afterwards changes figures further, and makes most of them more accurate."
+        )
+    head = "| " + " | ".join(map(language.word, ("count", "standard error", "per cent"))) + " |"
+    listed = [f"| {n} | {number(f'{error:.1f}')} | {100 * error / n:.0f} |" for n, error in rows]
+    return [*map(say, said), head, *listed]
+
+
+def _errors(release: PublicTable) -> list[tuple[int, float]]:
+    """Standard errors by size of figure, from the law of the noise or from what it was told."""
     try:
         matrix = matrix_of(release)
-        rows = [(n, _deviation(matrix, n)) for n in _SIZES]
+        return [(n, _deviation(matrix, n)) for n in _SIZES]
     except DiscreetError:
+        pass
+    if release.precision is None or not release.statement.says("private"):
         return []
-    say = language.say
-    was_fitted = any(step.name.startswith("fit:") for step in release.statement.steps)
-    text = "The table shows how far a count of a given size is changed on average."
-    after = ["Fitting afterwards changes figures further, and makes most of them more accurate."]
-    head = "| " + " | ".join(map(language.word, ("count", "standard error", "per cent"))) + " |"
-    listed = [f"| {n} | {error:.1f} | {100 * error / n:.0f} |" for n, error in rows]
-    return [say(text), *(map(say, after) if was_fitted else ()), head, *listed]
+    errors = standard_errors(release)
+    largest = errors[np.isfinite(errors)].max(initial=0.0)
+    return [(n, float(largest)) for n in _SIZES] if largest > 0 else []
 
 
 def _deviation(matrix: TransitionMatrix, count: int) -> float:
@@ -162,15 +203,15 @@ _RELATIONS = (
 
 def _docx(title: str, blocks: Sequence[Block]) -> bytes:
     """A document of Word: a ZIP file with three small XML files, so that no library is needed."""
-    body = [_paragraph(title, 32)]
+    body = [_heading(title, 0)]
     for heading, paragraphs in blocks:
-        body += [_paragraph(heading, 26)] if heading else []
+        body += [_heading(heading, 1)] if heading else []
         body += [_paragraph(p) for p in paragraphs if not p.startswith("|")]
         rows = [_cells(p) for p in paragraphs if p.startswith("|")]
-        body += [_word_table(rows)] if rows else []
+        body += [_word_table(rows), _paragraph("")] if rows else []
     document = (
         f'<?xml version="1.0" encoding="UTF-8"?><w:document xmlns:w="{_WORD}"><w:body>'
-        f"{''.join(body)}</w:body></w:document>"
+        f"{''.join(body)}{_PAGE}</w:body></w:document>"
     )
     target = io.BytesIO()
     files = {
@@ -185,16 +226,29 @@ def _docx(title: str, blocks: Sequence[Block]) -> bytes:
     return target.getvalue()
 
 
-def _paragraph(text: str, size: int = 0) -> str:
-    """A paragraph; headings are bold and of a size, in half points."""
-    look = f'<w:rPr><w:b/><w:sz w:val="{size}"/></w:rPr>' if size else ""
-    after = '<w:pPr><w:spacing w:after="120"/></w:pPr>'
-    run = f'<w:r>{look}<w:t xml:space="preserve">{escape(text)}</w:t></w:r>'
-    return f"<w:p>{after}{run}</w:p>"
+_PAGE = '<w:sectPr><w:pgSz w:w="11906" w:h="16838"/></w:sectPr>'  # A4, in twentieths of a point
+
+
+def _heading(text: str, level: int) -> str:
+    """A heading, which stays with what follows and is listed in the document's outline."""
+    place = f'<w:keepNext/><w:spacing w:before="120" w:after="120"/><w:outlineLvl w:val="{level}"/>'
+    return _paragraph(text, f'<w:b/><w:sz w:val="{32 - 6 * level}"/>', place)
+
+
+def _paragraph(text: str, look: str = "", place: str = '<w:spacing w:after="120"/>') -> str:
+    """A paragraph: how its text looks, and how it stands on the page."""
+    run = f'<w:r><w:rPr>{look}</w:rPr><w:t xml:space="preserve">{escape(text)}</w:t></w:r>'
+    return f"<w:p><w:pPr>{place}</w:pPr>{run}</w:p>"
 
 
 def _word_table(rows: Sequence[Sequence[str]]) -> str:
-    lines = ("".join(f"<w:tc><w:tcPr/>{_paragraph(cell)}</w:tc>" for cell in row) for row in rows)
-    edge = "".join(f'<w:{side} w:val="single" w:sz="4"/>' for side in ("top", "bottom", "insideH"))
-    look = f"<w:tblPr><w:tblBorders>{edge}</w:tblBorders></w:tblPr>"
-    return f"<w:tbl>{look}{''.join(f'<w:tr>{line}</w:tr>' for line in lines)}</w:tbl>"
+    """A table of numbers: names over them, each row in one piece, all on one page."""
+    wide = '<w:tcPr><w:tcW w:w="2000" w:type="dxa"/></w:tcPr>'
+    stand = '<w:keepNext/><w:spacing w:after="0"/><w:jc w:val="right"/>'
+    lines = []
+    for k, row in enumerate(rows):
+        look = "<w:b/>" if k == 0 else ""
+        cells = "".join(f"<w:tc>{wide}{_paragraph(c, look, stand)}</w:tc>" for c in row)
+        lines.append(f"<w:tr><w:trPr><w:cantSplit/></w:trPr>{cells}</w:tr>")
+    edge = "".join(f'<w:{side} w:val="single" w:sz="4"/>' for side in ("top", "bottom"))
+    return f"<w:tbl><w:tblPr><w:tblBorders>{edge}</w:tblBorders></w:tblPr>{''.join(lines)}</w:tbl>"

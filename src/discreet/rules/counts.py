@@ -32,23 +32,16 @@ Needs = tuple[Real, Real]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Difference:
-    """**Confidential.** A sum or difference of published cells that must not follow either.
+    """**Confidential.** A sum or difference of published cells that must not follow either."""
 
-    Attributes:
-      cells: Positions of the published cells.
-      signs: Their coefficients.
-      why: Why it is sensitive.
-      need: How far it must be able to rise: one more is the nearest other count.
-      owners: Contributors whose part of a sum is known too closely, by number; of these cells
-        everybody is to be kept from knowing it where there are none.
-      against: Who comes too close to them, alone or pooling what they know; nobody: the public.
-    """
-
-    cells: tuple[int, ...]
-    signs: tuple[int, ...]
-    why: str
-    need: float = 1.0
+    cells: tuple[int, ...]  # positions of the published cells
+    signs: tuple[int, ...]  # their coefficients
+    why: str  # why it is sensitive
+    need: float = 1.0  # how far it must be able to rise: one more is the nearest other count
+    # Contributors whose part of a sum is known too closely, by number; of these cells everybody is
+    # to be kept from knowing it where there are none.
     owners: tuple[int, ...] = ()
+    # Who comes too close to them, alone or pooling what they know; nobody: the public.
     against: tuple[int, ...] = ()
 
 
@@ -351,17 +344,11 @@ def _check_share(name: str, value: float, *, least: float) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Published cells with the nearest published cell they are part of along one variable.
+    """Published cells with the nearest published cell they are part of along one variable."""
 
-    Attributes:
-      axis: The variable, by its place.
-      child: Positions of the parts.
-      parent: Positions of the cells they are part of.
-    """
-
-    axis: int
-    child: Whole
-    parent: Whole
+    axis: int  # the variable, by its place
+    child: Whole  # positions of the parts
+    parent: Whole  # positions of the cells they are part of
 
 
 def lines(design: Design) -> list[Lines]:

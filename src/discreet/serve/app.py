@@ -7,7 +7,7 @@ import gzip
 import hashlib
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -24,7 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from discreet import __version__
 from discreet.serve.api import pxweb, reply, v1
 from discreet.serve.api.reply import base_of, json_reply
-from discreet.serve.data.cache import ENGINE_SEATS
+from discreet.serve.data.cache import MAKING_SEATS
 from discreet.serve.guard import guard
 from discreet.serve.metrics import RequestCounts, describe
 from discreet.serve.office import admin
@@ -78,7 +78,7 @@ def make_app(site: Site | SiteHolder, office: Office | None = None) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Have threads enough for those who wait for a seat and for those who need none."""
-    to_thread.current_default_thread_limiter().total_tokens = ENGINE_SEATS.line + _THREADS
+    to_thread.current_default_thread_limiter().total_tokens = 2 * MAKING_SEATS.small.line + _THREADS
     yield
     await run_in_threadpool(app.state.office.stop_jobs)
 
@@ -266,7 +266,7 @@ def _finish(
     headers.add_vary_header("Accept-Encoding")
     headers.setdefault("Cache-Control", "private, no-cache")
     tag = headers.setdefault("ETag", f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"')
-    said = RequestNote() if note is None else replace(note)
+    said = RequestNote() if note is None else replace(note, seat=ExitStack())
     return CachedResponse(tuple(headers.raw), body, tag, said)
 
 

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from discreet.errors import DiscreetError
+from discreet.serve.metrics import RequestCounts
 from discreet.serve.refusals import (
     PROBLEM,
     Queued,
@@ -79,7 +80,8 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
                 status, code = message["status"], state.get("outcome", "")
                 passed = time.perf_counter() - began
-                scope["app"].state.counts.count(state["path"], status, code, passed)
+                counts: RequestCounts = scope["app"].state.counts
+                counts.count(state["path"], status, code, passed)
                 if code:
                     log_refusal(code, status)
             await send(message)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from discreet import __version__
-from discreet.serve.data.cache import ENGINE_SEATS
+from discreet.serve.data.cache import MAKING_SEATS, WRITING_SEATS
 from discreet.serve.office.database import DatabaseError
 
 if TYPE_CHECKING:
@@ -88,11 +88,11 @@ def kind_of(path: str) -> str:
 def describe(counts: RequestCounts, office: Office, site: Site) -> str:
     """Everything an operator is told, as text."""
     lines = list(counts.lines())
-    taken, waiting = ENGINE_SEATS.load
+    taken, waiting = (sum(load) for load in zip(MAKING_SEATS.load, WRITING_SEATS.load, strict=True))
     failing = office.failures()
     gauges: dict[str, tuple[str, list[_Sample]]] = {
         "info": ("The version.", [({"version": __version__}, 1)]),
-        "seats_taken": ("Tables that are being made in this process.", [({}, taken)]),
+        "seats_taken": ("Tables that are being made or written in this process.", [({}, taken)]),
         "seats_waiting": ("Questions that wait for a table.", [({}, waiting)]),
         "failing": (
             "Whether something keeps tables from being answered.",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -187,6 +187,7 @@ class RequestNote:
       cells: How many cells the answer shows.
       outcome: The code of the refusal, where there is no answer.
       visitor: Who asks.
+      seat: What the request occupies until its answer is written.
     """
 
     role: str = "viewer"
@@ -196,6 +197,7 @@ class RequestNote:
     cells: int = 0
     outcome: str = ""
     visitor: str = ""
+    seat: ExitStack = field(default_factory=ExitStack, compare=False, repr=False)
 
 
 _UNDER_WAY: ContextVar[RequestNote | None] = ContextVar("note", default=None)
@@ -214,6 +216,7 @@ def note_request(role: str, visitor: str) -> Iterator[RequestNote]:
     try:
         yield note
     finally:
+        note.seat.close()
         _UNDER_WAY.reset(token)
 
 

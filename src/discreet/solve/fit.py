@@ -286,18 +286,18 @@ def checked_counts(design: Design, z: Real, tolerance: float, fitter: str) -> Re
     return np.maximum(z, 0.0)
 
 
-def checked_start(design: Design, start: ArrayLike | None) -> Real:
-    """A starting table, ones by default; zeros mark structural zeros."""
+def checked_start(design: Design, start: ArrayLike | None, kind: str = "starting table") -> Real:
+    """A starting table, or its variance, ones by default; zeros mark structural zeros."""
     if start is None:
         return np.ones(design.n_inner)
-    table = _numbers(start, "starting table")
+    table = _numbers(start, kind)
     if table.shape != (design.n_inner,):
         raise ParameterError(
-            f"the starting table needs {design.n_inner:,} values, one per inner cell, "
+            f"the {kind} needs {design.n_inner:,} values, one per inner cell, "
             f"but has shape {table.shape}."
         )
     if not (np.isfinite(table).all() and (table >= 0).all()):
-        raise ParameterError("the starting table holds negative or missing values.")
+        raise ParameterError(f"the {kind} holds negative or missing values.")
     return table
 
 

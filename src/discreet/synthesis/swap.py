@@ -76,36 +76,28 @@ class Swapping:
                 f"rate is one of {shown}, got {self.rate!r}: every rate exchanges other "
                 "households, and tables of several could be compared."
             )
-        used = [*self.geography, *self.risk, *self.similar]
-        used += [name for name in (self.household, self.within) if name is not None]
-        twice = sorted({name for name in self.geography if used.count(name) > 1})
-        if twice:
+        if twice := sorted({name for name in self.geography if self._named.count(name) > 1}):
             raise ParameterError(f"{twice[0]!r} is an area, and cannot have another role as well.")
+
+    @property
+    def _named(self) -> list[str]:
+        given = [*self.geography, *self.risk, *self.similar, self.household, self.within]
+        return [name for name in given if name is not None]
 
     @property
     def columns(self) -> list[str]:
         """All columns that take part."""
-        roles = [self.household, self.within]
-        named = [name for name in roles if name is not None]
-        return list(dict.fromkeys([*self.geography, *self.risk, *self.similar, *named]))
+        return list(dict.fromkeys(self._named))
 
 
 class SwapMeasures(NamedTuple):
-    """**Confidential.** What was moved.
+    """**Confidential.** What was moved."""
 
-    Attributes:
-      units: Number of households, or of records where there are none.
-      at_risk: By level of geography, households whose risk was found there.
-      exchanged: By level, households that changed places there.
-      unmatched: Households at risk for whom there was no similar one.
-      changed_cells: Share of the cells of finest area by risk variables whose count changed.
-    """
-
-    units: int
-    at_risk: dict[str, int]
-    exchanged: dict[str, int]
-    unmatched: int
-    changed_cells: float
+    units: int  # households, or records where there are none
+    at_risk: dict[str, int]  # by level of geography, households whose risk was found there
+    exchanged: dict[str, int]  # by level, households that changed places there
+    unmatched: int  # households at risk for whom there was no similar one
+    changed_cells: float  # share of the cells of finest area by risk variables whose count changed
 
     @property
     def share(self) -> float:
@@ -115,19 +107,12 @@ class SwapMeasures(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SwappedRecords:
-    """**Confidential.** Records of which some have changed places, and what is said of them.
+    """**Confidential.** Records of which some have changed places, and what is said of them."""
 
-    Attributes:
-      records: The records, of the class in which they were given; tables are made of them.
-      statement: What was done and what it promises, to stand beside the tables.
-      measures: What was moved; never published.
-      levels: For each record the level at which it was exchanged, −1 where it stayed.
-    """
-
-    records: Any
-    statement: Statement
-    measures: SwapMeasures
-    levels: Whole
+    records: Any  # of the class in which they were given; tables are made of them
+    statement: Statement  # what was done and what it promises, to stand beside the tables
+    measures: SwapMeasures  # what was moved; never published
+    levels: Whole  # for each record the level at which it was exchanged, −1 where it stayed
 
     def save(self, path: str | Path) -> Path:
         """Write the records to a Parquet file that only its owner can read.
@@ -183,17 +168,12 @@ def swap_records(data: UnitRecords, **options: Any) -> SwappedRecords:
     source = units.first[partner][people.unit]
     moved = table
     for name in request.geography:
-        column = table.column(name)
-        place = moved.column_names.index(name)
-        moved = moved.set_column(place, name, column.take(np.asarray(source)))
+        place, areas = table.column_names.index(name), table.column(name).take(np.asarray(source))
+        moved = moved.set_column(place, name, areas)
     measures = _measure(units, people, request, level, source)
     statement = Statement((_step(request),), version=__version__)
-    levels = level[people.unit]
-    return SwappedRecords(_with_table(data, moved), statement, measures, levels)
-
-
-def _with_table(data: UnitRecords, moved: pa.Table) -> UnitRecords:
-    return replace(data, table=language_of(data.table).memtable(moved))
+    swapped = replace(data, table=language_of(data.table).memtable(moved))
+    return SwappedRecords(swapped, statement, measures, level[people.unit])
 
 
 class _People(NamedTuple):
@@ -215,10 +195,10 @@ def _read_people(table: pa.Table, request: Swapping, id: str | None) -> _People:
             found = np.unique(found * len(texts) + rank[places], return_inverse=True)[1]
         return found
 
-    levels = range(1, len(request.geography) + 1)
-    above = codes([request.within] if request.within else [])
-    areas = [codes([*([request.within] if request.within else []), *request.geography[:k]])
-             for k in levels]  # fmt: skip
+    outermost = [request.within] if request.within else []
+    areas = [
+        codes([*outermost, *request.geography[: k + 1]]) for k in range(len(request.geography))
+    ]
     if request.household is not None:
         unit = codes([request.household])
         if (np.bincount(unit) == len(table)).any():
@@ -231,7 +211,9 @@ def _read_people(table: pa.Table, request: Swapping, id: str | None) -> _People:
         unit = np.empty(len(table), dtype=np.int64)
         unit[order] = np.arange(len(table))
     _check_one_area(areas[-1], unit, request)
-    return _People(np.column_stack(areas), codes(request.risk), codes(request.similar), unit, above)
+    return _People(
+        np.column_stack(areas), codes(request.risk), codes(request.similar), unit, codes(outermost)
+    )
 
 
 def _check_one_area(area: Whole, unit: Whole, request: Swapping) -> None:
@@ -304,9 +286,8 @@ def _exchange_at(
     """Give each of the wanted households a partner in another area of a level."""
     above = units.above if place == 0 else units.areas[:, place - 1]
     area = units.areas[:, place]
-    groups = np.unique(above * (int(units.profile.max()) + 1) + units.profile, return_inverse=True)[
-        1
-    ]
+    width = int(units.profile.max()) + 1
+    _, groups = np.unique(above * width + units.profile, return_inverse=True)
     order = rng.permutation(len(groups))
     order = order[np.argsort(groups[order], kind="stable")]
     starts = np.searchsorted(groups[order], np.arange(groups.max() + 2))
@@ -336,18 +317,18 @@ def _identity(data: UnitRecords, request: Swapping, people: _People) -> bytes:
 def _measure(
     units: _Units, people: _People, request: Swapping, level: Whole, source: Whole
 ) -> SwapMeasures:
-    risk = units.at_risk(request.k)
-    names = request.geography
+    risk, names = units.at_risk(request.k), request.geography
     finest, width = people.areas[:, -1], int(people.risk.max()) + 1
-    cells = [np.bincount(area * width + people.risk, minlength=(finest.max() + 1) * width)
-             for area in (finest, finest[source])]  # fmt: skip
-    some = (cells[0] > 0) | (cells[1] > 0)
+    size = (finest.max() + 1) * width
+    before, after = (
+        np.bincount(area * width + people.risk, minlength=size) for area in (finest, finest[source])
+    )
     return SwapMeasures(
         units=len(units.first),
         at_risk={name: int((risk == k).sum()) for k, name in enumerate(names)},
         exchanged={name: int((level == k).sum()) for k, name in enumerate(names)},
         unmatched=int(((risk >= 0) & (level < 0)).sum()),
-        changed_cells=float((cells[0] != cells[1])[some].mean()),
+        changed_cells=float((before != after)[(before > 0) | (after > 0)].mean()),
     )
 
 
@@ -396,8 +377,7 @@ def _step(request: Swapping) -> Any:
             "these records need a method of their own, such as cell keys.",
         )
     )
-    names = ("geography", "risk", "k", "rate", "similar", "household", "within")
-    return step_of("swap", {name: getattr(request, name) for name in names}, said)
+    return step_of("swap", vars(request), said)
 
 
 def _profiles_stay(request: Swapping, evidence: SwapEvidence) -> bool:
@@ -415,7 +395,6 @@ def _values_stay(geography: Sequence[str], evidence: SwapEvidence) -> bool:
 
 
 def _nobody_leaves(request: Swapping, evidence: SwapEvidence) -> bool:
-    within, areas = request.within, request.geography[0]
-    pairs = [set(map(tuple, f[[within, areas]].to_numpy().tolist()))
-             for f in (evidence.before, evidence.after)]  # fmt: skip
-    return pairs[0] == pairs[1]
+    pair, both = [request.within, request.geography[0]], (evidence.before, evidence.after)
+    before, after = (set(map(tuple, frame[pair].to_numpy().tolist())) for frame in both)
+    return before == after

@@ -30,17 +30,11 @@ AnyProtected = TypeVar("AnyProtected", bound=Protected)
 
 @dataclass(frozen=True, eq=False)
 class Arrangement:
-    """A design with its cells in another order.
+    """A design with its cells in another order."""
 
-    Attributes:
-      design: The design in the new order.
-      published: For each published cell its place in the old order.
-      inner: For each inner cell its place in the old order.
-    """
-
-    design: StructuredDesign
-    published: Index
-    inner: Index
+    design: StructuredDesign  # the design in the new order
+    published: Index  # for each published cell its place in the old order
+    inner: Index  # for each inner cell its place in the old order
 
 
 def canonical_order(design: Design) -> Arrangement | None:

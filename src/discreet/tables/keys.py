@@ -116,20 +116,14 @@ _LOWER = tuple(-(2.0 ** (i / 2)) for i in range(-6, 22))
 
 @dataclass(frozen=True)
 class KeyCounts:
-    """What is counted of some keys.
+    """What is counted of some keys."""
 
-    Attributes:
-      high: Keys in each bucket of their high-order part.
-      low: Keys with each remainder of division by the number of buckets.
-      distinct: How many keys are distinct, of those whose remainder is below `SAMPLED`: counting
-        an eighth of them is quick and tells enough.
-      convention: What the keys mean.
-    """
-
-    high: Whole
-    low: Whole
+    high: Whole  # keys in each bucket of their high-order part
+    low: Whole  # keys with each remainder of division by the number of buckets
+    # How many keys are distinct, of those whose remainder is below `SAMPLED`: counting an eighth of
+    # them is quick and tells enough.
     distinct: int
-    convention: KeyConvention
+    convention: KeyConvention  # what the keys mean
 
     @property
     def n(self) -> int:

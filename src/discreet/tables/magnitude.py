@@ -71,20 +71,15 @@ class CellContributions:
 
     A contribution is all that one contributor gives to a cell, over all its records in it. Those
     that are zero do not count.
-
-    Attributes:
-      sum: Sum of the contributions.
-      absolute: Sum of their absolute values; the same where none is negative.
-      count: Number of contributors whose contribution is not zero.
-      largest: Cells × places: absolute values of the largest contributions, in decreasing order,
-        zero behind the last.
-      owner: Cells × places: whose they are, `NOBODY` behind the last and where it is not known.
     """
 
-    sum: Real
-    absolute: Real
-    count: Whole
+    sum: Real  # sum of the contributions
+    absolute: Real  # sum of their absolute values; the same where none is negative
+    count: Whole  # number of contributors whose contribution is not zero
+    # Cells × places: absolute values of the largest contributions, in decreasing order, zero behind
+    # the last.
     largest: Real
+    # Cells × places: whose they are, `NOBODY` behind the last and where it is not known.
     owner: Whole
 
     def __post_init__(self) -> None:

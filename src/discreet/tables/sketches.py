@@ -141,14 +141,10 @@ class RecordSketches:
 
     Promise: without the record keys they tell nothing of anybody, since a hash of a key that is
     not known puts its record in any bucket, with any sign.
-
-    Attributes:
-      mark: Which keys these are: the mark of the secret behind them, and their convention.
-      by_variables: A sketch of key and codes for the variables of each table; `()` is of the keys
-        alone.
     """
 
-    mark: str
+    mark: str  # which keys these are: the mark of the secret behind them, and their convention
+    # A sketch of key and codes for the variables of each table; `()` is of the keys alone.
     by_variables: Mapping[Labels, Sketch]
 
     @property
@@ -176,23 +172,17 @@ class RecordSketches:
 
 @dataclass(frozen=True, eq=False)
 class SketchedTable:
-    """One table of a design, ready to be sketched under a ledger's key.
+    """One table of a design, ready to be sketched under a ledger's key."""
 
-    Attributes:
-      labels: What it is known by.
-      variables: Its variables, which say what record sketch belongs to it.
-      design: Digest of all that must be the same for two editions to be compared: the labels, code
-        lists that were declared, and what moves.
-      parts: For each label that is sketched its codes, moved back where they move, and the code
-        of every cell that is not empty. Groups of a variable that moves are left out.
-      counts: The counts of these cells.
-    """
-
-    labels: Labels
-    variables: Labels
+    labels: Labels  # what it is known by
+    variables: Labels  # its variables, which say what record sketch belongs to it
+    # Digest of all that must be the same for two editions to be compared: the labels, code lists
+    # that were declared, and what moves.
     design: str
+    # For each label that is sketched its codes, moved back where they move, and the code of every
+    # cell that is not empty. Groups of a variable that moves are left out.
     parts: tuple[tuple[str, tuple[str, ...], Whole], ...]
-    counts: Whole
+    counts: Whole  # the counts of these cells
 
     @property
     def name(self) -> str:

@@ -45,21 +45,13 @@ _MANY, _COARSE = 1_000, 2e-3
 
 @dataclass(frozen=True)
 class CellLaw:
-    """What is published of one cell: its true value in steps, and the law of its noise.
+    """What is published of one cell: its true value in steps, and the law of its noise."""
 
-    Attributes:
-      centre: The true value, in steps.
-      kind: `"laplace"` or `"gaussian"`; empty where a cell has no noise.
-      scale: Scale of the law, in steps.
-      cap: Largest noise, in steps.
-      stride: Steps between the outcomes that are looked at; losses at these are exact.
-    """
-
-    centre: float
-    kind: str = ""
-    scale: float = 1.0
-    cap: int | None = None
-    stride: int = 1
+    centre: float  # the true value, in steps
+    kind: str = ""  # `"laplace"` or `"gaussian"`; empty where a cell has no noise
+    scale: float = 1.0  # scale of the law, in steps
+    cap: int | None = None  # largest noise, in steps
+    stride: int = 1  # steps between the outcomes that are looked at; losses at these are exact
 
     def loss_against(self, shift: float) -> LossLaw:
         """Losses of the outcomes of this cell, if its true value were so many steps away."""

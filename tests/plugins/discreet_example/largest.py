@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from discreet.attack import Claims
+from discreet.attacks import Claims
 
 
 @dataclass(frozen=True)

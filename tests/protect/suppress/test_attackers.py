@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.attack import Knowledge
-from discreet.attack.contributors import ATTACKER, Contributor
+from discreet.attacks import Knowledge
+from discreet.attacks.contributors import ATTACKER, Contributor
 from discreet.suppress import attackers as module
 from discreet.suppress import suppress
 from discreet.suppress.attackers import attackers, cells_in_doubt

@@ -9,7 +9,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.assessment.audit import inversion
-from discreet.attack.frame import Knowledge
+from discreet.attacks.frame import Knowledge
 from discreet.records.secret import Secret
 from discreet.suppress.plan import draw_decoys, draw_factors
 from tests.attacks.test_hidden_cells import public_bytes
@@ -192,15 +192,13 @@ def test_a_cell_that_another_edition_shows_gives_what_the_first_one_hid():
     assert right(alone) < right(both)
 
 
-def test_cells_hidden_in_all_editions_are_claimed_first():
+def test_cells_hidden_in_all_editions_are_claimed():
     first, second = editions()
     releases = [each.protect(METHOD) for each in (first, second)]
     attack = registry.build("attack", "pattern-intersection")
     claims = attack(releases[1], Knowledge(earlier=(releases[0],)), rng=NOTHING)
     in_both = releases[0].hidden & releases[1].hidden
-    assert set(claims.targets) == set(np.flatnonzero(releases[1].hidden))
-    assert (np.diff(claims.confidence) <= 0).all()
-    assert all(in_both[k] for k in claims.targets[: in_both.sum()])
+    assert set(claims.targets) == set(np.flatnonzero(in_both))
 
 
 def test_a_new_edition_starts_from_the_earlier_pattern():

@@ -6,10 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet.release.cube import CubeAxis, CubeEntry
 from discreet.serve.query import View
 from discreet.serve.web import drawing
 from discreet.serve.web.charts import CHARTS, SHADES, draw_chart, shade_of
-from discreet.serve.web.drawing import chart_data, contrast
+from discreet.serve.web.drawing import chart_data, contrast, distinct_names, width_of
 from discreet.serve.web.grid import layout_of
 from discreet.serve.web.texts import texts
 from discreet.tables.protected import CellStatus
@@ -168,3 +169,29 @@ def test_long_names_take_two_lines_and_keep_both_ends():
     assert drawing.lines_of("Donaudampfschifffahrt", 50) == ["Donau…"]
     for line in drawing.lines_of("One very long name of a place that nobody can read", 100):
         assert drawing.width_of(line) <= 110
+
+
+LONG = [f"Manufacture of food, beverages and other products of kind {k:03}" for k in range(300)]
+
+
+@pytest.mark.parametrize("width", [80.0, 110.0, 260.0])
+def test_long_names_that_begin_alike_are_told_apart(width):
+    shown = distinct_names([*LONG, "Mining", "Manufacture of food"], width)
+    assert len({*shown}) == 302
+    assert all(width_of(name) <= width * 1.2 for name in shown)
+    assert distinct_names(["Mining", "Trade"], width) == ["Mining", "Trade"]
+
+
+def test_names_that_are_equal_stay_equal():
+    assert distinct_names([LONG[0], LONG[0]], 100.0)[0] == distinct_names([LONG[0]], 100.0)[0]
+
+
+@pytest.mark.parametrize("kind", ["bars", "heat"])
+def test_no_two_rows_of_a_chart_have_one_name(kind):
+    entries = [CubeEntry("T", "Total", 0, is_sum=True)]
+    entries += [CubeEntry(f"{k}", label, 1, is_sum=False) for k, label in enumerate(LONG[:40])]
+    cube = cube_of(CubeAxis("kind", "Kind", tuple(entries)))
+    drawn, _ = chart(kind, picture(cube, 1, 0))
+    texts = [text.text for text in drawn.iter(f"{SVG}text") if text.get("text-anchor") == "end"]
+    ends = [text for text in texts if text[-4:-3] == " " and text[-3:].isdigit()]
+    assert len(ends) == len({*ends}) == 40

@@ -3,7 +3,9 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 
+from discreet.release.cube import CubeAxis, CubeEntry
 from discreet.serve.query import View
 from discreet.serve.web.grid import HIDDEN, IMPOSSIBLE, UNDEFINED, grid_parts, layout_of
 from discreet.serve.web.texts import texts
@@ -75,3 +77,33 @@ def test_shares_have_one_decimal():
     cube = cube_of(SEX, AGE, values=np.array([[8, 1, 7], [4, 1, 3], [4, 0, 4]]))
     grid = grid_of(cube.shares(["age"]), 1, 1, View(show="row"))
     assert grid.groups[0].rows[0].cells == ("100.0", "12.5", "87.5")
+
+
+def wide_axis(name, n, label="{}"):
+    entries = [CubeEntry("T", "Total", 0, is_sum=True)]
+    entries += [CubeEntry(f"{k}", label.format(k), 1, is_sum=False) for k in range(n)]
+    return CubeAxis(name, name, tuple(entries))
+
+
+def test_a_table_that_has_room_is_printed_as_it_is():
+    assert grid_of(cube_of(REGION, SEX), 1, 1).blocks == []
+    assert grid_of(cube_of(REGION), 1, 0).blocks == []
+
+
+@pytest.mark.parametrize("n", [9, 30, 100])
+@pytest.mark.parametrize("label", ["{}", "Wholesale of {} and other household goods"])
+def test_parts_for_paper_have_every_column_once(n, label):
+    grid = grid_of(cube_of(SEX, wide_axis("area", n, label), AGE), 1, 2)
+    places = [k for block in grid.blocks for k in range(block.first, block.last)]
+    assert places == list(range(3 * (n + 1)))
+    for block in grid.blocks:
+        size = block.last - block.first
+        assert [sum(head.span for head in line) for line in block.heads] == [size, size]
+        named = [head.column for head in block.heads[-1]]
+        assert named == [h.column for h in grid.heads[-1]][block.first : block.last]
+        assert size % 3 == 0  # what stands under one header stays together
+
+
+def test_one_column_that_is_wider_than_paper_is_a_part_of_its_own():
+    grid = grid_of(cube_of(SEX, wide_axis("area", 3, "x" * 400 + "{}")), 1, 1)
+    assert [(b.first, b.last) for b in grid.blocks][1:] == [(1, 2), (2, 3), (3, 4)]

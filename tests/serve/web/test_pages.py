@@ -6,6 +6,7 @@ from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
+import lxml.html
 import pytest
 
 from discreet.serve.app import make_app
@@ -14,7 +15,7 @@ from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import Site
 from tests.serve.client import Client
-from tests.serve.sites import once, small_site
+from tests.serve.sites import ABOUT, once, small_site
 
 TABLE = "/d/once/table?rows=region&columns=sex&chart=bars"
 PAGES = [
@@ -286,3 +287,75 @@ def test_limits_that_the_office_does_not_tell_are_not_told():
     for path in ("/d/once", "/d/once/about"):
         assert "777" in told.get(path).text
         assert "777" not in kept.get(path).text
+
+
+# The catalogue, series, and what is taken away
+
+
+def with_topics():
+    about = replace(ABOUT, topic="Population", description="Everybody who lives here.")
+    return Client(make_app(small_site(released={"about": about})))
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("", ["once", "live"]),
+        ("query=EVERYBODY+lives", ["once"]),
+        ("query=fly", ["live"]),
+        ("query=sex", ["once", "live"]),
+        ("topic=Population", ["once"]),
+        ("topic=Population&query=fly", []),
+        ("query=%22%3E%3Cscript%3E", []),
+    ],
+)
+def test_the_catalogue_is_searched(asked, names):
+    page = with_topics().get(f"/?{asked}")
+    assert page.status_code == 200
+    assert re.findall(r'<h2><a href="/d/(\w+)"', page.text) == names
+    assert ("No data set matches." in page.text) == (not names)
+    assert "<script>" not in page.text
+
+
+def test_the_catalogue_tells_topics_and_periods():
+    client = Client(make_app(small_site(released={"time": "age"})))
+    assert "0-14–65+" in client.get("/").text
+    assert "<dt>Topic</dt><dd>Population</dd>" in with_topics().get("/").text
+
+
+def test_a_series_over_time_is_drawn_as_lines():
+    page = Client(make_app(small_site(released={"time": "age"}))).get("/d/once").text
+    assert re.search(r'id="chart-lines"[^>]*aria-current|aria-current[^>]*id="chart-lines"', page)
+    assert "Age by sex" in page
+
+
+def test_a_csv_file_with_labels_is_offered(client):
+    page = client.get("/d/once/table?rows=region&columns=sex").text
+    link = unescape(re.search(r'id="download-labelled" href="([^"]+)"', page)[1])
+    plain, labelled = client.get(link.replace("&labels=labels", "")), client.get(link)
+    assert labelled.text.splitlines()[1].startswith('"Whole country","Total"')
+    figures = [
+        [row.rsplit(",", 1)[1] for row in f.text.splitlines()[1:]] for f in (plain, labelled)
+    ]
+    assert figures[0] == figures[1]
+
+
+def test_a_wide_table_is_printed_in_parts(client):
+    page = lxml.html.fromstring(
+        client.get("/d/once/table?rows=sex&columns=region&columns=age").text
+    )
+    shown, *parts = (
+        [[td.text_content() for td in row.xpath("./td")] for row in table.xpath("./tbody/tr")]
+        for table in page.xpath("//table[caption]")
+    )
+    assert len(parts) > 1
+    assert [sum(rows, []) for rows in zip(*parts, strict=True)] == shown
+    heads = [t.xpath("count(./thead/tr[last()]/th)") for t in page.xpath("//table[caption]")]
+    assert heads[0] == sum(heads[1:])
+
+
+def test_a_narrow_screen_is_told_of_further_columns(client):
+    page = client.get("/d/once/table?rows=sex&columns=region").text
+    assert "<noscript>" in page
+    assert "The table has 12 columns." in page
+    assert 'data-many="{} more columns →"' in page

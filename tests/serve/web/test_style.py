@@ -6,18 +6,26 @@ from pathlib import Path
 import pytest
 
 import discreet.serve.web
+from discreet.serve.web import drawing
 from discreet.serve.web.drawing import contrast, mix, readable, style_of
 
 STATIC = Path(discreet.serve.web.__file__).parent / "static"
 STYLE = (STATIC / "style.css").read_text(encoding="utf-8")
-COLOURS = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", STYLE))
+DAY, NIGHT = (
+    dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6});", part))
+    for part in (STYLE.partition("@media")[0], STYLE.partition("@media")[2].partition("/*")[0])
+)
 PAIRS = [
     *(("ink", ground) for ground in ("page", "sheet", "tint", "tint-strong", "warn-tint")),
     *(("soft", ground) for ground in ("page", "sheet", "tint")),
     *(("accent", ground) for ground in ("page", "sheet", "tint")),
-    *(("sheet", ground) for ground in ("accent", "accent-dark")),
+    *(("on-accent", ground) for ground in ("accent", "accent-dark")),
+    *((text, ground) for text in ("ink", "soft") for ground in ("sum", "lead")),
+    ("sub", "sheet"),
     ("warn", "sheet"),
+    ("warn", "warn-tint"),
 ]
+SCHEMES = pytest.mark.parametrize("colours", [DAY, NIGHT], ids=["day", "night"])
 
 
 def test_the_measure_is_right():
@@ -25,27 +33,35 @@ def test_the_measure_is_right():
     assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
+@SCHEMES
 @pytest.mark.parametrize(("text", "ground"), PAIRS)
-def test_text_can_be_read(text, ground):
-    assert contrast(COLOURS[text], COLOURS[ground]) >= 4.5
+def test_text_can_be_read(colours, text, ground):
+    assert contrast(colours[text], colours[ground]) >= 4.5
 
 
+@SCHEMES
 @pytest.mark.parametrize("ground", ["page", "sheet", "tint"])
-def test_focus_can_be_seen(ground):
-    assert contrast(COLOURS["focus"], COLOURS[ground]) >= 3
+def test_focus_can_be_seen(colours, ground):
+    assert contrast(colours["focus"], colours[ground]) >= 3
 
 
-def test_every_colour_that_is_used_is_defined():
-    assert set(re.findall(r"var\(--([\w-]+)\)", STYLE)) <= COLOURS.keys()
+def test_every_colour_that_is_used_is_defined_by_day_and_by_night():
+    assert set(re.findall(r"var\(--([\w-]+)\)", STYLE)) <= DAY.keys()
+    assert DAY.keys() == NIGHT.keys()
+    assert NIGHT["sheet"] == drawing.NIGHT
+    loose = re.sub(r"--[\w-]+: #\w+;", "", STYLE.partition("@media print")[0])
+    assert not re.findall(r"#[0-9a-f]{3,6}\b", loose)
 
 
 @pytest.mark.parametrize("accent", ["#1f5f99", "#ffee00", "#ffffff", "#e30613", "#000000"])
 def test_every_accent_that_an_office_chooses_can_be_read(accent):
-    shades = dict(re.findall(r"--([\w-]+):(#[0-9a-f]{6});", style_of(accent)))
-    assert shades.keys() <= COLOURS.keys()
-    assert contrast(shades["accent"], shades["tint"]) >= 4.5
-    assert contrast(shades["accent"], "#ffffff") >= 4.5
-    assert contrast(COLOURS["ink"], shades["tint-strong"]) >= 4.5
+    for part, colours in zip(style_of(accent).split("@media"), (DAY, NIGHT), strict=True):
+        shades = dict(re.findall(r"--([\w-]+):(#[0-9a-f]{6});", part))
+        assert shades.keys() <= colours.keys()
+        for ground in (shades["tint"], colours["sheet"], colours["page"], colours["on-accent"]):
+            assert contrast(shades["accent"], ground) >= 4.5
+        assert contrast(shades["accent-dark"], colours["on-accent"]) >= 4.5
+        assert contrast(colours["ink"], shades["tint-strong"]) >= 4.5
 
 
 def test_a_dark_accent_stays_as_it_is():

@@ -8,7 +8,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
-from discreet.release.inference.likelihoods import likelihoods_of
+from discreet.release.uncertainty import likelihoods_of
 from discreet.solve.likelihood.noise_likelihood import CellLikelihoods, NoiseLikelihood
 from discreet.tables.truth import CellValues
 
@@ -163,3 +163,11 @@ def test_values_that_no_table_explains_are_infeasible():
     fit = NoiseLikelihood(CellLikelihoods.of(rows))(DESIGN, np.ones(9))
     assert fit.status.name == "infeasible"
     assert not fit.certificate.holds
+
+
+def test_the_program_writes_nothing(capfd):
+    """SciPy's HiGHS wrote a line about its own steps for this table, past every option."""
+    design = dc.Design.product({"a": 4, "b": 3, "c": 2}, "a*b + b*c")
+    table = dc.Table.from_inner(design, np.random.default_rng(3).poisson(3, design.n_inner))
+    table.simulate(dc.DiscreteLaplace(0.5), seed=3).fit("noise-likelihood").fit_result.require()
+    assert capfd.readouterr() == ("", "")

@@ -9,7 +9,7 @@ from discreet.design.incidence import Incidence
 from discreet.errors import DataError, ParameterError
 from discreet.solve.absolute.primal_dual import fill_empty_margins
 from discreet.solve.fit import Status
-from discreet.solve.likelihood import log_linear
+from discreet.solve.likelihood import log_linear, poisson
 from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson
 from tests.solve.slow import (
     HARD,
@@ -207,3 +207,21 @@ def test_wrong_input_is_refused():
 
 def test_it_is_in_the_registry():
     assert registry.build("fitter", "poisson", {"tolerance": 1e-3}).name == "poisson"
+
+
+def test_margins_that_fall_short_are_sharpened_before_a_table_is_made(monkeypatch):
+    """Slopes that nobody waits for: making a table of them took as long as finding them."""
+    made, fit_stored = [], poisson.fit_stored
+
+    def counted(*given, **options):
+        made.append(1)
+        return fit_stored(*given, **options)
+
+    monkeypatch.setattr(poisson, "fit_stored", counted)
+    monkeypatch.setattr(poisson, "_SURE", 1e9)
+    rng = np.random.default_rng(0)
+    design = dc.Design.product({"a": 40, "b": 30, "c": 4}, "a*b*c")
+    z = design.aggregate(rng.poisson(rng.gamma(0.3, 3.0, design.n_inner)))
+    z = np.where(z > 0, np.maximum(z + rng.integers(-2, 3, len(z)), 0), 0)
+    dc.solve.Poisson(tolerance=1e-3)(design, z).require()
+    assert len(made) == 1

@@ -45,25 +45,16 @@ _BOUNDS_CELLS = tuple(
 
 @dataclass(frozen=True, eq=False)
 class CountRanges:
-    """The true counts that released values leave possible, cell by cell.
+    """The true counts that released values leave possible, cell by cell."""
 
-    Attributes:
-      low: Smallest true count of each published cell.
-      high: Largest one, infinite where the noise has no bound.
-      inner_low: Smallest true count of each inner cell.
-      inner_high: Largest one.
-      known_from: What this rests on, in words.
-      kind: For each published cell the list of its possible counts in `lists`; −1 for all in range.
-      lists: Increasing possible counts, for values whose range has gaps.
-    """
-
-    low: Real
-    high: Real
-    inner_low: Real
-    inner_high: Real
-    known_from: str
+    low: Real  # smallest true count of each published cell
+    high: Real  # largest one, infinite where the noise has no bound
+    inner_low: Real  # smallest true count of each inner cell
+    inner_high: Real  # largest one
+    known_from: str  # what this rests on, in words
+    # For each published cell the list of its possible counts in `lists`; −1 for all in range.
     kind: Whole
-    lists: tuple[Whole, ...] = ()
+    lists: tuple[Whole, ...] = ()  # increasing possible counts, for values whose range has gaps
 
     @classmethod
     def of_cells(cls, design: Design, low: Array, high: Array, known_from: str) -> CountRanges:

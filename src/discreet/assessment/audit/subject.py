@@ -37,34 +37,22 @@ WITHHELD = (CellStatus.suppressed, CellStatus.below_threshold, CellStatus.decima
 
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A pattern with what is known about its cells.
+    """A pattern with what is known about its cells."""
 
-    Attributes:
-      design: Which inner cells make up which published cells.
-      z: Values of the published cells; where the truth is not at hand, NaN for suppressed ones.
-      suppressed: Which published cells are not shown.
-      primary: Which of them are sensitive.
-      lower: How far below its value each sensitive cell's interval must reach.
-      upper: How far above.
-      y: True values of the inner cells, where they are known.
-      attackers: Contributors, and what they know beside what is shown.
-      known: Inner cells that everybody knows.
-      differences: Columns of sums and differences that are sensitive too.
-      whys: Why they are.
-      bounds: What is public of each published cell, smallest and largest values.
-    """
-
-    design: Design
+    design: Design  # which inner cells make up which published cells
+    # Values of the published cells; where the truth is not at hand, NaN for suppressed ones.
     z: Real
-    suppressed: Mask
-    primary: Mask
-    lower: Real
-    upper: Real
-    y: Array | None = None
+    suppressed: Mask  # which published cells are not shown
+    primary: Mask  # which of them are sensitive
+    lower: Real  # how far below its value each sensitive cell's interval must reach
+    upper: Real  # how far above
+    y: Array | None = None  # true values of the inner cells, where they are known
+    # Contributors, and what they know beside what is shown.
     attackers: Attackers = field(default_factory=Attackers.nobody)
-    known: Mask | None = None
-    differences: Any = None
-    whys: tuple[str, ...] = ()
+    known: Mask | None = None  # inner cells that everybody knows
+    differences: Any = None  # columns of sums and differences that are sensitive too
+    whys: tuple[str, ...] = ()  # why they are
+    # What is public of each published cell, smallest and largest values.
     bounds: tuple[Any, Any] | None = None
 
     @cached_property

@@ -39,23 +39,14 @@ _MOVES = 3.0  # standard errors between the lowest and the highest of several ri
 
 @dataclass(frozen=True)
 class ParameterRange:
-    """Values of one parameter.
+    """Values of one parameter."""
 
-    Attributes:
-      parameter: Its name.
-      low: Smallest value.
-      high: Largest value.
-      whole: Whether only whole numbers will do.
-      logarithmic: Whether steps are factors.
-      values: A list of values instead of a range.
-    """
-
-    parameter: str
-    low: float = 0.0
-    high: float = 0.0
-    whole: bool = False
-    logarithmic: bool = True
-    values: tuple[float, ...] = ()
+    parameter: str  # its name
+    low: float = 0.0  # smallest value
+    high: float = 0.0  # largest value
+    whole: bool = False  # whether only whole numbers will do
+    logarithmic: bool = True  # whether steps are factors
+    values: tuple[float, ...] = ()  # A list of values instead of a range
 
     def __post_init__(self) -> None:
         if not self.values and not self.low < self.high:
@@ -279,19 +270,12 @@ def _risks(
 
 @dataclass
 class StrengthSearch:
-    """The settings of one method that were tried so far.
+    """The settings of one method that were tried so far."""
 
-    Attributes:
-      contestant: The method as it was given.
-      span: The parameter to tune and its range; nothing is tuned without one.
-      target: The risk to reach.
-      tried: Settings and their risks.
-    """
-
-    contestant: Contestant
-    span: ParameterRange | None
-    target: float
-    tried: list[Tried] = field(default_factory=list)
+    contestant: Contestant  # the method as it was given
+    span: ParameterRange | None  # the parameter to tune and its range; nothing is tuned without one
+    target: float  # the risk to reach
+    tried: list[Tried] = field(default_factory=list)  # settings and their risks
     _grid_size: int = 0
 
     def next_values(self) -> list[float]:

@@ -43,17 +43,11 @@ _LARGEST_BATCH = 100
 
 @dataclass(frozen=True)
 class Execution:
-    """Number of draws, number of processes, and a directory to go on from.
+    """Number of draws, number of processes, and a directory to go on from."""
 
-    Attributes:
-      replicates: Draws of every method.
-      workers: Processes; all cores when the work is worth it when absent.
-      resume: Directory of finished draws.
-    """
-
-    replicates: int
-    workers: int | None = None
-    resume: Path | None = None
+    replicates: int  # draws of every method
+    workers: int | None = None  # processes; all cores when the work is worth it when absent
+    resume: Path | None = None  # directory of finished draws
 
     def __post_init__(self) -> None:
         whole("replicates", self.replicates, 1)

@@ -207,16 +207,11 @@ class Sampler:
 
     All methods that use cell keys see the same new keys in draw `i`, and all settings of another
     method the same random numbers, so that differences between settings are not drowned in noise.
-
-    Attributes:
-      table: The true table.
-      method: The method.
-      seed: Root of the streams.
     """
 
-    table: Table
-    method: Method
-    seed: int
+    table: Table  # the true table
+    method: Method  # the method
+    seed: int  # root of the streams
 
     def __call__(self, i: int) -> Trial:
         """Draw number `i`."""

@@ -343,17 +343,11 @@ class Workload:
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """Cells that get noise and cells that are kept exact.
+    """Cells that get noise and cells that are kept exact."""
 
-    Attributes:
-      workload: What is published in the end.
-      noisy: Positions of the cells that get noise, each once.
-      exact: Positions of the exact cells.
-    """
-
-    workload: Workload
-    noisy: Whole
-    exact: Whole
+    workload: Workload  # what is published in the end
+    noisy: Whole  # positions of the cells that get noise, each once
+    exact: Whole  # positions of the exact cells
 
     @classmethod
     def of(cls, workload: Workload, perturbed: Sequence[Term], exact: Sequence[Term]) -> Strategy:

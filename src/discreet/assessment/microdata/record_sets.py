@@ -25,19 +25,13 @@ SAME = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class RecordSets:
-    """Original, synthetic and perhaps control records, one below the other.
+    """Original, synthetic and perhaps control records, one below the other."""
 
-    Attributes:
-      numbers: Columns of numbers; a missing value is NaN.
-      codes: Columns of codes, numbered from 0; a missing value is a code of its own.
-      labels: What the codes mean, by column.
-      sizes: Number of records in each set.
-    """
-
-    numbers: dict[str, Array]
+    numbers: dict[str, Array]  # columns of numbers; a missing value is NaN
+    # Columns of codes, numbered from 0; a missing value is a code of its own.
     codes: dict[str, Whole]
-    labels: dict[str, list[str | None]]
-    sizes: tuple[int, ...]
+    labels: dict[str, list[str | None]]  # what the codes mean, by column
+    sizes: tuple[int, ...]  # number of records in each set
 
     @property
     def names(self) -> list[str]:

@@ -144,23 +144,14 @@ _SPARE = 4  # combinations are numbered as they are while the crossing is at mos
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Where each inner cell lies: a group (combination of quasi-identifiers) and a category.
+    """Where each inner cell lies: a group (combination of quasi-identifiers) and a category."""
 
-    Attributes:
-      design: The design.
-      sensitive: Axis of the sensitive variable.
-      quasi: Axes of the quasi-identifiers.
-      flat: Position of each group in the crossing of the quasi-identifiers.
-      group: The group of each inner cell.
-      category: The sensitive category of each inner cell.
-    """
-
-    design: Design
-    sensitive: int
-    quasi: tuple[int, ...]
-    flat: Whole
-    group: Whole
-    category: Whole
+    design: Design  # the design
+    sensitive: int  # axis of the sensitive variable
+    quasi: tuple[int, ...]  # axes of the quasi-identifiers
+    flat: Whole  # position of each group in the crossing of the quasi-identifiers
+    group: Whole  # the group of each inner cell
+    category: Whole  # the sensitive category of each inner cell
 
     @property
     def n_categories(self) -> int:

@@ -33,19 +33,13 @@ _ARGUMENTS = ", ".join(f"const double* {name}" for name in ("S", "V", "Sd", "Vd"
 
 @dataclass(frozen=True)
 class CudaSource:
-    """Writes the kernels of one pass.
+    """Writes the kernels of one pass."""
 
-    Attributes:
-      sizes: Categories of the axes, the long one last.
-      faces: Faces that hold the long axis, without it, in the order of the columns of `V`.
-      n_summed: How many of them are summed, the first ones.
-      formula: What is computed in each cell.
-    """
-
-    sizes: tuple[int, ...]
+    sizes: tuple[int, ...]  # categories of the axes, the long one last
+    # Faces that hold the long axis, without it, in the order of the columns of `V`.
     faces: tuple[AxisSet, ...]
-    n_summed: int
-    formula: CellFormula
+    n_summed: int  # how many of them are summed, the first ones
+    formula: CellFormula  # what is computed in each cell
 
     @property
     def outer(self) -> tuple[int, ...]:

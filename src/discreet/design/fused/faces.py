@@ -31,17 +31,11 @@ IMPOSSIBLE = -1e300  # what a structural zero adds to a sum: no infinity, so tha
 
 @dataclass(frozen=True, eq=False)
 class Faces:
-    """The largest sets of variables that a design publishes together.
+    """The largest sets of variables that a design publishes together."""
 
-    Attributes:
-      lift: From the design's published cells to those of the full crossing.
-      order: The axes as a pass walks them: the longest one innermost, the others by length.
-      masks: Which combinations are possible.
-    """
-
-    lift: Lift[ProductDesign]
-    order: AxisSet
-    masks: tuple[CombinationMask, ...] = ()
+    lift: Lift[ProductDesign]  # from the design's published cells to those of the full crossing
+    order: AxisSet  # the axes as a pass walks them: the longest one innermost, the others by length
+    masks: tuple[CombinationMask, ...] = ()  # which combinations are possible
 
     @classmethod
     def of(cls, design: StructuredDesign) -> Self:

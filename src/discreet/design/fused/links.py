@@ -26,24 +26,16 @@ class CellLink:
 
     Faces that hold factors have a starting table of factors, :math:`y = s\,e^t`. Formulas are
     written for :math:`y = \varphi(t)`; `CellFormula` says what a variance makes of them.
-
-    Attributes:
-      name: The link.
-      joins: `"+"`, or `"*"` where faces hold the factors of a product.
-      nothing: What joins no more than this is zero, whatever else joins it.
-      value: :math:`y` from the sum `at`.
-      change: How `y` changes when the sum changes by `by`.
-      potential: The integral of the link, from `y`.
-      gradient: The size of the projected gradient from the gradient `by`, its sign turned: zero
-        where that would only move the cell beyond a bound of the link.
     """
 
-    name: str
-    joins: str
-    nothing: str
-    value: str
-    change: str
-    potential: str
+    name: str  # the link
+    joins: str  # `"+"`, or `"*"` where faces hold the factors of a product
+    nothing: str  # what joins no more than this is zero, whatever else joins it
+    value: str  # :math:`y` from the sum `at`
+    change: str  # how `y` changes when the sum changes by `by`
+    potential: str  # the integral of the link, from `y`
+    # The size of the projected gradient from the gradient `by`, its sign turned: zero where that
+    # would only move the cell beyond a bound of the link.
     gradient: str
 
     def of(self, at: Real, start: Real | None = None, variance: Real | None = None) -> Real:
@@ -107,17 +99,13 @@ class CellFormula:
 
     What a variance :math:`q` makes of a link follows from :math:`dy/dt = q\varphi'`. A cell of
     variance zero stays at zero, and nothing moves it.
-
-    Attributes:
-      link: The link.
-      kind: The `"table"`, its `"slope"` (the derivative of the link), its `"change"` along a
-        direction, or the projected `"gradient"`.
-      stored: Tables that are read.
     """
 
-    link: CellLink
+    link: CellLink  # the link
+    # The `"table"`, its `"slope"` (the derivative of the link), its `"change"` along a direction,
+    # or the projected `"gradient"`.
     kind: str
-    stored: Stored = Stored()
+    stored: Stored = Stored()  # tables that are read
 
     @property
     def is_summed(self) -> bool:

@@ -34,18 +34,15 @@ MOST_UNUSED = 1_000
 
 @dataclass(frozen=True, eq=False)
 class NullSpace:
-    """Preconditions a ridge plus a diagonal, nearly exact on values that no table has.
+    """Preconditions a ridge plus a diagonal, nearly exact on values that no table has."""
 
-    Attributes:
-      lift: From a design's published cells to those of the full crossing, whose null space this
-        is; its finest margins are those of single categories.
-      weights: A weight for each block, one over what the ridge holds it with. Zero leaves a block
-        out of a design that has no coarser levels.
-      unused: Other cells of the crossing that are not used.
-    """
-
+    # From a design's published cells to those of the full crossing, whose null space this is; its
+    # finest margins are those of single categories.
     lift: Lift[ProductDesign]
+    # A weight for each block, one over what the ridge holds it with. Zero leaves a block out of a
+    # design that has no coarser levels.
     weights: tuple[float, ...]
+    # Other cells of the crossing that are not used.
     unused: Whole = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     _held: tuple[Real, Real] | None = field(default=None, init=False)
@@ -209,14 +206,11 @@ class Contradictions:
     """The orthogonal projection onto published values that no table has.
 
     Cost: three sparse products, of two nonzeros for each published cell and shared effect.
-
-    Attributes:
-      design: A complete design; blocks at coarser levels are left out.
-      weights: A weight for each block: the projection is orthogonal with these. Blocks of weight
-        zero are left out: what the others disagree about does not depend on them.
     """
 
-    design: ProductDesign
+    design: ProductDesign  # A complete design; blocks at coarser levels are left out
+    # A weight for each block: the projection is orthogonal with these. Blocks of weight zero are
+    # left out: what the others disagree about does not depend on them.
     weights: tuple[float, ...] = ()
 
     @staticmethod

@@ -36,19 +36,12 @@ Piece = tuple[int, int, int, int]
 
 
 class MarginSums(NamedTuple):
-    """What a pass over the table leaves behind.
+    """What a pass over the table leaves behind."""
 
-    Attributes:
-      margins: The published cells.
-      potential: Sum of the link's potential over all cells.
-      largest: The largest entry of a projected gradient.
-      place: Where that cell lies, in the order of the pass.
-    """
-
-    margins: Real
-    potential: float = 0.0
-    largest: float = 0.0
-    place: int = 0
+    margins: Real  # the published cells
+    potential: float = 0.0  # sum of the link's potential over all cells
+    largest: float = 0.0  # the largest entry of a projected gradient
+    place: int = 0  # where that cell lies, in the order of the pass
 
 
 LARGEST_ROWS = 128 * 1024  # bytes that the innermost loops go through again: what a core keeps near

@@ -28,19 +28,12 @@ AxisSet = tuple[int, ...]
 
 @dataclass(frozen=True)
 class PassSource:
-    """Writes one pass.
+    """Writes one pass."""
 
-    Attributes:
-      n_axes: Axes of the table, the last one innermost.
-      faces: The faces that are read.
-      n_summed: How many of them are summed, the first ones.
-      formula: What is computed in each cell.
-    """
-
-    n_axes: int
-    faces: tuple[AxisSet, ...]
-    n_summed: int
-    formula: CellFormula
+    n_axes: int  # axes of the table, the last one innermost
+    faces: tuple[AxisSet, ...]  # the faces that are read
+    n_summed: int  # how many of them are summed, the first ones
+    formula: CellFormula  # what is computed in each cell
 
     @property
     def text(self) -> str:

@@ -24,7 +24,7 @@ _TABLE, _NOTES, _CONTENTS = "Table", "Notes", "Contents"
 _WIDEST, _NARROWEST = 40, 9  # characters of a column
 _WIDE = 8  # columns from which on a page is printed across
 _NOTE_WIDTH, _LINE = 95, 15  # characters of a line of notes, and its height in points
-_MOST_HEADS = 30  # columns of figures that a reader still looks through
+_MOST_HEADS = 12  # columns of figures that can be read on a printed page
 # A sheet has 1,048,576 rows, of which title and headings take some.
 _MOST_ROWS, _MOST_COLUMNS = 1_048_000, 16_384
 _FIRST_ROW = 2  # title and an empty line stand above

@@ -139,6 +139,8 @@ class DatasetSummary(ClosedModel):
     title: str
     description: str
     edition: str
+    topic: str
+    updated: str
     date: str
     source: str
     licence: str

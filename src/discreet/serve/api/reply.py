@@ -31,7 +31,7 @@ from discreet.serve.query import Query
 from discreet.serve.refusals import Refusal, one_of
 from discreet.serve.site.site import Site, current_site
 from discreet.serve.web.frame import Addresses
-from discreet.serve.web.texts import Texts, texts
+from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import caption_of, citation_of, notes_of, populations_of
 
 JSON = "application/json"
@@ -92,7 +92,12 @@ def texts_of(request: Request) -> Texts:
     if wish not in offered:
         allowed = f"Languages: {', '.join(offered)}."
         raise Refusal("unknown_language", f"There is no language {wish!r}.", allowed)
-    return texts(wish)
+    return current_site(request).language(wish).texts
+
+
+def site_of(request: Request) -> Site:
+    """The site with its labels in the language that is asked for."""
+    return current_site(request).in_language(texts_of(request).code)
 
 
 def base_of(request: Request) -> str:
@@ -171,7 +176,8 @@ class TableDescriber:
     @classmethod
     def of(cls, request: Request) -> TableDescriber:
         """That of the site and the language of a request."""
-        return cls(current_site(request), base_of(request), texts_of(request))
+        texts = texts_of(request)
+        return cls(current_site(request).in_language(texts.code), base_of(request), texts)
 
     def options(
         self, answer: Answer, layout: Layout | None = None, labels: Labels | None = None
@@ -231,7 +237,7 @@ def file_cube(answer: Answer) -> Cube:
 @router.get("/d/{dataset}/table.{ending}", include_in_schema=False)
 def download(request: Request, dataset: str, ending: str) -> Response:
     """The table of an address as a file to keep."""
-    answer = current_site(request).dataset(dataset).answer(query_of(request))
+    answer = site_of(request).dataset(dataset).answer(query_of(request))
     known = {writer.ending: writer for writer in writers()}
     if f".{ending}" not in known:
         message = f"There is no format .{ending}."

@@ -18,7 +18,6 @@ from discreet.serve.api.reply import TableDescriber, file_cube
 from discreet.serve.query import BY_VARIABLE, LISTS, Query
 from discreet.serve.site.site import Site
 from discreet.serve.web.frame import Addresses
-from discreet.serve.web.texts import texts
 
 VERSION = 1
 TOKEN = "DISCREET_TOKEN"
@@ -126,9 +125,10 @@ def replay_by_url(saved: SavedQuery, url: str, writer: Writer, token: str = "") 
 
 def replay_by_site(saved: SavedQuery, site: Site, writer: Writer, file: str = "") -> bytes:
     """The table in a format, for a file of this name, made by a site in this process."""
-    answer = site.dataset(saved.dataset).answer(saved.query)
-    base = site.config.address.rstrip("/") or saved.url
-    options = TableDescriber(site, base, texts(site.config.languages[0])).options(answer)
+    language = site.config.languages[0]
+    answer = site.in_language(language).dataset(saved.dataset).answer(saved.query)
+    base, said = site.config.address.rstrip("/") or saved.url, site.language(language).texts
+    options = TableDescriber(site, base, said).options(answer)
     return writer.write(file_cube(answer), replace(options, file=file))
 
 

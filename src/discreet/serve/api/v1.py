@@ -27,6 +27,7 @@ from discreet.serve.api.reply import (
     json_reply,
     query_of,
     reply,
+    site_of,
 )
 from discreet.serve.api.saved import SavedQuery, snippets_of
 from discreet.serve.data.dataset import Dataset
@@ -46,7 +47,8 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
 _RESPONSES[304] = {"description": "What the program has is still right."}
 _FILES: dict[str, Any] = {writer.media_type.partition(";")[0]: {} for writer in writers()}
 router = APIRouter(prefix=ROOT, tags=["Tables"], responses=_RESPONSES)
-_ABOUT_FIELDS = ("description", "date", "source", "licence", "contact")
+_FIELDS = ("name", "title", "edition", "updated", "closed")
+_ABOUT_FIELDS = ("description", "topic", "date", "source", "licence", "contact")
 
 
 @router.get("", response_model=models.IndexModel, summary="Where to start")
@@ -73,12 +75,8 @@ def datasets(
     page_size: PageSize = 100,
 ) -> Response:
     """The catalogue, page by page."""
-    words = query.casefold().split()
-    found = [
-        dataset
-        for dataset in current_site(request).datasets.values()
-        if all(w in f"{dataset.title} {dataset.about.description}".casefold() for w in words)
-    ]
+    known = site_of(request).datasets.values()
+    found = [dataset for dataset in known if dataset.holds(query.split())]
     part = ListPage(page, page_size, len(found))
     base = base_of(request)
     listed = [summary_json(dataset, base) for dataset in part.of(found)]
@@ -89,7 +87,7 @@ def datasets(
 @router.get("/datasets/{dataset}", response_model=models.DatasetModel, summary="A data set")
 def dataset(request: Request, dataset: str) -> Response:
     """What is on offer, what may be asked, and what is done to the figures."""
-    found = current_site(request).dataset(dataset)
+    found = site_of(request).dataset(dataset)
     return json_reply(request, dataset_json(found, base_of(request)))
 
 
@@ -102,7 +100,7 @@ def variable(
     request: Request, dataset: str, detail: str, page: PageNumber = 1, page_size: PageSize = 10_000
 ) -> Response:
     """The categories of a variable, `region`, or of one level of it, `region[province]`."""
-    found = current_site(request).dataset(dataset)
+    found = site_of(request).dataset(dataset)
     named = by_detail(found.variables)
     if detail not in named:
         raise no_such("variable", detail, named, "Variables and levels", status=404)
@@ -137,9 +135,8 @@ def table(
     page_size: PageSize = 10_000,
 ) -> Response:
     """The table that the parameters ask for; the same ones as in the address of its page."""
-    site = current_site(request)
     writer = format_named(format)
-    answer = site.dataset(dataset).answer(query_of(request))
+    answer = site_of(request).dataset(dataset).answer(query_of(request))
     if format != JSON:
         headers = {}
         if format == "csv":
@@ -158,7 +155,7 @@ def table(
 )
 def saved_query(request: Request, dataset: str) -> Response:
     """A small file that `discreet replay` makes the same table from."""
-    found = current_site(request).dataset(dataset)
+    found = site_of(request).dataset(dataset)
     query = found.answer(query_of(request)).query
     saved = SavedQuery(base_of(request), found.name, found.edition, found.title, query)
     headers = {"Content-Disposition": f'attachment; filename="{found.name}-query.toml"'}
@@ -173,7 +170,7 @@ def saved_query(request: Request, dataset: str) -> Response:
 )
 def snippets(request: Request, dataset: str) -> Response:
     """Python, R and curl that return the table."""
-    answer = current_site(request).dataset(dataset).answer(query_of(request))
+    answer = site_of(request).dataset(dataset).answer(query_of(request))
     found = snippets_of(TableDescriber.of(request), answer)
     listed = [{"name": name, "text": text} for name, text in found]
     return json_reply(request, {"snippets": listed})
@@ -198,7 +195,7 @@ def summary_json(dataset: Dataset, base: str) -> dict[str, Any]:
     """A data set as the catalogue shows it."""
     at = Addresses(base, dataset.name)
     return {
-        **{name: getattr(dataset, name) for name in ("name", "title", "edition", "closed")},
+        **{name: getattr(dataset, name) for name in _FIELDS},
         **{name: getattr(dataset.about, name) for name in _ABOUT_FIELDS},
         "links": {
             "self": at.programs,

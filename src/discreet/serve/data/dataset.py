@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, Question, arrange
-from discreet.serve.data.cache import ENGINE_SEATS, MemoryCache
+from discreet.serve.data.cache import MAKING_SEATS, WRITING_SEATS, MemoryCache, Seats
 from discreet.serve.data.price import Price
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, Source
 from discreet.serve.moves import at_level, counting_only, placed, removed
@@ -39,6 +40,7 @@ class DatasetInfo:
     Attributes:
       title: Its name for readers.
       description: What it counts, in a few sentences.
+      topic: What it is about in a word, by which visitors find it.
       source: Where the figures come from.
       date: The day or period they are about.
       updated: The day when they were last changed; that of the build if empty.
@@ -49,6 +51,7 @@ class DatasetInfo:
 
     title: str = ""
     description: str = ""
+    topic: str = ""
     source: str = ""
     date: str = ""
     updated: str = ""
@@ -135,12 +138,28 @@ class Dataset:
     @property
     def updated(self) -> str:
         """The day when the figures were last changed, `2026-11-16`; empty if it is not known."""
-        return self.about.updated or self.source.made or self.about.day
+        return self.about.updated or self.source.made_on or self.about.day
 
     @property
     def variables(self) -> tuple[OfferedVariable, ...]:
         """The variables on offer, in public order."""
         return self.source.variables
+
+    @property
+    def periods(self) -> tuple[str, ...]:
+        """The periods of the figures: those of time, or the year, or the edition in its place."""
+        for variable in self.variables:
+            if variable.name == self.time:
+                return tuple(variable.axis.leaves)
+        year = re.search(r"\b\d{4}\b", self.about.date)
+        return (year[0] if year else self.edition,)
+
+    def holds(self, words: Sequence[str], topic: str = "") -> bool:
+        """Whether what readers are told holds all words, and the topic is this one."""
+        about, labels = self.about, [v.label for v in self.variables]
+        told = (self.name, self.title, about.description, about.topic, about.source, *labels)
+        text = " ".join(told).casefold()
+        return (not topic or about.topic == topic) and all(w.casefold() in text for w in words)
 
     @property
     def is_live(self) -> bool:
@@ -166,6 +185,10 @@ class Dataset:
                     refusal.offers = tuple(nearby_tables(question, self._is_allowed))
                 raise
             note.cells = judged.cube.values.size
+            under_way = current_note()
+            if under_way is note:  # a request's first table; others are written in the same seat
+                seats = WRITING_SEATS.of(question.cells)
+                note.seat.enter_context(seats.take(note.visitor))
             return Answer(self, question, judged.cube, judged.notes)
 
     def _check_price(self, question: Question) -> None:
@@ -193,9 +216,10 @@ class Dataset:
         """Whether a table is answered at once: it costs little, or was made before."""
         if not self.is_live or self.price(question).seconds <= self.policy.queue_seconds:
             return True
-        return self._is_at_hand(question.details, question.unit)
+        return self.is_at_hand(question.details, question.unit)
 
-    def _is_at_hand(self, details: tuple[str, ...], unit: str) -> bool:
+    def is_at_hand(self, details: tuple[str, ...], unit: str) -> bool:
+        """Whether a crossing was made before."""
         is_kept = (self.source.edition, details, unit) in self._cubes
         return is_kept or self.source.has(details, unit)
 
@@ -235,7 +259,7 @@ class Dataset:
 
     def _cube_at_hand(self, details: tuple[str, ...], unit: str) -> Cube:
         """A protected crossing that costs no question to the engine."""
-        if self.is_live and not self._is_at_hand(details, unit):
+        if self.is_live and not self.is_at_hand(details, unit):
             raise Refusal("not_at_hand", "The table was not made yet.", "Tables made before.")
         return self.cube(details, unit)
 
@@ -257,11 +281,13 @@ class Dataset:
     def first(self) -> Query:
         """A small table to start from: the first variable by the one with the fewest categories.
 
+        A variable of time comes first, so that its series are seen.
         Where the policy does not allow that, the first that it allows of smaller ones; on the fly
         by public sizes, since figures would have to be made for it.
         """
-        names = [v.smallest.name for v in self.variables]
-        by_size = sorted(self.variables[1:], key=lambda v: v.smallest.cells)
+        ordered = sorted(self.variables, key=lambda v: v.name != self.time)
+        names = [v.smallest.name for v in ordered]
+        by_size = sorted(ordered[1:], key=lambda v: v.smallest.cells)
         pairs = [Query(rows=(names[0],), columns=(v.smallest.name,)) for v in by_size]
         options = [*pairs, *(Query(rows=(name,)) for name in names)]
         allowed = (q for q in options if self._is_allowed(q, by_figures=not self.is_live))
@@ -274,7 +300,12 @@ class Dataset:
     # records; whoever asks for the same meanwhile waits for the one that is made.
     @cached_property
     def _cubes(self) -> MemoryCache[tuple[str, tuple[str, ...], str], Cube]:
-        seats = ENGINE_SEATS if self.is_live else None
+        sizes = {d.name: d.cells for v in self.variables for d in v.details}
+
+        def seats_of(key: tuple[str, tuple[str, ...], str]) -> Seats:
+            return MAKING_SEATS.of(math.prod(sizes[detail] for detail in key[1]))
+
+        seats = seats_of if self.is_live else None
         # The 2,000 bytes are for what stands around the figures.
         return MemoryCache(
             _CUBE_BYTES, lambda cube: cube.values.nbytes + cube.status.nbytes + 2_000, seats

@@ -68,7 +68,7 @@ class InnerTable:
       edition: The edition of the records.
       zeros: Combinations that cannot occur, as {variable: codes}.
       made_from: A digest of recipe and data set, by which a stale table is told.
-      made: The day when it was written, `2026-11-16`; empty while it was not.
+      made_on: The day when it was written, `2026-11-16`; empty while it was not.
     """
 
     axes: tuple[Axis, ...]
@@ -79,7 +79,7 @@ class InnerTable:
     edition: str
     zeros: tuple[Mapping[str, Any], ...] = ()
     made_from: str = ""
-    made: str = ""
+    made_on: str = ""
 
     @classmethod
     def of(
@@ -239,7 +239,7 @@ class InnerSource:
         chosen = list(names) or [axis.name for axis in table.axes]
         axes = {name: _find_axis(table.axes, name) for name in chosen}
         self.variables = variables_on_offer(axes, chosen, titles)
-        self.edition, self.made = table.edition, table.made
+        self.edition, self.made_on = table.edition, table.made_on
         self.statement, self.units = table.statement, (table.unit,)
         self._asked = by_detail(self.variables)
 

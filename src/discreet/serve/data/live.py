@@ -29,9 +29,8 @@ from discreet.ledger import Ledger
 from discreet.protect.editions import plan_edition
 from discreet.protect.sentences import data_step
 from discreet.records.code_list import CodeLists
-from discreet.records.condensed import MOST_CELLS, CondensedCells
 from discreet.records.connection import split_table
-from discreet.records.query_engine import QueryEngine
+from discreet.records.query_engine import MOST_CELLS, CondensedCells, QueryEngine
 from discreet.records.records import UnitRecords
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import busy_refusal
@@ -91,7 +90,7 @@ class LiveSource:
     """
 
     mode: Mode = "on-the-fly"
-    made = ""
+    made_on = ""
     budget: BudgetStatus | None = None
 
     def __init__(
@@ -173,7 +172,8 @@ class RecipeTables:
         self.recipe, self._files = recipe, files or GuardedFiles()
         self._rows, self._declared = declared_records or UNDECLARED_RECORDS, declared_records
         # Noise by key needs no inner cells: the work grows with records and published cells alone.
-        self._options: dict[str, Any] = {"inner": method_of(recipe).source != "keys"}
+        self._method = method_of(recipe)  # its law takes longer to make than a small table
+        self._options: dict[str, Any] = {"inner": self._method.source != "keys"}
         first: Any = _drawn_afresh(data() if callable(data) else data)
         self._files.settle()
         make: Callable[[], Any] = (
@@ -197,9 +197,9 @@ class RecipeTables:
         with self._pool.connection() as data:
             self._files.check()
             table = recipe.tabulate(_without_ledger(data), **self._options)
-            release = recipe.run(table, ledger=self.ledger)
+            made = table.protect(self._method, unit=recipe.unit, ledger=self.ledger)
         self._files.check()
-        return release
+        return recipe.fit(made)
 
     def enter(self, variables: Sequence[OfferedVariable]) -> None:
         """Enter the crossing of all that is on offer, in which every table on the fly lies.
@@ -479,7 +479,7 @@ class PrivateSource:
     """
 
     mode: Mode = "on-the-fly"
-    made = ""
+    made_on = ""
 
     def __init__(
         self, tables: RecipeTables, disk_cache: DiskCache, titles: Mapping[str, str] | None = None

@@ -190,7 +190,7 @@ class Source(Protocol):
         """The edition of the records."""
 
     @property
-    def made(self) -> str:
+    def made_on(self) -> str:
         """The day when figures were made, `2026-11-16`; empty where it is that of the question."""
 
     @property

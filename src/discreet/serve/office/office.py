@@ -402,6 +402,7 @@ class _AuditedRequest:
     async def __call__(self, receive: Receive, send: Send) -> None:
         async def record_first(message: Message) -> None:
             if message["type"] == "http.response.start":
+                self.note.seat.close()  # the answer is written, if not yet sent
                 await self._record(self.note.outcome or self.scope["state"].get("outcome", OK))
             await send(message)
 

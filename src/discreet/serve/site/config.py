@@ -15,6 +15,7 @@ from discreet.serve.data.dataset import DatasetInfo
 from discreet.serve.data.source import Mode
 from discreet.serve.office.config import AccountsConfig, AuditConfig, Proxies
 from discreet.serve.policy.policy import Policy
+from discreet.serve.site.language import offered_languages
 from discreet.serve.site.sections import section, setting
 from discreet.serve.web.texts import languages
 
@@ -148,10 +149,12 @@ class SiteConfig:
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise ParameterError("the title of a site must not be empty.")
+        known = offered_languages(self.folder)
         for language in self.languages or ("",):
-            if language not in languages():
+            if language not in known:
                 raise ParameterError(
-                    f"there are no texts in language {language!r}; known: {', '.join(languages())}."
+                    f"there are no texts in language {language!r}; known: {', '.join(known)}. "
+                    "Another one is a file beside the site's, texts/CODE.toml."
                 )
         digits = self.accent.removeprefix("#")
         if len(digits) != 6 or set(digits.lower()) - set("0123456789abcdef"):

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any
 
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import no_such
 from discreet.serve.site.config import SiteConfig
+from discreet.serve.site.language import SiteLanguage
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,6 +34,29 @@ class Site:
     def title(self) -> str:
         """Heading of the pages."""
         return self.config.title
+
+    def language(self, code: str) -> SiteLanguage:
+        """What the site says in one of its languages."""
+        if code not in self._languages:
+            self._languages[code] = SiteLanguage.read(code, self.config.folder)
+        return self._languages[code]
+
+    def in_language(self, code: str) -> Site:
+        """The site with the labels of its data sets in one of its languages."""
+        if code not in self._sites:
+            said = self.language(code)
+            datasets = {name: said.dataset(found) for name, found in self.datasets.items()}
+            is_same = all(datasets[name] is found for name, found in self.datasets.items())
+            self._sites[code] = self if is_same else replace(self, datasets=datasets)
+        return self._sites[code]
+
+    @cached_property
+    def _languages(self) -> dict[str, SiteLanguage]:
+        return {}
+
+    @cached_property
+    def _sites(self) -> dict[str, Site]:
+        return {}
 
     def dataset(self, name: str) -> Dataset:
         """The data set of this name."""

@@ -71,7 +71,10 @@ class _SiteMaker:
         """A site with all its data sets ready to answer."""
         made = {d.name: self._dataset(config, d) for d in config.datasets}
         self._made = made
-        return Site(config, {name: dataset for name, (_, dataset) in made.items()})
+        site = Site(config, {name: dataset for name, (_, dataset) in made.items()})
+        for code in config.languages:  # what a language lacks is an error now, not for a visitor
+            _ = site.language(code).texts, site.in_language(code)
+        return site
 
     def _dataset(self, config: SiteConfig, wanted: DatasetConfig) -> tuple[object, Dataset]:
         # What readers are told and what they may ask changes without opening the records again.

@@ -25,13 +25,13 @@ from discreet.serve.web.drawing import (
     SOFT,
     WIDTH,
     ChartData,
+    distinct_names,
     name_height,
     rectangle,
     row_label,
     series_colours,
     series_fills,
     series_legend,
-    shorten,
     slanted_text,
     straight_line,
     svg_document,
@@ -52,6 +52,7 @@ _DARK_FROM = 4  # shades on which writing is white
 _FIELD_HEIGHT = 24.0
 _SMALL_FONT = 11.0
 _KEY_FOOT = 40.0
+_TWO_LINES = 1.6  # widths of a line that two lines hold, since words do not fill them
 _PYRAMID_TOP = 28.0
 
 
@@ -136,8 +137,8 @@ def _draw_bars(data: ChartData) -> Markup:
     head, top = ([], 4.0) if is_lone else series_legend(data, looks)
     left = min(max(map(width_of, data.categories)) + 10, WIDTH * 0.4)
     thick = _BAR * 1.5 if is_lone else _BAR
-    names = name_height(data.categories, left - 10)
-    group = max(thick * len(data.series) + (8 if is_lone else 10), names)
+    names = distinct_names(data.categories, _TWO_LINES * (left - 10))
+    group = max(thick * len(data.series) + (8 if is_lone else 10), name_height(names, left - 10))
     height = top + group * len(data.categories) + _AXIS_FOOT
     ticks = nice_ticks(data.largest)
     room = width_of(data.format(data.largest)) + 8 if is_lone else 14.0
@@ -149,10 +150,10 @@ def _draw_bars(data: ChartData) -> Markup:
         anchor = "start" if value == 0 else "end" if value == ticks[-1] else "middle"
         said = data.tick(value, ticks[1])
         parts.append(text_at(x, height - 8, said, text_anchor=anchor, fill=SOFT))
-    for k, category in enumerate(data.categories):
+    for k, name in enumerate(names):
         y = top + k * group + (group - thick * len(data.series)) / 2
         middle = y + thick * len(data.series) / 2
-        parts.append(row_label(left - 8, middle, category, left - 10))
+        parts.append(row_label(left - 8, middle, name, left - 10))
         for s, value in enumerate(data.values[k].tolist()):
             length, bar_top = _bar_length(value, scale), y + s * thick
             hint = tooltip(data.hint(k, s))
@@ -199,12 +200,12 @@ def _names_under(data: ChartData, left: float, step: float) -> tuple[float, list
     longest = max(map(width_of, data.categories))
     is_level = longest + 8 <= step * 2
     every = max(1, math.ceil(((longest + 8) if is_level else 20.0) / step))
-    parts = []
+    parts, shown = [], distinct_names(data.categories, SLANTED)
     for k in range(0, len(data.categories), every):
         x, y = left + k * step, _LINES_FOOT + 18
-        name = data.categories[k]
+        name = shown[k]
         if is_level:
-            parts.append(text_at(x, y, name, text_anchor="middle", fill=SOFT))
+            parts.append(text_at(x, y, data.categories[k], text_anchor="middle", fill=SOFT))
         else:
             parts.append(slanted_text(x, y - 4, name, 45, fill=SOFT))
     return (28.0 if is_level else min(longest, SLANTED) * 0.72 + 26), parts
@@ -252,13 +253,13 @@ def _line_names(data: ChartData, x: float, scale: float) -> list[Markup]:
     ends = [float(shown[-1]) if len(shown) else 0.0 for shown in lines]
     order = sorted(range(len(ends)), key=lambda s: -ends[s])
     parts, lowest = [], -math.inf
+    names = distinct_names(data.series, WIDTH - x - 24)
     for s in order:
         y = max(_LINES_FOOT - ends[s] * scale + 4, lowest + 15, _LINES_TOP + 4)
         lowest = y
-        name = shorten(data.series[s], WIDTH - x - 24)
         colour = series_colours(data.accent)[s]
         parts.append(_marker(s, x + 13, y - 4, colour, ""))
-        parts.append(text_at(x + 22, y, name))
+        parts.append(text_at(x + 22, y, names[s]))
     return parts
 
 
@@ -271,10 +272,11 @@ def _draw_heat(data: ChartData) -> Markup:
     top, parts = _names_over(data, left, wide)
     widest = max(width_of(data.format(float(value))) for value in data.values.ravel())
     has_room = widest * _SMALL_FONT / FONT + 4 <= wide
-    high = max(_FIELD_HEIGHT, name_height(data.categories, left - 10))
-    for k, category in enumerate(data.categories):
+    names = distinct_names(data.categories, _TWO_LINES * (left - 10))
+    high = max(_FIELD_HEIGHT, name_height(names, left - 10))
+    for k, name in enumerate(names):
         y = top + k * high
-        parts.append(row_label(left - 8, y + high / 2, category, left - 10))
+        parts.append(row_label(left - 8, y + high / 2, name, left - 10))
         for s in range(len(data.series)):
             parts += _field(data, k, s, (left + s * wide, y, wide, high), has_room)
     bottom = top + high * len(data.categories)
@@ -295,8 +297,8 @@ def _names_over(data: ChartData, left: float, wide: float) -> tuple[float, list[
         return 6.0, []
     is_level = longest + 6 <= wide
     height = 22.0 if is_level else min(longest, SLANTED) * 0.72 + 20
-    parts = []
-    for s, series in enumerate(data.series):
+    parts, shown = [], distinct_names(data.series, SLANTED)
+    for s, series in enumerate(data.series if is_level else shown):
         x = left + (s + 0.5) * wide
         if is_level:
             parts.append(text_at(x, 15.0, series, text_anchor="middle"))
@@ -344,7 +346,8 @@ def _draw_pyramid(data: ChartData) -> Markup:
     scale = (side - 4) / ticks[-1]
     height = _PYRAMID_TOP + high * len(data.categories) + _AXIS_FOOT
     looks, patterns = series_fills(data)
-    left, right = (shorten(name, side) for name in data.series)
+    left, right = distinct_names(data.series, side)
+    names = distinct_names(data.categories, middle - 10)
     parts = [
         *patterns,
         text_at(side, 16.0, left, text_anchor="end", font_weight="600"),
@@ -356,12 +359,11 @@ def _draw_pyramid(data: ChartData) -> Markup:
         parts.append(straight_line(x, _PYRAMID_TOP - 4, x, height - _AXIS_FOOT))
         said = data.tick(value, ticks[1])
         parts.append(text_at(x, height - 8, said, text_anchor=anchor, fill=SOFT))
-    for k, category in enumerate(reversed(data.categories)):
+    for k in range(len(data.categories)):
         place = len(data.categories) - 1 - k
         y = _PYRAMID_TOP + k * high
         if place % every == 0:
-            name = shorten(category, middle - 10)
-            parts.append(text_at(WIDTH / 2, y + high / 2 + 4, name, text_anchor="middle"))
+            parts.append(text_at(WIDTH / 2, y + high / 2 + 4, names[place], text_anchor="middle"))
         for s, value in enumerate(data.values[place].tolist()):
             length, hint = _bar_length(value, scale), tooltip(data.hint(place, s))
             x = side - length if s == 0 else WIDTH - side

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,6 +21,8 @@ from discreet.tables.protected import CellStatus
 
 JOINED = " · "
 WHITE = "#ffffff"
+NIGHT = "#182027"
+"""The ground of tables where the system is dark; `--sheet` of the style sheet."""
 LEAST_CONTRAST = 4.5
 """What WCAG 2.2 AA asks of text."""
 WIDTH = 420.0
@@ -166,25 +169,33 @@ def _joined_label(entries: Combination) -> str:
 
 
 def style_of(accent: str) -> str:
-    """The accent and its shades as a style layout."""
-    strong = readable(accent)
+    """The accent and its shades as a style sheet, by day and by night."""
+    light, dark = _shades(readable(accent), WHITE), _shades(readable(accent, NIGHT), NIGHT)
+    return f":root{{{light}}}\n@media screen and (prefers-color-scheme: dark){{:root{{{dark}}}}}\n"
+
+
+def _shades(strong: str, ground: str) -> str:
+    """The accent, a stronger one, and two tints of the ground."""
     shades = {
         "accent": strong,
-        "accent-dark": mix(strong, "#000000", 0.3),
-        "tint": mix(strong, WHITE, 0.92),
-        "tint-strong": mix(strong, WHITE, 0.84),
+        "accent-dark": mix(strong, _opposite(ground), 0.3),
+        "tint": mix(strong, ground, 0.92),
+        "tint-strong": mix(strong, ground, 0.84),
     }
-    entries = "".join(f"--{name}:{colour};" for name, colour in shades.items())
-    return f":root{{{entries}}}\n"
+    return "".join(f"--{name}:{colour};" for name, colour in shades.items())
 
 
-def readable(colour: str) -> str:
-    """The colour, darkened until white text on it, and it on white, can be read."""
+def _opposite(ground: str) -> str:
+    return "#000000" if ground == WHITE else WHITE
+
+
+def readable(colour: str, ground: str = WHITE) -> str:
+    """The colour, moved away from the ground until it can be read there, and the ground on it."""
     for step in range(21):
-        found = mix(colour, "#000000", step / 20)
-        if contrast(found, mix(found, WHITE, 0.92)) >= LEAST_CONTRAST:
+        found = mix(colour, _opposite(ground), step / 20)
+        if contrast(found, mix(found, ground, 0.92)) >= LEAST_CONTRAST:
             return found
-    return "#000000"
+    return _opposite(ground)
 
 
 def mix(colour: str, other: str, share: float) -> str:
@@ -277,8 +288,38 @@ def width_of(said: str, size: float = FONT) -> float:
 
 def shorten(said: str, width: float, size: float = FONT) -> str:
     """A text that is cut where it would be wider."""
-    most = max(int(width / (_CHARACTER * size / FONT)), 2)
-    return said if len(said) <= most else f"{said[: most - 1].rstrip()}…"
+    return _window(said, 0, max(int(width / (_CHARACTER * size / FONT)), 2))
+
+
+def distinct_names(names: Sequence[str], width: float) -> list[str]:
+    """Names that have room, each cut where it differs from those that begin alike."""
+    most = max(int(width / _CHARACTER), 4)
+    return _tell_apart(list(names), most, 0)
+
+
+def _tell_apart(names: list[str], most: int, start: int) -> list[str]:
+    """The names from a place on; where several then read alike, from the place where they part."""
+    shown = [_window(name, start, most) for name in names]
+    groups: dict[str, list[int]] = {}
+    for k, text in enumerate(shown):
+        groups.setdefault(text, []).append(k)
+    for places in groups.values():
+        alike = [names[k] for k in places]
+        parting = len(os.path.commonprefix(alike))
+        if len({*alike}) < 2 or parting <= start:
+            continue
+        word = alike[0].rfind(" ", 0, parting) + 1  # a name is cut between words if it can be
+        begin = word if parting - word < most // 2 else parting - most // 2
+        room = max(map(len, alike)) - most + 1  # from here on they are shown to their ends
+        begin = min(begin, alike[0].find(" ", max(room, start)) + 1 or begin)
+        for k, text in zip(places, _tell_apart(alike, most, max(begin, start + 1)), strict=True):
+            shown[k] = text
+    return shown
+
+
+def _window(name: str, start: int, most: int) -> str:
+    text = f"…{name[start:]}" if start else name
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
 
 
 def lines_of(said: str, width: float) -> list[str]:
@@ -327,8 +368,7 @@ def series_legend(data: ChartData, looks: list[str]) -> tuple[list[Markup], floa
     """Names of the series in lines, each behind its fill; and how high they stand."""
     parts: list[Markup] = []
     x = top = 0.0
-    for name, look in zip(data.series, looks, strict=True):
-        shown = shorten(name, WIDTH - 30)
+    for shown, look in zip(distinct_names(data.series, WIDTH - 30), looks, strict=True):
         if x > 0 and x + 20 + width_of(shown) > WIDTH:
             x, top = 0.0, top + 20
         parts.append(rectangle(x, top + 2, 13.0, 13.0, fill=look))

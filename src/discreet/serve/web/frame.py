@@ -14,8 +14,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from discreet import __version__
 from discreet.serve.query import Query
 from discreet.serve.refusals import LANGUAGE
-from discreet.serve.site.site import current_site
-from discreet.serve.web.texts import Texts, preferred_language, texts
+from discreet.serve.site.site import Site, current_site
+from discreet.serve.web.texts import Texts, preferred_language
 from discreet.tables.statement import plain_data
 
 _A_YEAR = 365 * 24 * 3600
@@ -37,7 +37,7 @@ def templates() -> Environment:
 
 def render(request: Request, template: str, **parts: Any) -> str:
     """A page in the visitor's language; templates know `site`, `texts`, `root` and `visitor`."""
-    site = current_site(request)
+    site = site_for(request)
     others = [(k, v) for k, v in request.query_params.multi_items() if k != LANGUAGE]
     common = {
         "site": site,
@@ -46,7 +46,7 @@ def render(request: Request, template: str, **parts: Any) -> str:
         "version": __version__,
         "visitor": getattr(request.state, "visitor", None),
         "languages": [  # for each its code, its own name, and this page in it
-            (code, texts(code).name, f"?{urlencode([*others, (LANGUAGE, code)])}")
+            (code, site.language(code).texts.name, f"?{urlencode([*others, (LANGUAGE, code)])}")
             for code in site.config.languages
         ],
     }
@@ -82,7 +82,12 @@ def language_of(request: Request) -> str:
 
 def texts_for(request: Request) -> Texts:
     """The texts in the visitor's language."""
-    return texts(language_of(request))
+    return current_site(request).language(language_of(request)).texts
+
+
+def site_for(request: Request) -> Site:
+    """The site with its labels in the visitor's language."""
+    return current_site(request).in_language(language_of(request))
 
 
 def root_of(request: Request) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,14 +98,72 @@ def grid_parts(layout: TableLayout, view: View, numbers: Numbers) -> dict[str, A
     rows = [_row(entries, line, folds) for entries, line in zip(layout.rows, texts, strict=True)]
     is_grouped = len(layout.row_axes) > 1
     used = {text for line in texts for text in line if text in EXPLAINED}
+    heads = _heads(layout, view)
     return {
         "layout": layout,
-        "heads": _heads(layout, view),
+        "heads": heads,
+        "blocks": print_blocks(layout, heads, texts),
         "groups": _row_groups(layout.rows, rows) if is_grouped else [RowGroup(None, tuple(rows))],
         "is_grouped": is_grouped,
         "has_folds": any(row.fold for row in rows),
         "symbols": {symbol: name for symbol, name in EXPLAINED.items() if symbol in used},
     }
+
+
+@dataclass(frozen=True)
+class PrintBlock:
+    """Columns of a table that have room beside each other on paper: from one place to another."""
+
+    heads: list[list[Head]]
+    first: int
+    last: int
+
+
+_SHEET, _LANDSCAPE = 500.0, 760.0  # points between the margins of A4, upright and turned
+_SIGN, _SMALL_SIGN = 5.6, 4.7  # points of a character in tables of 9 and of 7.5 points
+_PADDING, _MOST_HEADING = 9.0, 36  # points of a column; characters of a row's heading in one line
+
+
+def print_blocks(
+    layout: TableLayout, heads: list[list[Head]], texts: Sequence[Sequence[str]]
+) -> list[PrintBlock]:
+    """A table in parts that have room on paper, each with all rows; none where it needs no parts.
+
+    Columns under one header stay together where they have room.
+    """
+    words = [max(map(len, h.entry.label.split()), default=0) for h in heads[-1]] if heads else [0]
+    columns = zip(*texts, strict=True) if texts else itertools.repeat(())
+    signs = [max(3, w, *map(len, c)) for w, c in zip(words, columns, strict=False)]
+    longest = max((sum(len(e.label) + 2 for e in row) for row in layout.rows), default=0)
+    stub = min(longest, _MOST_HEADING) + 6
+    if (stub + sum(signs)) * _SIGN + _PADDING * (len(signs) + 1) <= _SHEET:
+        return []
+    room = _LANDSCAPE - stub * _SMALL_SIGN - _PADDING
+    ends = list(itertools.accumulate(n * _SMALL_SIGN + _PADDING for n in signs))
+    upper = heads[-2] if len(heads) > 1 else []
+    borders = {*itertools.accumulate(head.span for head in upper)}
+    found, first = [], 0
+    while first < len(signs):
+        start = ends[first - 1] if first else 0.0
+        last = max(first + 1, sum(end - start <= room for end in ends))
+        between = [k for k in borders if first < k <= last]
+        last = max(between) if between and last < len(signs) else last
+        found.append(PrintBlock(_cut_heads(heads, first, last), first, last))
+        first = last
+    return found
+
+
+def _cut_heads(heads: list[list[Head]], first: int, last: int) -> list[list[Head]]:
+    """The headers over the columns from one place to another."""
+    lines = []
+    for line in heads:
+        starts = itertools.accumulate((head.span for head in line), initial=0)
+        cut = [
+            replace(head, span=min(start + head.span, last) - max(start, first))
+            for head, start in zip(line, starts, strict=False)
+        ]
+        lines.append([head for head in cut if head.span > 0])
+    return lines
 
 
 def layer_of(axis: CubeAxis, view: View) -> str:

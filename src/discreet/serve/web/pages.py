@@ -33,6 +33,7 @@ from discreet.serve.web.frame import (
     page_parameters,
     remember_language,
     root_of,
+    site_for,
     texts_for,
 )
 from discreet.serve.web.grid import grid_parts, layout_of
@@ -91,9 +92,13 @@ def logo(request: Request) -> Response:
 
 
 @router.get("/")
-def catalogue(request: Request) -> Response:
-    """The data sets of the site."""
-    return page(request, "catalogue.html")
+def catalogue(request: Request, query: str = "", topic: str = "") -> Response:
+    """The data sets of the site: all, or those that hold the words and have the topic."""
+    listed = site_for(request).datasets.values()
+    topics = dict.fromkeys(d.about.topic for d in listed if d.about.topic)
+    found = [d for d in listed if d.holds(query.split(), topic)]
+    asked: dict[str, Any] = {"wanted": query, "topic": topic, "topics": list(topics)}
+    return page(request, "catalogue.html", **asked, found=found)
 
 
 @router.get("/about")
@@ -105,8 +110,10 @@ def about(request: Request) -> Response:
 @router.get("/d/{dataset}")
 def start(request: Request, dataset: str) -> Response:
     """A data set with a first table."""
-    found = current_site(request).dataset(dataset)
-    return _table_page(request, found, found.first.changed(chart="bars"), "")
+    found = site_for(request).dataset(dataset)
+    is_series = found.time in [name.partition("[")[0] for name in found.first.rows]
+    query = found.first.changed(chart="lines" if is_series else "bars")
+    return _table_page(request, found, query, "")
 
 
 @router.get("/d/{dataset}/")
@@ -118,7 +125,7 @@ def start_folder(dataset: str) -> Response:
 @router.get("/d/{dataset}/about")
 def about_dataset(request: Request, dataset: str) -> Response:
     """What is known of a data set."""
-    found, texts = current_site(request).dataset(dataset), texts_for(request)
+    found, texts = site_for(request).dataset(dataset), texts_for(request)
     statement = found.statement
     plain = statement_notes(statement, found.source.mode, texts)
     plain += budget_note(found.source.budget, texts)
@@ -136,7 +143,7 @@ def about_dataset(request: Request, dataset: str) -> Response:
 @router.get("/d/{dataset}/table")
 def table(request: Request, dataset: str) -> Response:
     """A table, or why there is none, beside the panel in which it is put together."""
-    found = current_site(request).dataset(dataset)
+    found = site_for(request).dataset(dataset)
     given = request.query_params.multi_items()
     own = {k: v for k, v in given if k in _OF_PAGES}
     asked = [(k, v) for k, v in given if k not in _OF_PAGES]
@@ -152,7 +159,7 @@ def table(request: Request, dataset: str) -> Response:
 @router.get("/d/{dataset}/chart.svg")
 def chart(request: Request, dataset: str) -> Response:
     """The chart of a table as a file."""
-    site = current_site(request)
+    site = site_for(request)
     given = [(k, v) for k, v in request.query_params.multi_items() if k not in _OF_PAGES]
     answer = site.dataset(dataset).answer(Query.parse(given))
     drawn = _chart(answer, _layout(answer), texts_for(request), site.config.accent)
@@ -203,7 +210,7 @@ def _formats() -> list[Writer]:
 
 def _table_parts(request: Request, answer: Answer) -> dict[str, Any]:
     """What a page shows of an answer."""
-    site, texts, layout = current_site(request), texts_for(request), _layout(answer)
+    site, texts, layout = site_for(request), texts_for(request), _layout(answer)
     describer = TableDescriber(site, base_of(request), texts)
     return {
         "title": title_of(answer, texts),

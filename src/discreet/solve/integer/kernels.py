@@ -349,6 +349,34 @@ def _toward(places: Whole32, j: int, value: int, up: bool, random: Unsigned64) -
 
 
 @njit(cache=True)
+def diffuse(members: Whole32, fraction: Real, up: Whole, error: Real, passes: int) -> None:
+    """Send each cell up or down, whichever leaves its sums nearer to theirs in squares.
+
+    `error` is what sums are off by the cells decided so far: nothing before the first pass, in
+    which every cell is taken to be as it is. In later ones a cell is decided once more.
+    """
+    n, width = members.shape
+    for now in range(passes):
+        is_done = now > 0
+        for j in range(n):
+            own = up[j] - fraction[j] if now > 0 else 0.0
+            slope, tables = 0.0, 0
+            for t in range(width):
+                k = members[j, t]
+                if k < len(error) - 1:  # the last one stands for tables without this cell
+                    slope, tables = slope + error[k] - own, tables + 1
+            # (e + 1 - f)² - (e - f)², summed over the sums.
+            new = 1 if 2.0 * slope + tables * (1.0 - 2.0 * fraction[j]) < 0.0 else 0
+            step = new - fraction[j] - own
+            is_done = is_done and new == up[j]
+            up[j] = new
+            for t in range(width):
+                error[members[j, t]] += step
+        if is_done:
+            return
+
+
+@njit(cache=True)
 def fly(values: Real, ways: Real, random: Unsigned64) -> None:
     """Move values in [0, 1] at random until no way is left along which those that are whole stay.
 

@@ -38,6 +38,10 @@ _WORTHWHILE = 0.9
 # Share of the sums that the cube method lets go at a time where no cell moves; the others are still
 # kept. Letting go of all at once would leave every remaining cell to chance.
 _LET_GO = 0.1
+# Fractional cells up to which a rounding that is to be quick is controlled, in two-way tables and
+# in others (760 of a four-way table took eight seconds); and passes of those that are not: after
+# 16 squared deviations hardly fall any more.
+_CONTROLLED_NETWORK, _CONTROLLED_CELLS, _PASSES = 1_000, 200, 16
 _OPEN = 1e-7  # fractions this far from 0 and 1 are still to be decided
 # Proposals to mend a rounding; the second effort is made only where limits are still broken.
 _MENDING_EFFORTS = (1e6, 1e7)
@@ -95,6 +99,32 @@ def round_controlled(design: Design, y: Array, *, rng: np.random.Generator) -> F
     left = Remainders.of_reals(y)
     found = _round_up_controlled(design, left, rng)
     return replace(found, y=left.whole + found.y, z=design.aggregate(left.whole) + found.z)
+
+
+def round_near(design: Design, y: Array, *, rng: np.random.Generator) -> Whole:
+    r"""Round every inner cell down or up so that published cells stay near, in no time.
+
+    A cell takes whichever way leaves its published cells nearer to theirs, in squares, given the
+    cells decided so far; a few more passes decide each of them once more. Tables in which few cells
+    have a fraction are left to `round_controlled`, which takes longer and keeps more.
+
+    Promise: inner cells move by less than one, and from the second pass on the sum of squared
+    deviations of published cells does not rise. Measured: of the published cells of three-way
+    tables 1 to 3 % moved by one or more, none by three; of five linked tables 14 %, by up to 5.4.
+    Cost: passes × fractional cells × tables; 0.1 s for 500,000 cells.
+    """
+    from discreet.solve.integer.kernels import diffuse  # start-up time: compiled kernels
+
+    whole, fraction = whole_and_fraction(y)
+    rows = np.flatnonzero(fraction)
+    if len(rows) <= (_CONTROLLED_NETWORK if is_two_way(design) else _CONTROLLED_CELLS):
+        return round_controlled(design, y, rng=rng).y
+    # In an order of chance: along rows of the table decisions would lean on each other.
+    rows = rng.permutation(rows)
+    up, error = np.zeros(len(rows), dtype=np.int64), np.zeros(design.n_published + 1)
+    diffuse(design.members(rows), fraction[rows], up, error, _PASSES)
+    whole[rows] += up
+    return whole
 
 
 def round_to_multiples(

@@ -64,7 +64,7 @@ class Prior:
     def of(cls, design: Design, start: ArrayLike | None, variance: ArrayLike | None) -> Prior:
         """Checked; the variance of a starting table is the table itself unless it is given."""
         s = None if start is None else checked_start(design, start)
-        q = s if variance is None else checked_start(design, variance)
+        q = s if variance is None else checked_start(design, variance, "variance")
         if s is None or q is None or not (given := np.where(q > 0, 0.0, s)).any():
             return cls(s, q)
         return cls(s - given, q, given)

@@ -15,6 +15,7 @@ from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, Fit, Prepared, Status, check_tolerance, check_whole
+from discreet.solve.linear.program import MixedSolution, solve_mixed
 from discreet.solve.non_negative.non_negative import NonNegative
 
 # Columns of a program: HiGHS needs minutes for more of them.
@@ -238,10 +239,10 @@ class _Program:
             if found.x is not None:
                 candidate = self._as_table(found.x[: self._inner])
                 y = candidate if self.cost(candidate) <= self.cost(y) else y
-            visited = int(found.mip_node_count or 0)
+            visited = found.nodes
             # bounds of the search are proven by its whole tree, which nobody can check afterwards
-            if found.mip_dual_bound is not None and found.mip_dual_bound > bound:
-                bound, proof = float(found.mip_dual_bound), "search"
+            if bound < found.bound < np.inf:
+                bound, proof = found.bound, "search"
         if not np.isfinite(self.cost(y)):
             y, nothing = self._as_table(self.near), Certificate(np.inf, np.inf, tolerance=tolerance)
             return Fit(y, self.design.aggregate(y), Status.infeasible, nothing, visited)
@@ -290,11 +291,11 @@ class _Program:
         short = -float((self.margins.T @ multipliers).min(initial=0.0))
         return multipliers + short, np.asarray(found.x)
 
-    def _search(self, nodes: int) -> Any:
+    def _search(self, nodes: int) -> MixedSolution:
         """The most likely table by branch and bound."""
         matrix, low, high = self.equations
         cost = np.concatenate([np.zeros(self._inner), self.costs])
-        return self._run(cost, matrix, (low, high), {"node_limit": nodes, "mip_rel_gap": 0.0})
+        return self._run(cost, matrix, (low, high), nodes, 0.0)
 
     def _nearest(self, y: Array, nodes: int) -> Array:
         """Of the tables that are as likely as this one, the nearest to the least squares fit."""
@@ -313,7 +314,7 @@ class _Program:
         lows = np.concatenate([low, np.full(1 + 2 * n, -np.inf)])
         highs = np.concatenate([high, [most], self.near, -self.near])
         cost = np.concatenate([np.zeros(n + shares), np.ones(n)])
-        found = self._run(cost, block_array(rows), (lows, highs), {"node_limit": nodes})
+        found = self._run(cost, block_array(rows), (lows, highs), nodes)
         if found.x is None:
             return y
         chosen = self._as_table(found.x[:n])
@@ -321,20 +322,20 @@ class _Program:
         is_nearer = np.abs(chosen - self.near).sum() <= np.abs(y - self.near).sum()
         return chosen if is_as_likely and is_nearer else y
 
-    def _run(self, cost: Real, matrix: Any, limits: tuple[Real, Real], options: Any) -> Any:
+    def _run(
+        self, cost: Real, matrix: Any, limits: tuple[Real, Real], nodes: int, gap: float = 1e-4
+    ) -> MixedSolution:
         """A mixed program whose first columns are inner cells and shares.
 
         Inner cells are whole. Where sums were rounded the counts that shares mix to are, in further
         columns: then inner cells need not be.
         """
-        from scipy.optimize import Bounds, LinearConstraint, milp  # start-up time
-
         n, shares, m = self._inner, len(self.costs), len(self.sizes)
-        is_whole = np.zeros(len(cost), dtype=int)
+        is_whole = np.zeros(len(cost), dtype=np.bool_)
         is_whole[n : n + shares] = self.whole_shares
         low, high = limits
         if not self.given.rounded:
-            is_whole[:n] = 1
+            is_whole[:n] = True
         else:
             mixed = csr_array(self.rows * self.counts[None, :])
             rest = csr_array((m, len(cost) - n - shares))
@@ -342,10 +343,8 @@ class _Program:
             wide = block_array([[matrix, csr_array((matrix.shape[0], m))]])
             matrix, cost = block_array([[wide], [steps]]), np.append(cost, np.zeros(m))
             low, high = np.append(low, np.zeros(m)), np.append(high, np.zeros(m))
-            is_whole = np.append(is_whole, np.ones(m, dtype=int))
-        rows = LinearConstraint(csr_array(matrix), low, high)
-        every = Bounds(0, np.inf)
-        return milp(cost, integrality=is_whole, bounds=every, constraints=rows, options=options)
+            is_whole = np.append(is_whole, np.ones(m, dtype=np.bool_))
+        return solve_mixed(cost, csr_array(matrix), (low, high), is_whole, nodes, gap)
 
     def _as_table(self, y: Real) -> Array:
         """Inner cells as they are published: whole counts, or steps that were not rounded."""

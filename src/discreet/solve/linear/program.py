@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from discreet.arrays import Array, Real, Whole32
+from discreet.arrays import Array, Mask, Real, Whole32
 from discreet.errors import InfeasibleError, MissingDependencyError, NotConvergedError
 
 Changing = Literal["objective", "bounds", "nothing", "all"]
@@ -139,6 +139,46 @@ class Program:
                 f"a linear program was not solved: {self._highs.modelStatusToString(status)}."
             )
         return np.asarray(self._highs.getSolution().col_value) * self._scale
+
+
+class MixedSolution(NamedTuple):
+    """What a mixed program came to.
+
+    Attributes:
+      x: The best point found; `None` where none was.
+      bound: A cost that no point is below.
+      nodes: Nodes of the search.
+    """
+
+    x: Real | None
+    bound: float
+    nodes: int
+
+
+def solve_mixed(
+    cost: Real, matrix: Any, rows: tuple[Real, Real], is_whole: Mask, nodes: int, gap: float = 1e-4
+) -> MixedSolution:
+    """A mixed program over numbers that are not negative, some of them whole, without a word.
+
+    SciPy's own HiGHS writes lines to standard output that no option turns off.
+    """
+    highspy = load_highs("a mixed program")
+    columns = np.zeros(len(cost)), np.full(len(cost), np.inf)
+    model = highs_model(matrix.tocsc(), rows=rows, columns=columns)
+    kinds = highspy.HighsVarType
+    model.col_cost_ = cost
+    model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in is_whole]
+    solver: Any = highspy.Highs()
+    options = {"output_flag": False, "threads": 1, "mip_max_nodes": nodes, "mip_rel_gap": gap}
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(model)
+    solver.run()
+    info = solver.getInfo()
+    is_found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    x = np.asarray(solver.getSolution().col_value) if is_found else None
+    bound = float(info.mip_dual_bound) if is_whole.any() else -np.inf
+    return MixedSolution(x, bound, max(int(info.mip_node_count), 0))
 
 
 def load_highs(purpose: str) -> Any:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pxweb import PxApi
 
-from discreet.serve.api.pxweb.models import Dataset as DatasetModel
+from discreet.serve.api.pxweb.models import JsonStatDataset as DatasetModel
 from discreet.serve.app import make_app
 from discreet.serve.office.config import AccountsConfig
 from discreet.serve.policy.policy import Policy

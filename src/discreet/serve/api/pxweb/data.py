@@ -69,7 +69,7 @@ _FILES: dict[str, dict[str, Any]] = {
     )
 }
 _OF_DATA: dict[str, Any] = {
-    "response_model": models.Dataset | models.JsonPx,
+    "response_model": models.JsonStatDataset | models.JsonPx,
     "responses": {200: {"content": _FILES, "description": "The data, in the format asked for."}},
 }
 Form = Annotated[models.OutputFormat, Query(description="The format of the data.")]

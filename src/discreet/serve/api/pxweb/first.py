@@ -20,14 +20,12 @@ from discreet.serve.api.pxweb.models import (
     CallLimit,
     ProblemRoute,
     max_cells,
-    table_named,
 )
 from discreet.serve.api.pxweb.selection import CellSelection, Wish, name_among, selectable
 from discreet.serve.api.reply import TableDescriber, base_of, preflight, reply, shared_headers
 from discreet.serve.data.dataset import Dataset
-from discreet.serve.refusals import Refusal, malformed_request, no_such
-from discreet.serve.site.site import current_site
-from discreet.serve.web.texts import texts
+from discreet.serve.refusals import Refusal, as_json, malformed_request, no_such
+from discreet.serve.site.site import Site, current_site
 
 ROOT = "/api/v1"
 FirstFormat = Literal["json", "json-stat", "json-stat2", "csv", "px", "xlsx"]
@@ -68,11 +66,13 @@ class FirstQuery(BaseModel):
 
 
 class FirstRoute(ProblemRoute):
-    """A route whose refusals are `{"error": …}`."""
+    """A route whose refusals are `{"error": …}`, but outside of the languages of the site."""
 
     def refuse(self, request: Request, refusal: Refusal) -> Response:
         """The refusal in words."""
         request.scope["state"]["outcome"] = refusal.code
+        if request.path_params["lang"] not in current_site(request).config.languages:
+            return JSONResponse(as_json(refusal), refusal.status)
         status = 403 if refusal.is_too_large else refusal.status
         told = {"error": f"{refusal.public()} {refusal.allowed}"}
         return JSONResponse(told, status, shared_headers(request))
@@ -88,12 +88,12 @@ def level(request: Request, lang: str, path: str = "") -> Response:
     describer = _describer(request, lang)
     if "config" in request.query_params:
         return _send(request, config_json(request))
-    found = _table_at(request, path)
+    found = _table_at(describer.site, path)
     if found is not None:
         return _send(request, table_json(found, describer))
     site = describer.site
     if path.strip("/"):
-        told = [_listed(d) for d in site.datasets.values()]
+        told = [_table_entry(d) for d in site.datasets.values()]
     else:
         told = [{"id": FOLDER, "type": "l", "text": site.title}]
     return _send(request, told)
@@ -103,7 +103,7 @@ def level(request: Request, lang: str, path: str = "") -> Response:
 async def query(request: Request, lang: str, path: str) -> Response:
     """The cells that a JSON query selects, in its format."""
     describer = _describer(request, lang)
-    found = _table_at(request, path)
+    found = _table_at(describer.site, path)
     if found is None:
         allowed = f"Tables: {ROOT}/{lang}/{FOLDER}/."
         raise Refusal("not_found", "There is no table here.", allowed, 404)
@@ -191,7 +191,7 @@ def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
     }
 
 
-def _listed(dataset: Dataset) -> dict[str, Any]:
+def _table_entry(dataset: Dataset) -> dict[str, Any]:
     return {
         "id": dataset.name,
         "type": "t",
@@ -203,17 +203,17 @@ def _listed(dataset: Dataset) -> dict[str, Any]:
 def _describer(request: Request, lang: str) -> TableDescriber:
     site = current_site(request)
     if lang not in site.config.languages:
-        allowed = f"Languages: {', '.join(site.config.languages)}."
-        raise Refusal("not_found", "There is no such page.", allowed, 404)
-    return TableDescriber(site, base_of(request), texts(lang))
+        raise Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404)
+    said = site.language(lang).texts
+    return TableDescriber(site.in_language(lang), base_of(request), said)
 
 
-def _table_at(request: Request, path: str) -> Dataset | None:
+def _table_at(site: Site, path: str) -> Dataset | None:
     """The table of a path, `tables/census`; nothing where it is a level."""
     parts = [part for part in path.split("/") if part]
     if parts[:1] not in ([], [FOLDER]) or len(parts) > 2:
         raise Refusal("not_found", "There is no such level.", f"Levels: {FOLDER}.", 404)
-    return table_named(request, parts[1]) if len(parts) == 2 else None
+    return site.dataset(parts[1].lower()) if len(parts) == 2 else None
 
 
 def _send(request: Request, found: Any) -> Response:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, get_args
+from typing import Annotated, get_args
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
@@ -39,10 +38,10 @@ from discreet.serve.api.pxweb.models import (
     table_named,
 )
 from discreet.serve.api.pxweb.selection import CellSelection, name_among
-from discreet.serve.api.reply import ListPage, TableDescriber, json_reply
+from discreet.serve.api.reply import ListPage, TableDescriber, json_reply, site_of
+from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import Refusal
 from discreet.serve.site.site import current_site
-from discreet.serve.web.texts import texts as texts_in
 
 API_VERSION = "2.0.0"
 router = APIRouter(prefix=ROOT, tags=["PxWebApi 2"], responses=PROBLEMS, route_class=ProblemRoute)
@@ -54,10 +53,11 @@ def config(request: Request) -> Response:
     site, limit = current_site(request), CallLimit.of(request)
     licences = dict.fromkeys(d.about.licence for d in site.datasets.values() if d.about.licence)
     languages = site.config.languages
+    names = {code: str(site.language(code).texts.name) for code in languages}
     found = {
         "apiVersion": API_VERSION,
         "appVersion": __version__,
-        "languages": [{"id": code, "label": str(texts_in(code).name)} for code in languages],
+        "languages": [{"id": code, "label": name} for code, name in names.items()],
         "defaultLanguage": languages[0],
         "maxDataCells": max_cells(site),
         "maxCallsPerTimeWindow": limit.calls,
@@ -109,9 +109,9 @@ def tables(
 ) -> Response:
     """The tables, page by page."""
     describer = TableDescriber.of(request)
-    listed = [table_json(d, describer) for d in describer.site.datasets.values()]
-    words = (query or "").casefold().split()
-    found = [t for t in listed if _is_listed(t, words, pastDays)]
+    words, listed = (query or "").split(), describer.site.datasets.values()
+    chosen = [d for d in listed if d.holds(words) and _is_new(d, pastDays)]
+    found = [table_json(dataset, describer) for dataset in chosen]
     part = ListPage(pageNumber, pageSize, len(found))
     if part.number > part.pages:
         message = f"There is no page {part.number}."
@@ -143,7 +143,7 @@ def table(request: Request, dataset: str, lang: Lang = None) -> Response:
 
 @router.get(
     "/tables/{dataset}/metadata",
-    response_model=models.Dataset,
+    response_model=models.JsonStatDataset,
     summary="The variables of a table",
     openapi_extra={"parameters": [LISTS]},
 )
@@ -186,14 +186,13 @@ def default_selection(request: Request, dataset: str, lang: Lang = None) -> Resp
 )
 def code_list(request: Request, codelist_id: str, lang: Lang = None) -> Response:
     """A level of a hierarchy, with what each of its values holds."""
-    found = codelist(current_site(request), codelist_id)
+    found = codelist(site_of(request), codelist_id)
     return json_reply(request, codelist_json(found, TableDescriber.of(request)))
 
 
-def _is_listed(table: Mapping[str, Any], words: Sequence[str], days: int | None) -> bool:
-    """Whether a table's texts hold all words, and its day lies within so many days."""
-    texts = (table["id"], table["label"], table["description"], *table["variableNames"])
-    text, updated = " ".join(texts).casefold(), table["updated"]
-    since = None if days is None else datetime.now(UTC) - timedelta(days=days)
-    is_new = since is None or (bool(updated) and datetime.fromisoformat(updated) >= since)
-    return is_new and all(word in text for word in words)
+def _is_new(dataset: Dataset, days: int | None) -> bool:
+    """Whether the figures changed within so many days."""
+    if days is None:
+        return True
+    since = (datetime.now(UTC) - timedelta(days=days)).date().isoformat()
+    return dataset.updated >= since

@@ -49,7 +49,7 @@ def period_axis(dataset: Dataset) -> CubeAxis | None:
     """The variable of the one period that figures are about, where none of time is on offer."""
     if dataset.time:
         return None
-    taken, period = {v.name.casefold() for v in dataset.variables}, _periods_of(dataset)[0]
+    taken, period = {v.name.casefold() for v in dataset.variables}, dataset.periods[0]
     name = next(name for name in _PERIOD_NAMES if name.casefold() not in taken)
     return CubeAxis(name, "Period", (CubeEntry(period, period, 1, is_sum=False),))
 
@@ -126,8 +126,8 @@ def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
         "label": dataset.title,
         "description": dataset.about.description,
         "updated": updated_of(dataset),
-        "firstPeriod": _periods_of(dataset)[0],
-        "lastPeriod": _periods_of(dataset)[-1],
+        "firstPeriod": dataset.periods[0],
+        "lastPeriod": dataset.periods[-1],
         "category": "public",
         "variableNames": [
             contents.label,
@@ -136,7 +136,8 @@ def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
         ],
         "discontinued": False,
         "source": dataset.about.source or title,
-        "timeUnit": _time_unit(_periods_of(dataset)),
+        "timeUnit": _time_unit(dataset.periods),
+        "subjectCode": dataset.about.topic,
         "paths": [[{"id": FOLDER, "label": title}]],
         "links": [
             link("self", path, describer),
@@ -308,15 +309,6 @@ def _notes_of(dataset: Dataset) -> list[str]:
     """What readers must know, in plain words."""
     plain = dataset.statement.plain
     return [*([plain] if plain else []), *dataset.about.footnotes]
-
-
-def _periods_of(dataset: Dataset) -> list[str]:
-    """The periods of the figures: those of time, or the year, or the edition that stands for it."""
-    if dataset.time:
-        (time,) = (v for v in dataset.variables if v.name == dataset.time)
-        return [entry.code for entry in widest(time).entries if not entry.is_total]
-    year = re.search(r"\b\d{4}\b", dataset.about.date)
-    return [year[0] if year else dataset.edition]
 
 
 def _time_unit(periods: Sequence[str]) -> str:

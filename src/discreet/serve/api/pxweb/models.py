@@ -19,10 +19,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 from starlette.exceptions import HTTPException
 
 from discreet.serve.api.models import ClosedModel, JsonStat
-from discreet.serve.api.reply import base_of, shared_headers
-from discreet.serve.data.dataset import Dataset as TableData
+from discreet.serve.api.reply import base_of, shared_headers, site_of
+from discreet.serve.data.dataset import Dataset
 from discreet.serve.refusals import PROBLEM, Refusal, as_problem, malformed_request
-from discreet.serve.site.site import Site, current_site
+from discreet.serve.site.site import Site
 
 ROOT = "/api/pxweb/v2"
 FOLDER = "tables"  # the one folder that a site has
@@ -129,7 +129,7 @@ class Config(ClosedModel):
     features: list[dict[str, Any]]
 
 
-class Table(ClosedModel):
+class ListedTable(ClosedModel):
     """A table in a list."""
 
     type: Literal["Table"]
@@ -144,11 +144,12 @@ class Table(ClosedModel):
     discontinued: bool
     source: str
     timeUnit: Literal["Annual", "Quarterly", "Monthly", "Weekly", "Other"]
+    subjectCode: str
     paths: list[list[Named]]
     links: list[Link]
 
 
-class TableResponse(Table):
+class TableResponse(ListedTable):
     """A table."""
 
     language: str
@@ -168,7 +169,7 @@ class TablesResponse(ClosedModel):
     """Tables, page by page."""
 
     language: str
-    tables: list[Table]
+    tables: list[ListedTable]
     page: PageInfo
     links: list[Link]
 
@@ -181,7 +182,7 @@ class Folder(ClosedModel):
     label: str
     description: str
     tags: list[str]
-    folderContents: list[Table]
+    folderContents: list[ListedTable]
     links: list[Link]
 
 
@@ -207,7 +208,7 @@ class CodeListResponse(ClosedModel):
     links: list[Link]
 
 
-class Dataset(JsonStat):
+class JsonStatDataset(JsonStat):
     """A JSON-stat 2.0 data set, with what the protocol adds."""
 
     href: str | None = None
@@ -333,9 +334,9 @@ class CallLimit:
         return cls(max(1, most))
 
 
-def table_named(request: Request, name: str) -> TableData:
+def table_named(request: Request, name: str) -> Dataset:
     """The table of this name, in capitals or not."""
-    return current_site(request).dataset(name.lower())
+    return site_of(request).dataset(name.lower())
 
 
 def max_cells(site: Site) -> int:

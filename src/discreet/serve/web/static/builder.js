@@ -126,14 +126,33 @@ async function copy(button) {
   said.textContent = document.body.dataset.copied;
 }
 
+// How many columns lie beyond the right edge; shades at the edges say the same without words.
+function measure() {
+  const sheet = main.querySelector(".sheet");
+  const more = main.querySelector(".more[data-many]");
+  if (!sheet || !more) return;
+  const edge = sheet.getBoundingClientRect().right + 1;
+  const heads = [...sheet.querySelectorAll("thead tr:last-child th:not(.corner)")];
+  const beyond = heads.filter((head) => head.getBoundingClientRect().right > edge).length;
+  more.hidden = beyond === 0;
+  const text = beyond === 1 ? more.dataset.one : more.dataset.many.replace("{}", beyond);
+  more.querySelector("button").textContent = text;
+  sheet.parentElement.classList.toggle("more-right", beyond > 0);
+}
+
 // What only makes sense with scripts is shown.
 function prepare() {
+  measure();
   for (const hidden of main.querySelectorAll(".search, .copy")) hidden.hidden = false;
 }
 
 main.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (button?.dataset.copies) copy(button);
+  if (button && "scrolls" in button.dataset) {
+    const sheet = main.querySelector(".sheet");
+    sheet.scrollBy({ left: sheet.clientWidth / 2 });
+  }
   if (button?.dataset.tick) {
     const boxes = main.querySelectorAll("#boxes li:not([hidden]) input");
     for (const box of boxes) box.checked = button.dataset.tick === "all";
@@ -180,6 +199,9 @@ main.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && event.target.closest("#editor")) document.getElementById("close").click();
   if (event.target.dataset?.filters && event.key === "Enter") event.preventDefault();
 });
+
+main.addEventListener("scroll", measure, { capture: true, passive: true });
+window.addEventListener("resize", measure);
 
 window.addEventListener("popstate", () => {
   if (isTable(new URL(location.href)) || main.classList.contains("building")) {

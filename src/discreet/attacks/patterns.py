@@ -7,20 +7,20 @@ hidden one, and equations give the rest; a cell that is hidden in every edition 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
 from discreet.arrays import Index, Mask, Real
 from discreet.assessment.audit.subject import WITHHELD
-from discreet.attack.frame import Claims, Knowledge
+from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
 from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
 from discreet.solve.linear.program import Program
 
 
 @dataclass(frozen=True)
-class PatternDifference:
+class PatternDifference(PublicAttack):
     """Claims hidden counts of a release from figures that other editions show of the same cells.
 
     The table nearest to these figures is taken, by absolute differences over the figures' square
@@ -29,6 +29,13 @@ class PatternDifference:
     """
 
     name: ClassVar[str] = "pattern-difference"
+    about: ClassVar[About] = "hidden"
+    beside: ClassVar[Literal["alone"]] = "alone"
+    remedy: ClassVar[str] = "the pattern of the last edition again, as far as it protects"
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """Nothing is hidden, or there is no other edition."""
+        return _refusal(release, knowledge)
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Claims about hidden cells, by their positions; nothing is drawn."""
@@ -42,17 +49,29 @@ class PatternDifference:
 
 
 @dataclass(frozen=True)
-class PatternIntersection:
-    """Claims that hidden cells are sensitive; surer the more editions hide them."""
+class PatternIntersection(PublicAttack):
+    """Claims that cells are sensitive which all editions hide."""
 
     name: ClassVar[str] = "pattern-intersection"
+    about: ClassVar[About] = "sensitive"
+    remedy: ClassVar[str] = "the pattern of the last edition again, as far as it protects"
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """Nothing is hidden, or there is no other edition."""
+        return _refusal(release, knowledge)
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Claims about hidden cells, by their positions; nothing is drawn."""
-        hidden = _hidden(release)
-        times = np.mean([_hidden(each) for each in (release, *knowledge.earlier)], axis=0)
-        targets = np.flatnonzero(hidden)
-        return Claims.ranked(targets.tolist(), [True] * len(targets), times[targets])
+        always = np.all([_hidden(each) for each in (release, *knowledge.earlier)], axis=0)
+        targets = np.flatnonzero(always)
+        return Claims.ranked(targets.tolist(), [True] * len(targets), np.ones(len(targets)))
+
+
+def _refusal(release: Any, knowledge: Knowledge) -> str:
+    every = (release, *knowledge.earlier)
+    if not all(each.status is not None and each.hidden.any() for each in every):
+        return "no cell is hidden"
+    return "" if knowledge.earlier else "there is no other edition"
 
 
 def _hidden(release: Any) -> Mask:

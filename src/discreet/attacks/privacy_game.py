@@ -21,8 +21,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real
-from discreet.attack.frame import Claims, Knowledge
-from discreet.attack.scoring import Finding, judge, proportion_interval
+from discreet.attacks.frame import Claims, Knowledge
+from discreet.attacks.scoring import Finding, judge, proportion_interval
 from discreet.design.axis import Axis
 from discreet.design.product import ProductDesign
 from discreet.errors import ParameterError

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
-from discreet.attack.frame import Claims, Knowledge
-from discreet.errors import ParameterError
+from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
+from discreet.attacks.several_laws import law_of
+from discreet.errors import DiscreetError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.series import LEAVERS, CellSeries
 from discreet.release.inference.law import matrix_of
@@ -29,7 +30,7 @@ _TINY = 1e-300
 
 
 @dataclass(frozen=True)
-class Leavers:
+class Leavers(PublicAttack):
     """Names complete profiles of people who left, from all editions together.
 
     As many profiles are claimed as are expected to have left. Targets are tuples of codes, one for
@@ -46,12 +47,18 @@ class Leavers:
     """
 
     name: ClassVar[str] = "leavers"
+    about: ClassVar[About] = "leavers"
+    remedy: ClassVar[str] = 'keys of their own in each edition (`editions="fresh"` or "phased:4")'
 
     churn: float = 0.01
     last: int = 1
     skip: int = 0
     mode: str | None = None
     law: TransitionMatrix | None = None
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """No edition before, or noise whose law is not told."""
+        return _refusal(release, knowledge, self.law)
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Profiles of people who left."""
@@ -77,7 +84,7 @@ class Leavers:
 
 
 @dataclass(frozen=True)
-class UnchangedCells:
+class UnchangedCells(PublicAttack):
     """Guesses the counts of cells that did not change, by the exact posterior of their series.
 
     Targets are positions of published cells. The prior chance of a count n is in proportion to
@@ -91,11 +98,17 @@ class UnchangedCells:
     """
 
     name: ClassVar[str] = "unchanged-cells"
+    beside: ClassVar[Literal["alone"]] = "alone"
+    remedy: ClassVar[str] = 'kept or phased keys (`editions="phased:4"`), and fewer editions'
 
     decay: float = 0.6
     most: int = 40
     mode: str | None = None
     law: TransitionMatrix | None = None
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """No edition before, or noise whose law is not told."""
+        return _refusal(release, knowledge, self.law)
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """The most probable count of every cell."""
@@ -118,6 +131,16 @@ class UnchangedCells:
         return Claims.ranked(
             range(values.shape[1]), n[best].tolist(), log[np.arange(len(best)), best]
         )
+
+
+def _refusal(release: Any, knowledge: Knowledge, law: TransitionMatrix | None) -> str:
+    if not knowledge.earlier:
+        return "there is no earlier edition"
+    try:
+        law_of(release) if law is None else law
+    except DiscreetError as error:
+        return str(error).rstrip(".")
+    return ""
 
 
 def _redraws(mode: EditionMode, n: Whole, due: Real | None) -> Real:

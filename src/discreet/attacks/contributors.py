@@ -12,19 +12,21 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csc_array, hstack
 
+from discreet.assessment.audit.ranges import is_perturbed
 from discreet.assessment.audit.subject import WITHHELD
-from discreet.attack.frame import Claims, Knowledge
+from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
 from discreet.errors import ParameterError
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.suppress.attackers import PUBLIC, Attacker
 from discreet.tables.protected import COUNT
 
+_MOST_HIDDEN = 5_000  # two linear programs each: a minute
 ATTACKER = "attacker"
 """The name under which `Knowledge.extra` holds an `Attacker`; the public when absent."""
 
 
 @dataclass(frozen=True)
-class Contributor:
+class Contributor(PublicAttack):
     """Claims the middle of the interval of each hidden cell; the shorter, the surer.
 
     Attributes:
@@ -33,6 +35,17 @@ class Contributor:
 
     whole: bool = False
     name: ClassVar[str] = "contributor"
+    about: ClassVar[About] = "hidden"
+    remedy: ClassVar[str] = 'hide further cells (`secondary="interval"`), or wider protection'
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """Nothing is hidden, or shown values have noise and do not add up."""
+        if release.status is None or not np.isin(release.status, WITHHELD).any():
+            return "no cell is hidden"
+        if is_perturbed(release):
+            return "the shown values have noise"
+        n = int(np.isin(release.status, WITHHELD).sum())
+        return f"more than {_MOST_HIDDEN:,} hidden cells" if n > _MOST_HIDDEN else ""
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Claims about hidden cells, by their positions; nothing is drawn."""

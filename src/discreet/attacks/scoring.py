@@ -7,16 +7,18 @@ guessing leaves open that the release gave away. Everything here is confidential
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from discreet.arrays import Array
-from discreet.attack.frame import Claims
+from discreet.attacks.frame import Claims
 from discreet.errors import ParameterError
 
 LEVEL = 0.95
+WORST = 5
+"""How many of the cells that were told are named in a finding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +48,11 @@ class Tally:
         """Share of the targets that were named rightly."""
         return float(self.right.sum()) / self.targets if self.targets else 0.0
 
+    def with_more(self, other: Tally) -> Tally:
+        """Both together; claims of two runs have no common order, so one follows the other."""
+        right = np.concatenate([self.right, other.right])
+        return Tally(right, self.targets + other.targets)
+
     @property
     def curve(self) -> tuple[Array, Array]:
         """Recall and precision after each claim, the surest first."""
@@ -63,48 +70,107 @@ class Finding:
 
     Attributes:
       attack: Name of the attack.
-      tally: How its claims fared.
+      tally: How all its claims fared; its curve is that of precision and recall.
       baseline: How the same attack fares where there is nothing to learn of the target, or a share.
       seconds: Time the attack took.
+      drawn: How claims about the targets of the judge fared, which the baseline is about too; all
+        claims when absent.
+      blind: Share that a guess without any release gets right.
+      proven: How many claims follow from the release with certainty.
+      fixed: How many people these are about.
+      worst: Names of cells or people that were told, the smallest first.
+      remedy: The setting that would stop the attack.
+      beside: What the baseline is, in words.
     """
 
     attack: str
     tally: Tally
     baseline: Tally | float
     seconds: float = 0.0
+    drawn: Tally | None = None
+    blind: float = 0.0
+    proven: int = 0
+    fixed: int = 0
+    worst: tuple[str, ...] = ()
+    remedy: str = ""
+    beside: str = "guessing"
+
+    @property
+    def judged(self) -> Tally:
+        """The claims that success and baseline are about."""
+        return self.tally if self.drawn is None else self.drawn
 
     @property
     def success(self) -> float:
         """Share of the claims that are right."""
-        return self.tally.precision
+        return self.judged.precision
 
     @property
     def guess(self) -> float:
-        """Share that the baseline gets right."""
-        return self.baseline if isinstance(self.baseline, float) else self.baseline.precision
+        """Share that the baseline gets right; where it claims nothing, that of a blind guess."""
+        if isinstance(self.baseline, float):
+            return self.baseline
+        return self.baseline.precision if self.baseline.claims else self.blind
 
     @property
     def lift(self) -> float:
-        """Share of what guessing leaves open that was learnt."""
-        return _lift(self.success, self.guess)
+        """Share of what guessing leaves open that was learnt; nothing where nothing is claimed."""
+        return _lift(self.success, self.guess) if self.judged.claims else 0.0
 
     def lift_interval(self, level: float = LEVEL) -> tuple[float, float]:
-        """Interval of the lift; success and baseline are both uncertain, half the error each."""
+        """Interval of the lift; success and baseline are both uncertain, half the error each.
+
+        Where the baseline made no claim it is taken to be what a blind guess gets right.
+        """
+        if not self.judged.claims:
+            return 0.0, 0.0
+        if not isinstance(self.baseline, float) and not self.baseline.claims:
+            return replace(self, baseline=self.blind).lift_interval(level)
         if isinstance(self.baseline, float):
-            low, high = self.tally.interval(level)
+            low, high = self.judged.interval(level)
             return _lift(low, self.baseline), _lift(high, self.baseline)
         each = (1 + level) / 2
-        low, high = self.tally.interval(each)
+        low, high = self.judged.interval(each)
         below, above = self.baseline.interval(each)
         return _lift(low, above), _lift(high, below)
 
+    def is_above(self, level: float = LEVEL) -> bool:
+        """Whether the release told more than the baseline, beyond chance."""
+        return self.lift_interval(level)[0] > 0
+
+    def pooled(self, other: Finding) -> Finding:
+        """This finding and another one of the same attack, on another draw, as one."""
+        parts: dict[str, Any] = {
+            "tally": self.tally.with_more(other.tally),
+            "drawn": None if self.drawn is None else self.drawn.with_more(other.judged),
+            "seconds": self.seconds + other.seconds,
+            "proven": self.proven + other.proven,
+            "fixed": self.fixed + other.fixed,
+            "worst": (*self.worst, *other.worst)[:WORST],
+        }
+        for name in ("baseline", "blind"):
+            one, two = getattr(self, name), getattr(other, name)
+            if isinstance(one, Tally) and isinstance(two, Tally):
+                parts[name] = one.with_more(two)
+            else:  # shares are those of as many claims as were judged beside them
+                n, m = self.judged.claims, other.judged.claims
+                parts[name] = (n * float(one) + m * float(two)) / max(n + m, 1)
+        return replace(self, **parts)
+
     def __str__(self) -> str:
-        low, high = self.tally.interval()
-        return (
-            f"{self.attack}: {self.success:.1%} of {self.tally.claims} claims are right "
-            f"({low:.1%} to {high:.1%}), {self.tally.recall:.1%} of {self.tally.targets} targets "
-            f"named; guessing is right in {self.guess:.1%}; lift {self.lift:.2f}"
+        if not self.judged.targets:
+            return f"{self.attack}: {self.proven} claims about {self.fixed} people are certain"
+        low, high = self.judged.interval()
+        ends = self.lift_interval()
+        found = (
+            f"{self.attack}: {self.success:.1%} of {self.judged.claims} claims are right "
+            f"({low:.1%} to {high:.1%}), {self.judged.recall:.1%} of {self.judged.targets} targets "
+            f"named; {self.beside} is right in {self.guess:.1%}; "
+            f"lift {self.lift:.2f} ({ends[0]:.2f} to {ends[1]:.2f})"
         )
+        if self.proven:
+            found += f"; {self.proven} claims about {self.fixed} people are certain"
+        return found
 
 
 def judge(
@@ -150,4 +216,4 @@ def proportion_interval(right: int, n: int, level: float = LEVEL) -> tuple[float
 
 
 def _lift(success: float, guess: float) -> float:
-    return 0.0 if guess >= 1 else (success - guess) / (1 - guess)
+    return 0.0 if guess >= 1 else max(-1.0, (success - guess) / (1 - guess))

@@ -1,0 +1,270 @@
+"""Attack a release, or a method over many draws, and say what was recovered beside guessing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from discreet import registry
+from discreet.assessment.compare.contestants import as_list
+from discreet.attacks.custodian import Custodian, Maker, names_of_cells
+from discreet.attacks.frame import Attack, Claims, Knowledge
+from discreet.attacks.games import OF_RECORDS, play_with, trait
+from discreet.attacks.scoring import WORST, Finding, Tally
+from discreet.errors import ParameterError, whole
+from discreet.facade.table import Table
+from discreet.progress import report
+from discreet.randomness import stream
+from discreet.synthesis.result import Synthesized
+from discreet.tables.protected import Method, Protected
+from discreet.tables.show import to_pandas
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+AttackLike = Attack | str
+PROVING = ("integer-reconstruction", "bounds")
+"""Attacks whose surest claims are proofs, which need no truth to be believed."""
+_MARKING = "CONFIDENTIAL. What attacks recovered, judged against the truth. Do not publish it."
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Findings(Mapping[str, Finding]):
+    """**Confidential.** What each attack reached, by its name.
+
+    Attributes:
+      by_name: The findings.
+      passed_over: Attacks that had nothing to attack, and why.
+    """
+
+    by_name: dict[str, Finding]
+    passed_over: dict[str, str] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Finding:
+        return self.by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    @property
+    def provably_fixed(self) -> int:
+        """The largest number of people whom an attack found with certainty."""
+        return max((found.fixed for found in self.values()), default=0)
+
+    @property
+    def told(self) -> list[Finding]:
+        """Findings above their baseline beyond chance, the largest lift first."""
+        above = [found for found in self.values() if found.is_above() or found.proven]
+        return sorted(above, key=lambda found: -found.lift)
+
+    def pooled(self, other: Findings) -> Findings:
+        """The findings of two draws as one."""
+        both = {
+            name: found.pooled(other[name]) if name in other else found
+            for name, found in self.items()
+        }
+        return Findings({**other.by_name, **both}, {**other.passed_over, **self.passed_over})
+
+    def to_arrow(self) -> pa.Table:
+        """A row for each attack."""
+        rows = []
+        for name, found in self.items():
+            low, high = found.lift_interval()
+            rows.append(
+                {
+                    "attack": name,
+                    "claims": found.judged.claims,
+                    "success": found.success,
+                    "baseline": found.guess,
+                    "blind": found.blind,
+                    "lift": found.lift,
+                    "lift_low": low,
+                    "lift_high": high,
+                    "proven": found.proven,
+                    "fixed": found.fixed,
+                    "beside": found.beside,
+                    "remedy": found.remedy,
+                    "seconds": found.seconds,
+                }
+            )
+        return pa.Table.from_pylist(rows)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same as a pandas frame."""
+        return to_pandas(self.to_arrow())
+
+    @property
+    def text(self) -> str:
+        """The findings as lines of text."""
+        lines = [_MARKING]
+        for found in self.values():
+            lines.append(str(found))
+            if found.is_above() or found.proven:
+                lines += [f"  told: {cell}" for cell in found.worst]
+                lines.append(f"  what would stop it: {found.remedy}")
+        lines += [f"{name}: nothing to attack, {why}" for name, why in self.passed_over.items()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def attack(
+    table: Any,
+    release: Any,
+    attacks: Sequence[AttackLike] | AttackLike | None = None,
+    *,
+    knowledge: Knowledge | None = None,
+    method: Method | Maker | str | None = None,
+    before: Sequence[Table] = (),
+    seed: int = 1,
+) -> Findings:
+    """What an intruder recovers from a release, beside what guessing gives.
+
+    Attacks see the release and the knowledge, never the table. The baseline of an attack is the
+    same attack on releases that are drawn without the records of the people it is judged on, as
+    experiments; the release itself is not drawn again.
+
+    Args:
+      table: The true table; the original records where the release is synthetic ones. Without it
+        (`None`) only those attacks run that prove what they claim, from the public side.
+      release: What is attacked: a release, a trial, or synthetic records.
+      attacks: Attacks or their names; all that are registered and find something to attack when
+        absent.
+      knowledge: What the intruder knows beside the release.
+      method: How the release was made, where its statement does not say all: a method, or a
+        function of a table and a seed that makes a trial (fits included). Without it the baseline
+        is a guess without any release, and findings say so.
+      before: True tables of the earlier releases in `knowledge`, oldest first.
+      seed: Root of everything that is drawn; the same seed gives the same findings.
+    """
+    known = Knowledge() if knowledge is None else knowledge
+    of_records = isinstance(release, Synthesized)
+    chosen, is_asked = _chosen(PROVING if table is None and attacks is None else attacks)
+    if table is None:
+        return _prove(chosen, release, known, whole("seed", seed, 0))
+    if of_records:
+        custodian = Custodian(table, release, known, seed=whole("seed", seed, 0))
+    else:
+        custodian = Custodian.of(
+            table, release, known, before=before, method=method, seed=whole("seed", seed, 0)
+        )
+    found, passed = {}, {}
+    for k, each in enumerate(chosen):
+        report("attacks", k / len(chosen))
+        why = _refusal(each, release, known, of_records)
+        if why:
+            passed[each.name] = why
+        else:
+            found[each.name] = play_with(each, custodian)
+    if is_asked and not found:
+        why = "; ".join(f"{name}: {said}" for name, said in passed.items())
+        raise ParameterError(f"none of the attacks has anything to attack here ({why}).")
+    return Findings(found, passed)
+
+
+def attack_method(
+    table: Table,
+    method: Method | Maker | str,
+    attacks: Sequence[AttackLike] | AttackLike | None = None,
+    *,
+    replicates: int = 20,
+    reruns: int = 0,
+    knowledge: Knowledge | None = None,
+    seed: int = 1,
+) -> Findings:
+    """The same over many draws of a method, pooled: a judgement of the method, not of one release.
+
+    Args:
+      table: The true table.
+      method: A method, its name, or a function of a table and a seed that makes a trial.
+      attacks: As for `attack`.
+      replicates: How many releases are drawn and attacked.
+      reruns: How many further draws of the same table the intruder has, as if it had been released
+        anew so many times.
+      knowledge: What the intruder knows beside each release.
+      seed: Root of everything that is drawn.
+    """
+    whole("replicates", replicates, 1)
+    known = Knowledge() if knowledge is None else knowledge
+    chosen: Any = registry.build("method", method) if isinstance(method, str) else method
+
+    def draw(number: int) -> Protected:
+        made: Protected
+        if hasattr(chosen, "source"):
+            made = table.simulate(chosen, seed=number)
+        else:
+            made = chosen(table, number)
+        return made
+
+    pooled = Findings({})
+    for k in range(replicates):
+        first = seed + 104729 * k  # apart from the seeds of the draws without records
+        more = tuple(draw(first + 1 + j) for j in range(reruns))
+        told = replace(known, earlier=(*known.earlier, *more))
+        found = attack(table, draw(first), attacks, knowledge=told, method=chosen, seed=first)
+        pooled = pooled.pooled(found)
+    return pooled
+
+
+def _prove(chosen: list[Any], release: Any, knowledge: Knowledge, seed: int) -> Findings:
+    """What follows from the release with certainty; nothing is judged."""
+    if others := [each.name for each in chosen if each.name not in PROVING]:
+        raise ParameterError(
+            f"attack {others[0]!r} claims what is likely, so it is judged by the true table; give "
+            f"it, or run {' and '.join(PROVING)} alone."
+        )
+    found, passed = {}, {}
+    for each in chosen:
+        why = _refusal(each, release, knowledge, isinstance(release, Synthesized))
+        if why:
+            passed[each.name] = why
+            continue
+        began = time.process_time()
+        claims = each(release, knowledge, rng=stream(seed, f"attack: {each.name}"))
+        sure = {} if claims.proven is None else _proven_cells(claims)
+        inner = trait(each, "about") == "inner"
+        people = {cell: value for cell, value in sure.items() if value > 0}
+        smallest = dict(sorted(people.items(), key=lambda pair: pair[1])[:WORST])
+        found[each.name] = Finding(
+            each.name,
+            Tally(np.zeros(0, dtype=bool), 0),
+            0.0,
+            time.process_time() - began,
+            proven=len(sure),
+            fixed=int(sum(people.values())) if inner else 0,
+            worst=tuple(names_of_cells(release, smallest, inner=inner)),
+            remedy=trait(each, "remedy"),
+        )
+    return Findings(found, passed)
+
+
+def _proven_cells(claims: Claims) -> dict[Any, Any]:
+    told = zip(claims.targets, claims.values, claims.proven, strict=True)  # type: ignore[arg-type]
+    return {cell: value for cell, value, is_sure in told if is_sure}
+
+
+def _chosen(attacks: Sequence[AttackLike] | AttackLike | None) -> tuple[list[Any], bool]:
+    """The attacks themselves, and whether they were asked for."""
+    if attacks is None:
+        return list(registry.each("attack", texts=("name",), calls=("__call__",)).values()), False
+    made = [registry.build("attack", a) if isinstance(a, str) else a for a in as_list(attacks)]
+    if not made:
+        raise ParameterError("no attack was named; leave attacks= out to run all of them.")
+    return made, True
+
+
+def _refusal(attack: Any, release: Any, knowledge: Knowledge, of_records: bool) -> str:
+    """Why an attack has nothing to attack."""
+    if (trait(attack, "about") in OF_RECORDS) != of_records:
+        return "it is about " + ("tables" if of_records else "synthetic records")
+    refusal = getattr(attack, "refusal", None)
+    return "" if refusal is None else str(refusal(release, knowledge))

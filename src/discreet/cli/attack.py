@@ -1,0 +1,72 @@
+"""The command that attacks a release before it leaves the house."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from discreet.cli.judge import finite_rows
+from discreet.cli.options import Json, answer, progress_bar
+from discreet.facade.table import read_release, read_table
+from discreet.files import OWNER_ONLY, written_whole
+
+
+def attack(
+    release: Annotated[Path, typer.Argument(help="The release that is attacked.")],
+    truth: Annotated[
+        Path | None,
+        typer.Option(help="Its true table. Without it people are found who are certain."),
+    ] = None,
+    attacks: Annotated[
+        list[str] | None,
+        typer.Option("--attack", "-a", help="An attack, NAME:PARAMETER=VALUE,… (may be repeated)."),
+    ] = None,
+    method: Annotated[
+        str | None, typer.Option(help="The method, where the statement does not say all of it.")
+    ] = None,
+    earlier: Annotated[
+        list[Path] | None, typer.Option(help="An earlier release, oldest first (may be repeated).")
+    ] = None,
+    before: Annotated[
+        list[Path] | None, typer.Option(help="The true table of each earlier release.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Root of everything that is drawn.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the confidential findings to this text file.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Attack a release and say what was recovered beside guessing. The result is confidential.
+
+    Example: discreet attack release.parquet --truth table.parquet
+
+    Example: discreet attack release.parquet --truth table.parquet -a averages -a bounds --json
+
+    Example: discreet attack release.parquet
+    """
+    from discreet.attacks import Knowledge  # start-up time
+    from discreet.attacks import attack as attack_release  # start-up time
+
+    known = Knowledge(earlier=tuple(read_release(path) for path in earlier or ()))
+    with progress_bar():
+        found = attack_release(
+            None if truth is None else read_table(truth),
+            read_release(release),
+            attacks,
+            knowledge=known,
+            method=method,
+            before=[read_table(path) for path in before or ()],
+            seed=seed,
+        )
+    if out is not None:
+        with written_whole(out, mode=OWNER_ONLY) as partial:
+            partial.write_text(found.text + "\n", encoding="utf-8")
+    summary = {
+        "side": "confidential",
+        "provably_fixed": found.provably_fixed,
+        "findings": finite_rows(found.to_arrow()),
+        "passed_over": found.passed_over,
+    }
+    answer(summary, json, found.text)

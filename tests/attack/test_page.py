@@ -1,0 +1,20 @@
+"""The page of what each method withstands is the one that its stored figures give."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_and_its_pictures_are_those_of_the_stored_figures():
+    spec = importlib.util.spec_from_file_location("attack_page", ROOT / "tools" / "attack_page.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    data = json.loads(tool.DATA.read_text(encoding="utf-8"))
+    assert tool.PAGE.read_text(encoding="utf-8") == tool.page(data)
+    assert tool.LIFTS.read_text(encoding="utf-8") == tool.lifts_picture(data)
+    assert tool.FIXED.read_text(encoding="utf-8") == tool.fixed_picture(data)
+    data["fixed"][0]["fixed"] += 1
+    assert tool.PAGE.read_text(encoding="utf-8") != tool.page(data)  # the comparison can fail
+    assert {row["method"] for row in data["lifts"]} == set(tool.METHODS)
