@@ -237,7 +237,7 @@ class SeatsBySize:
 
 
 # Those of this process, for all its data sets; what is expensive is made in other processes.
-MAKING_SEATS = SeatsBySize(2, 1)
+MAKING_SEATS = SeatsBySize(1, 1)
 WRITING_SEATS = SeatsBySize(1, 1)
 
 
