@@ -316,10 +316,9 @@ class Suppress:
         chosen = draw_decoys(table, most) & ~found.primary
         chosen[self._positions(table, "forced") + self._positions(table, "frozen")] = False
         needs = self._needs(Threshold(REACH * most), table)
-        lower, upper = (
-            np.where(chosen, need, has)
-            for need, has in zip(needs, (found.lower, found.upper), strict=True)
-        )
+        lower, upper = (np.where(chosen, need, 0.0) for need in needs)
+        if found.lower is not None and found.upper is not None:
+            lower, upper = np.maximum(lower, found.lower), np.maximum(upper, found.upper)
         state = np.where(chosen, PRIMARY, found.state)
         return replace(found, state=state.astype(np.int8), lower=lower, upper=upper)
 
