@@ -1,80 +1,118 @@
-"""What patterns of suppression tell: the program inverted, and patterns of several editions.
+"""What patterns of suppression tell: the program inverted, its price, and several editions.
 
-`python -m benchmarks.suppression_patterns inversion 20` takes 20 tables; `editions 60` takes 60.
+`python -m benchmarks.suppression_patterns inversion 8` draws costs of 8 tables, `elimination` of
+`gauss`; `utility` says what drawing costs in recorded tables; `editions 15` takes 15 series.
 """
 
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 
 import discreet as dc
 from benchmarks._measure import print_table
+from benchmarks._recorded import recorded
 from discreet import registry
 from discreet.assessment.audit import inversion
 from discreet.attacks.frame import Knowledge
 from discreet.protect.draws import SeededSecret
-from discreet.suppress import costs
+from discreet.suppress import plan
 
 SEED = 29  # fixed before the first run
 METHOD = dc.Suppress(dc.rules.Threshold(3))
-SHAPE = {"a": 3, "b": 4}
-SPREADS = (0.0, 0.3, 1.0)  # no secret for the first
+WIDTH = 2  # of the intervals that it promises
+TABLES = 81  # without a secret
+SETTINGS = ((0.0, 0.0), (0.3, 0.0), (0.3, 0.15), (0.3, 0.3), (1.0, 0.0))
 FEW = 60  # tables that fit the shown cells without a secret, at most: others take hours
-RUNS = 3_000
+RUNS = 300  # of the program for each table, all that fit and all draws together
+LARGEST = 3_000  # recorded tables
 EDITIONS, CHURN = (1, 2, 5, 10), 0.05
 WAYS = ("no secret", "secret", "secret, starting from the earlier pattern")
 
 
-def small_tables(number: int) -> list[dc.Table]:
-    """Tables of 3 × 4 skewed counts with one to five sensitive cells."""
-    design, found, k = dc.Design.product(SHAPE, "a*b"), [], 0
+def small_tables(number: int, method: dc.Suppress, rows: int) -> list[dc.Table]:
+    """Tables of skewed counts in some rows and four columns, with one to five sensitive cells."""
+    design = dc.Design.product({"a": rows, "b": 4}, "a*b")
+    found, k = [], 0
     while len(found) < number:
         counts = np.random.default_rng([SEED, k]).negative_binomial(1.2, 0.15, design.n_inner)
         k += 1
         table = dc.Table.from_inner(design, counts)
         try:
-            pattern = METHOD.pattern(table)
+            pattern = method.pattern(table)
         except dc.errors.InfeasibleError:
             continue
-        if 0 < pattern.n_primary <= 5 and inversion.invert_pattern(pattern).tables <= FEW:
+        if 0 < pattern.n_primary <= 5 and len(inversion._fitting_tables(pattern)[0]) <= FEW:
             found.append(table)
     return found
 
 
-def inverted(tables: list[dc.Table], spread: float) -> list:
+def inverted(
+    tables: list[dc.Table], method: dc.Suppress, spread: float, decoys: float
+) -> list[float]:
     """What inversion finds in all tables, and what is hidden."""
-    costs.SPREAD = spread
-    started, told, hidden = time.process_time(), [], 0.0
+    plan.SPREAD, plan.DECOYS = spread, decoys
+    started, told, hidden, cells = time.process_time(), [], 0.0, 0
     for k, table in enumerate(tables):
         one = table.with_secret(SeededSecret(k, "benchmark")) if spread else table
-        pattern = METHOD.pattern(one)
-        hidden += float(pattern.z[pattern.suppressed].sum())
+        pattern = method.pattern(one)
+        hidden += float(pattern.z[pattern.suppressed].sum()) / len(tables)
+        cells += int(pattern.suppressed.sum())
         told.append(inversion.invert_pattern(pattern))
     met = [one for one in told if one.is_met]
-    cells = sum(len(one.positions) for one in told)
+    sensitive = sum(len(one.positions) for one in told)
     exact = sum(len(one.exact) for one in met)
-    before = np.concatenate([one.before for one in told]).mean()
-    after = np.concatenate([one.after for one in told]).mean()
-    return [
-        spread,
-        cells,
-        exact / cells,
-        before,
-        after,
-        1 - len(met) / len(told),
-        hidden,
-        time.process_time() - started,
-    ]
+    narrow = sum(
+        int(((one.values_after <= WIDTH) & (one.values_before > WIDTH)).sum()) for one in met
+    )
+    before, after = (
+        float(np.concatenate([getattr(one, name) for one in told]).mean())
+        for name in ("before", "after")
+    )
+    never = 1 - len(met) / len(told)
+    found = [len(tables), sensitive, exact / sensitive, narrow / sensitive, before, after, never]
+    return [spread, decoys, *found, cells / len(tables), hidden, time.process_time() - started]
 
 
-def inversions(number: int) -> None:
-    """The table of spreads."""
-    inversion._RUNS = RUNS
-    tables = small_tables(number)
-    header = ["spread", "sensitive", "known exactly", "best guess: shown cells", "with the pattern"]
-    header += ["patterns never met", "hidden sum", "CPU s"]
-    print_table(header, [inverted(tables, spread) for spread in SPREADS])
+def inversions(number: int, way: str = "interval", rows: int = 3) -> None:
+    """Fixed costs for many tables, and the study of spreads and decoys for some of them."""
+    inversion._RUNS, usual = RUNS, (plan.SPREAD, plan.DECOYS)
+    header = ["way", "spread", "decoys", "tables", "sensitive", "known exactly"]
+    header += ["narrower than promised", "best guess: shown cells", "with the pattern"]
+    header += ["patterns never met", "hidden cells", "hidden sum", "CPU s"]
+    method = replace(METHOD, secondary=way)
+    chosen = SETTINGS if way == "interval" else (SETTINGS[0], usual)
+    jobs = [*((number, *each) for each in chosen), (TABLES, 0.0, 0.0)]
+    found = []
+    for n, *setting in jobs:
+        tables = small_tables(n, method, rows)
+        found.append([f"{way}, {rows} × 4", *inverted(tables, method, *setting)])
+        print(*found[-1], flush=True)
+    print_table(header, found)
+
+
+def elimination(number: int) -> None:
+    """The same for `gauss`."""
+    inversions(number, "gauss", 4)
+
+
+def utility(_: int) -> None:
+    """What is hidden in recorded tables, beside fixed costs."""
+    rows = []
+    for case in recorded():
+        if len(case.table.z) > LARGEST:
+            continue
+        table, sums, counts = case.table, [], []
+        for spread, decoys in SETTINGS:
+            plan.SPREAD, plan.DECOYS = spread, decoys
+            one = table.with_secret(SeededSecret(5, "benchmark")) if spread else table
+            pattern = case.method.pattern(one)
+            sums.append(int(pattern.z[pattern.suppressed].sum()))
+            counts.append(int(pattern.suppressed.sum()))
+        more = [f"{n} / {total / sums[0] - 1:+.0%}" for n, total in zip(counts, sums, strict=True)]
+        rows.append([case.name, f"{counts[0]} / {sums[0]}", *more[1:]])
+    print_table(["table", *(f"{s:g}, {d:g}" for s, d in SETTINGS)], rows)
 
 
 def series(number: int, length: int) -> list[dc.Table]:
@@ -132,8 +170,9 @@ def editions(tables: int) -> None:
 
 
 def main() -> None:
-    """What was asked for, or both."""
-    parts = {"inversion": (inversions, 20), "editions": (editions, 60)}
+    """What was asked for, or all."""
+    parts = {"inversion": (inversions, 8), "elimination": (elimination, 8)}
+    parts |= {"utility": (utility, 0), "editions": (editions, 15)}
     wanted = [name for name in sys.argv[1:] if name in parts] or list(parts)
     numbers = [int(text) for text in sys.argv[1:] if text.isdigit()]
     for name in wanted:

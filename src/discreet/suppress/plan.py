@@ -1,4 +1,4 @@
-"""What may be published of a table: the plan that every choice of secondary cells follows."""
+"""What may be published of a table, and what is drawn: the plan that every choice follows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.arrays import Array, Index, Real
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.design.base import Design
 from discreet.design.support import Lift
 from discreet.protect.cells import lift_table, on_public_support
@@ -87,6 +87,52 @@ def room_below(design: Design, z: Array) -> Real:
         for line in along:
             least = np.maximum(least, np.bincount(line.parent, least[line.child], len(least)))
     return np.asarray(z - least, dtype=np.float64)
+
+
+SPREAD, DECOYS = 0.3, 0.15
+"""Standard deviation of costs in logarithms, and the share of counts that are decoys."""
+REACH = 2
+"""Counts of up to so many times a threshold can be decoys."""
+_WORDS = 2.0**32  # keyed hashes lie below this
+
+
+def draw_factors(table: TrueTable) -> Real | None:
+    r"""A factor on the cost of each published cell; `None` where the table has no secret.
+
+    Which cells are hidden is published too. Where costs follow from the true values alone, whoever
+    runs the program on every table with the same shown cells can rule out those that would have
+    been hidden in another way. So each cost has a factor :math:`e^{\sigma g}`, with `g` a normal
+    number made from the secret, the data set and the cell's codes, and from nothing else: other
+    editions, rules, tables and efforts have the same factors, and no two tell more than one.
+    """
+    if table.secret is None:
+        return None
+    from scipy.special import ndtri  # start-up time
+
+    shares = _draw_shares(table, "cost of hiding a cell")
+    return np.asarray(np.exp(SPREAD * ndtri(shares)), dtype=np.float64)
+
+
+def draw_decoys(table: TrueTable, most: int) -> Mask:
+    """Counts above a threshold that are protected as if they were below, drawn like costs.
+
+    That some cells are enough to protect the sensitive ones tells about those; decoys among them
+    need protection too, and nobody knows which they are.
+    """
+    if table.secret is None:
+        return np.zeros(table.design.n_published, dtype=bool)
+    is_near = (table.z > most) & (table.z <= REACH * most)
+    return np.asarray(is_near & (_draw_shares(table, "decoy") < DECOYS))
+
+
+def _draw_shares(table: TrueTable, purpose: str) -> Real:
+    """Uniform numbers for published cells, from secret, data set and what identifies each cell."""
+    secret, design = table.secret, table.design
+    assert secret is not None  # noqa: S101 - callers looked
+    names = range(design.n_published)
+    cells = [design.cell(k) if design.axes else {"cell": str(k)} for k in names]
+    words = secret.mixed(secret.cell_marks(cells), f"{purpose}: {table.data_set.name}")
+    return np.asarray((words + 0.5) / _WORDS, dtype=np.float64)
 
 
 _MOST_CELLS = 5_000_000  # of a full crossing that is searched for inner cells in doubt

@@ -111,8 +111,9 @@ def limits(
     pattern_tells = limit(
         "pattern-tells",
         "Which cells are suppressed follows from the true values and from costs that are drawn "
-        "from a secret. A suppressed cell is sensitive or protects one that is, and one more "
-        "record may change the pattern. Whoever knows the program can ask how often each table "
+        "from a secret. A suppressed cell is sensitive or protects one that is, or a count above a "
+        "threshold that was drawn to be treated like those below, and one more record may change "
+        "the pattern. Whoever knows the program can ask how often each table "
         "with the same shown cells has this pattern, and guess better than from these cells alone."
         if is_drawn
         else "Which cells are suppressed follows from the true values. A suppressed cell is "

@@ -11,7 +11,13 @@ import numpy as np
 
 from discreet import registry
 from discreet.arrays import Array, Real
-from discreet.errors import ParameterError, UnknownNameError, is_number, truth_value
+from discreet.errors import (
+    InfeasibleError,
+    ParameterError,
+    UnknownNameError,
+    is_number,
+    truth_value,
+)
 from discreet.protect.sentences import statement_of
 from discreet.rules.counts import (
     CountRule,
@@ -21,21 +27,24 @@ from discreet.rules.counts import (
     Threshold,
     public_name_and_reason,
 )
-from discreet.suppress.costs import draw_factors
 from discreet.suppress.decimals import Decimals
 from discreet.suppress.exceptions import rule_of_text
 from discreet.suppress.interval import suppress_by_elimination, suppress_by_interval
 from discreet.suppress.optimal import lower_bound, suppress_by_optimum
 from discreet.suppress.pattern import (
     PRIMARY,
+    SECONDARY,
     Pattern,
     of_table,
     published_values,
     tell_watchers,
 )
 from discreet.suppress.plan import (
+    REACH,
     PublicationPlan,
     cell_name,
+    draw_decoys,
+    draw_factors,
     priority,
     room_below,
     with_doubted_cells,
@@ -203,9 +212,15 @@ class Suppress:
     def pattern(self, table: TrueTable) -> Pattern:
         """Which cells are suppressed and why. **Confidential**: it holds the true values."""
         wider, order = self._with_order(table)
-        pattern, plan = self._sensitive(canonical_table(wider, order))
-        found = self._true_to_contributors(pattern, plan)
-        found = replace(found, method=self, is_drawn=table.secret is not None)
+        ordered = canonical_table(wider, order)
+        try:
+            found = self._true_to_contributors(*self._sensitive(ordered))
+        except InfeasibleError:
+            if table.secret is None:
+                raise
+            # There may be no room for a decoy, which need not be one.
+            found = self._true_to_contributors(*self._sensitive(ordered, decoys=False))
+        found = replace(_without_decoys(found), method=self, is_drawn=table.secret is not None)
         return found if order is None else found.put_back(wider.design, order)
 
     def _true_to_contributors(self, pattern: Pattern, plan: PublicationPlan) -> Pattern:
@@ -282,12 +297,30 @@ class Suppress:
     def _hidden_counts_are_positive(self, table: TrueTable) -> bool:
         return self.zeros_are_public and _published_unit(table) == COUNT
 
-    def _sensitive(self, table: TrueTable) -> tuple[Pattern, PublicationPlan]:
+    def _sensitive(
+        self, table: TrueTable, *, decoys: bool = True
+    ) -> tuple[Pattern, PublicationPlan]:
         """The sensitive cells with costs and public bounds, and what else may be published."""
         found = self.primary(table)
+        if decoys:
+            found = self._with_decoys(table, found)
         costs, bounds = self._costs(table, found.z), self._bounds(table, found.z)
         pattern = replace(found, costs=costs, bounds=bounds)
         return pattern, self._plan(table, pattern)
+
+    def _with_decoys(self, table: TrueTable, found: Pattern) -> Pattern:
+        """The pattern with some counts that are treated as sensitive, without a reason."""
+        most = max((rule.max for rule in self._rules if isinstance(rule, Threshold)), default=0)
+        if not most or _published_unit(table) != COUNT:
+            return found
+        chosen = draw_decoys(table, most) & ~found.primary
+        chosen[self._positions(table, "forced") + self._positions(table, "frozen")] = False
+        needs = self._needs(Threshold(REACH * most), table)
+        lower, upper = (np.where(chosen, need, 0.0) for need in needs)
+        if found.lower is not None and found.upper is not None:
+            lower, upper = np.maximum(lower, found.lower), np.maximum(upper, found.upper)
+        state = np.where(chosen, PRIMARY, found.state)
+        return replace(found, state=state.astype(np.int8), lower=lower, upper=upper)
 
     def _costs(self, table: TrueTable, z: Array) -> Real:
         costs = np.abs(z).astype(np.float64) if self.cost == "value" else np.ones(len(z))
@@ -375,6 +408,17 @@ class Suppress:
         }
         decimals = [] if self.decimals is None else self.decimals.sentences()
         return statement_of(self.name, parameters, [*said, *decimals])
+
+
+def _without_decoys(found: Pattern) -> Pattern:
+    """The pattern in which decoys are what they are: cells that are hidden to protect others."""
+    decoys = found.primary.copy()
+    decoys[[*found.reasons]] = False
+    lower, upper = (
+        None if need is None else np.where(decoys, 0.0, need) for need in (found.lower, found.upper)
+    )
+    state = np.where(decoys, SECONDARY, found.state).astype(np.int8)
+    return replace(found, state=state, lower=lower, upper=upper)
 
 
 def units_of(table: TrueTable) -> str:

@@ -6,8 +6,10 @@ matrices, one variable for each inner cell, SciPy's solver.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,7 @@ from scipy.optimize import linprog
 from scipy.sparse import eye_array, kron
 
 import discreet as dc
-from discreet.suppress import Pattern
+from discreet.suppress import Pattern, attackers, suppress, unions
 
 SEED = 20_260_729  # fixed before the first run
 DESIGNS = [
@@ -41,8 +43,17 @@ class Case:
         return self.table.contributions is None
 
 
+HEXAGON = -1
+"""The number of a known case: six hidden cells, and somebody alone in one who reads another."""
+
+
 def random_case(number: int) -> Case:
     """A table of counts or of sums, by its number."""
+    if number == HEXAGON:
+        design = dc.Design.product({"a": 4, "b": 4, "c": 3}, "a*b + a*c + b*c")
+        counts = np.random.default_rng(9).poisson(1.6, design.n_inner)
+        parts = np.eye(design.n_inner)[np.repeat(np.arange(design.n_inner), counts)]
+        return Case(dc.Table.from_inner(design, counts), parts, dc.rules.Threshold(2))
     rng = np.random.default_rng([SEED, number])
     variables, margins = DESIGNS[number % len(DESIGNS)]
     design = dc.Design.product(variables, margins)
@@ -129,6 +140,32 @@ def faults(case: Case, pattern: Pattern, *, zeros_are_public: bool) -> Iterator[
         yield from ((who, int(k)) for k in cells[short])
 
 
+def _nobody_alone_in_published_cells() -> Any:
+    """Planted: who is alone in a published cell knows his inner cells alone."""
+    nobody = lambda _, X: np.full(X.shape[1], -1)  # noqa: E731
+    return patch.object(attackers, "owners_of_sums", nobody)
+
+
+def _nobody_in_other_cells() -> Any:
+    """Planted: nobody has a part of a cell that he is not alone in."""
+    known = attackers._own_parts
+    alone = lambda pattern, y: known(replace(pattern, contributions=None), y)  # noqa: E731
+    return patch.object(attackers, "_own_parts", alone)
+
+
+def _no_sums() -> Any:
+    """Planted: sums of hidden cells are not looked at."""
+    return patch.object(suppress, "find_unions", lambda _: unions.Unions((), ()))
+
+
+PLANTED = {
+    "alone in a published cell": _nobody_alone_in_published_cells,
+    "large in another hidden cell": _nobody_in_other_cells,
+    "sums": _no_sums,
+}
+"""What a careless program leaves out, each as a context in which patterns are made."""
+
+
 @dataclass(frozen=True)
 class SumRule:
     """What a rule asks of sums of hidden cells.
@@ -146,6 +183,10 @@ class SumRule:
     together: int = 1
     is_alone: bool = False
     exempt: tuple[int, ...] = ()
+
+
+SUM_RULE = SumRule(0.1)
+"""What the rule of random sums asks of sums."""
 
 
 def union_faults(

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet import Design, Table
 from discreet.attacks import Knowledge
 from discreet.attacks.contributors import ATTACKER, Contributor
 from discreet.suppress import attackers as module
@@ -14,13 +14,20 @@ from discreet.suppress import suppress
 from discreet.suppress.attackers import attackers, cells_in_doubt
 from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.sentences import contributor_sums
-from tests.protect.suppress.search import Case, faults, intervals, random_case
+from tests.protect.suppress.search import (
+    HEXAGON,
+    PLANTED,
+    SUM_RULE,
+    faults,
+    intervals,
+    random_case,
+    union_faults,
+)
 
 
 def hexagon():
     """Six hidden cells form a hexagon; one person is alone in a corner of it."""
-    design = Design.product({"a": 4, "b": 4, "c": 3}, "a*b + a*c + b*c")
-    return Table.from_inner(design, np.random.default_rng(9).poisson(1.6, design.n_inner))
+    return random_case(HEXAGON).table
 
 
 def found(case, **options):
@@ -62,19 +69,41 @@ def test_elimination_is_repaired_where_signs_tell_more(number, monkeypatch):
     assert found(case, secondary="gauss")
 
 
-def test_the_search_finds_attackers_who_were_left_out(monkeypatch):
-    """Planted: nobody is alone in a published cell; nobody has parts of cells; nobody attacks."""
-    case, people = random_case(0), Case(hexagon(), None, dc.rules.Threshold(2))
-    people = replace(people, parts=np.eye(len(people.table.y))[np.flatnonzero(people.table.y)])
-    with monkeypatch.context() as planted:
-        planted.setattr(module, "owners_of_sums", lambda _, X: np.full(X.shape[1], -1))
-        assert found(people)
-    own_parts = module._own_parts
-    with monkeypatch.context() as planted:
-        alone = lambda pattern, y: own_parts(replace(pattern, contributions=None), y)  # noqa: E731
-        planted.setattr(module, "_own_parts", alone)
-        assert found(case)
-    assert found(case, singletons=False)
+@pytest.mark.parametrize(("fault", "number"), list(zip(PLANTED, (HEXAGON, 0, 14), strict=True)))
+def test_the_search_finds_attackers_who_were_left_out(fault, number):
+    case = random_case(number)
+    with PLANTED[fault]():
+        pattern = dc.Suppress(case.rule).pattern(case.table)
+    close = list(faults(case, pattern, zeros_are_public=True))
+    assert close or list(union_faults(case, pattern, SUM_RULE, most=2))
+    assert not found(case)
+
+
+def test_without_contributors_the_search_finds_some():
+    assert found(random_case(0), singletons=False)
+
+
+def test_lone_contributors_without_identifiers_are_met_by_search_and_audit():
+    """Owners unknown, as in files of tables: who is alone in a cell is somebody of his own."""
+    rows = [("p", "A0", 50.0), ("q", "A1", 40.0)]
+    rows += [(f"{act} {k}", act, 20.0 + k) for act in ("A2", "A3") for k in range(5)]
+    frame = pd.DataFrame(rows, columns=["firm", "act", "x"])
+    named = dc.Table.from_contributions(frame, "act", value="x", contributor="firm")
+    given = named.contributions
+    published, inner = (
+        replace(cells, owner=np.full_like(cells.owner, -1))
+        for cells in (given.published, given.inner)
+    )
+    nameless = replace(given, published=published, inner=inner, owners=())
+    for table in (named, replace(named, contributions=nameless)):
+        pattern = dc.Suppress(dc.rules.PPercent(10)).pattern(table)
+        assert pattern.n_secondary == 1
+        assert len(pattern.proofs.unproven(pattern)) == 0
+        assert dc.audit(pattern, lone="signs").is_clean
+        # Without them each of the two reads the other, which the audit finds.
+        careless = dc.Suppress(dc.rules.PPercent(10), singletons=False).pattern(table)
+        assert careless.n_secondary == 0
+        assert len(dc.audit(careless, lone="signs").told_to_lone) == 2
 
 
 def test_an_attacker_is_plain_data():

@@ -11,7 +11,7 @@ from discreet import registry
 from discreet.assessment.audit import inversion
 from discreet.attacks.frame import Knowledge
 from discreet.records.secret import Secret
-from discreet.suppress.costs import draw_factors
+from discreet.suppress.plan import draw_decoys, draw_factors
 from tests.attacks.test_hidden_cells import public_bytes
 
 COUNTS = np.array([[1, 3, 0, 21], [4, 6, 4, 6], [2, 11, 8, 13]])
@@ -123,6 +123,30 @@ def test_secrets_hide_other_cells_and_keep_all_intervals():
         assert len(pattern.proofs.unproven(pattern)) == 0
         patterns.append(tuple(pattern.suppressed))
     assert len(set(patterns)) > 1
+
+
+def test_decoys_are_hidden_and_protected_and_not_called_sensitive():
+    table, found = flat(COUNTS + 3), 0
+    for k in range(12):
+        one = table.with_secret(Secret(b"%d secret of thirty-two bytes or so" % k))
+        decoys = draw_decoys(one, 3)
+        assert ((one.z > 3) & (one.z <= 6))[decoys].all()
+        pattern = METHOD.pattern(one)
+        assert pattern.suppressed[decoys].all()
+        assert not pattern.primary[decoys].any()
+        told = dc.audit(pattern, intervals="all")
+        assert not np.isin(np.flatnonzero(decoys), told.one_whole_number).any()
+        found += int(decoys.sum())
+    assert found > 4
+    assert not draw_decoys(table, 3).any()
+
+
+def test_a_cell_that_must_be_shown_is_no_decoy():
+    every = [{}, *({"a": str(a)} for a in (1, 2, 3)), *({"b": str(b)} for b in range(1, 5))]
+    method = dc.Suppress(dc.rules.Threshold(3), frozen=every)
+    for k in range(6):
+        one = flat(COUNTS).with_secret(Secret(b"%d secret of thirty-two bytes or so" % k))
+        assert not method.pattern(one).suppressed[[one.design.position(c) for c in every]].any()
 
 
 def test_the_statement_says_whether_a_secret_was_used():

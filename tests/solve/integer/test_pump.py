@@ -80,7 +80,6 @@ def test_limits_that_no_real_table_keeps_are_broken_no_more_than_before():
 
 
 def test_a_census_by_three_variables_keeps_all_sums_next_to_theirs():
-    """A search of ten million proposals left 377 to 574 of these sums to integer programs."""
     table = dc.demo.census(persons=4_000).tabulate("district*age*sex")
     found = round_to_multiples(table.design, table.y, BASE, rng=np.random.default_rng(0))
     assert found.violations == 0
