@@ -182,7 +182,7 @@ ATTACKS: dict[str, Entry] = {
     "refit-least-absolute": (_REFIT, {"fitter": "least-absolute"}),
     "refit-log-linear": (_REFIT, {"fitter": "log-linear"}),
     "refit-noise-likelihood": (_REFIT, {"fitter": "noise-likelihood"}),
-    "bounds": "discreet.attacks.bounds:Bounds",
+    "bounds": "discreet.attacks.bounds:CountBounds",
     "averages": "discreet.attacks.averages:Averages",
     "several-laws": "discreet.attacks.several_laws:SeveralLaws",
     "complements": "discreet.attacks.complements:Complements",

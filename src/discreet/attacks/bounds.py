@@ -21,7 +21,7 @@ _FOLLOWED = 3_000  # published cells up to which programs follow ranges: seconds
 
 
 @dataclass(frozen=True)
-class Bounds(PublicAttack):
+class CountBounds(PublicAttack):
     """Claims the middle of the possible counts of each cell; single ones are proven."""
 
     name: ClassVar[str] = "bounds"

@@ -21,7 +21,7 @@ _LARGEST = 2_000_000  # inner cells, whose numbers are held
 _LIKELY = 1.0  # people of each category added to a group, so that small groups are less sure
 
 
-class Group(NamedTuple):
+class MemberGroup(NamedTuple):
     """The people that one published table counts together with a person.
 
     Attributes:
@@ -78,7 +78,7 @@ class GroupAttributes(PublicAttack):
 
 def groups_of(
     release: Any, variable: str, people: tuple[Mapping[str, str], ...]
-) -> Iterator[list[Group]]:
+) -> Iterator[list[MemberGroup]]:
     """For each person the groups that published tables put them in."""
     design = release.design
     axis = next(k for k, a in enumerate(design.axes) if a.name == variable)
@@ -98,7 +98,7 @@ def groups_of(
         yield _groups(design.members(order[at[exists]]).astype(np.int64), exists, design)
 
 
-def _groups(rows: Whole, exists: Mask, design: Any) -> list[Group]:
+def _groups(rows: Whole, exists: Mask, design: Any) -> list[MemberGroup]:
     """Tables whose cells differ for every category, each with the table that sums them."""
     n = design.n_published
     if not len(rows):
@@ -111,7 +111,7 @@ def _groups(rows: Whole, exists: Mask, design: Any) -> list[Group]:
             sums = [cell for cell in whole if int(design.column_sizes[cell]) == size]
             cells = np.full(len(exists), -1)
             cells[exists] = column
-            found.append(Group(cells, sums[0] if sums else -1))
+            found.append(MemberGroup(cells, sums[0] if sums else -1))
     return found
 
 

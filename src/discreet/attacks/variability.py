@@ -79,7 +79,7 @@ def solution_variability(
     """
     X = csc_array(X)
     ranges = pass_bounds(X, Ranges(low, high, np.ceil(floor - 1e-9), ceiling))
-    state = _State(X, ranges, rng, programs)
+    state = _Search(X, ranges, rng, programs)
     is_open = ranges.ceiling > ranges.floor
     state.table[~is_open] = ranges.floor[~is_open].astype(np.int64)
     state.is_fixed[~is_open] = True
@@ -91,7 +91,7 @@ def solution_variability(
 
 
 @dataclass(eq=False)
-class _State:
+class _Search:
     X: Any
     ranges: Ranges
     rng: np.random.Generator
@@ -126,7 +126,7 @@ class _State:
         )
         outside = np.asarray(self.X[:, sums].T @ self._settled(part))
         ends = self.ranges.low[sums] - outside, self.ranges.high[sums] - outside
-        found = _Part(columns[first].T.tocsc(), *ends, floor, ceiling, self)
+        found = _Component(columns[first].T.tocsc(), *ends, floor, ceiling, self)
         found.decide()
         self._spread(part, kind, found)
 
@@ -136,7 +136,7 @@ class _State:
         value[part] = 0.0
         return np.asarray(value)
 
-    def _spread(self, part: Index, kind: Whole, found: _Part) -> None:
+    def _spread(self, part: Index, kind: Whole, found: _Component) -> None:
         """Share sums among unknowns with equal columns; they vary unless it is at an end."""
         alone = np.bincount(kind)[kind] == 1
         value = found.value[kind]
@@ -151,11 +151,11 @@ class _State:
             self.table[place], left[group] = round(floor + more), left[group] - more
 
 
-class _Part:
+class _Component:
     """Unknowns that hang together, as one integer program with many objectives."""
 
     def __init__(
-        self, rows: Any, low: Real, high: Real, floor: Real, ceiling: Real, state: _State
+        self, rows: Any, low: Real, high: Real, floor: Real, ceiling: Real, state: _Search
     ) -> None:
         highspy = load_highs("integer reconstruction")
         self.state, self.floor, self.ceiling = state, floor, ceiling.copy()

@@ -45,7 +45,7 @@ _log = logging.getLogger("discreet.serve")
 
 
 @dataclass(frozen=True)
-class Job:
+class QueueJob:
     """A table in the queue.
 
     Attributes:
@@ -93,7 +93,7 @@ class Job:
         return is_failed and now() - (self.ended or now()) < _FAILED
 
 
-_COLUMNS = [_C[f.name] for f in fields(Job)]
+_COLUMNS = [_C[f.name] for f in fields(QueueJob)]
 
 
 def job_id(asked: Queued) -> str:
@@ -115,7 +115,7 @@ class JobQueue:
     def __init__(self, store: OfficeDatabase) -> None:
         self._store = store
 
-    def submit(self, asked: Queued, visitor: str, most: int) -> Job:
+    def submit(self, asked: Queued, visitor: str, most: int) -> QueueJob:
         """The job that makes a table; it is shared where it is under way.
 
         Args:
@@ -153,12 +153,12 @@ class JobQueue:
             connection.execute(sa.insert(JOBS).values(row))
             return _job_of(connection.execute(sa.select(*_COLUMNS).where(_C.id == name)).one())
 
-    def find(self, name: str) -> Job | None:
+    def find(self, name: str) -> QueueJob | None:
         """The job of this name, if there is one."""
         with self._store.reading() as connection:
             return _find(connection, name)
 
-    def before(self, job: Job) -> int:
+    def before(self, job: QueueJob) -> int:
         """Jobs that wait and were asked for earlier."""
         earlier = (_C.state == "waiting") & (_C.asked < job.asked)
         with self._store.reading() as connection:
@@ -172,7 +172,7 @@ class JobQueue:
             found = {str(state): int(n) for state, n in connection.execute(counted)}
         return {state: found.get(state, 0) for state in UNDER_WAY}
 
-    def claim(self, worker: str, datasets: Sequence[str]) -> Job | None:
+    def claim(self, worker: str, datasets: Sequence[str]) -> QueueJob | None:
         """The job that is made next, now this worker's."""
         with self._store.reading() as connection:  # an empty queue costs no write
             some = sa.select(_C.id).where(_C.state.in_(UNDER_WAY)).limit(1)
@@ -195,14 +195,14 @@ class JobQueue:
             connection.execute(begin)
             return _find(connection, chosen.id)
 
-    def beat(self, job: Job, worker: str) -> bool:
+    def beat(self, job: QueueJob, worker: str) -> bool:
         """Give a sign of life; whether the job is still this worker's to make."""
         mine = (_C.id == job.id) & (_C.worker == worker) & (_C.state == "running")
         with self._store.writing() as connection:
             found = connection.execute(sa.update(JOBS).where(mine).values(beat=now())).rowcount
         return bool(found)
 
-    def end(self, job: Job, worker: str, state: JobState) -> None:
+    def end(self, job: QueueJob, worker: str, state: JobState) -> None:
         """Write down how a job ended; `"waiting"` gives it back."""
         mine = (_C.id == job.id) & (_C.worker == worker) & (_C.state == "running")
         ended = None if state == "waiting" else now()
@@ -220,15 +220,15 @@ class JobQueue:
             return bool(connection.execute(sa.update(JOBS).where(own).values(said)).rowcount)
 
 
-def _find(connection: sa.Connection, name: str) -> Job | None:
+def _find(connection: sa.Connection, name: str) -> QueueJob | None:
     row = connection.execute(sa.select(*_COLUMNS).where(_C.id == name)).first()
     return None if row is None else _job_of(row)
 
 
-def _job_of(row: Any) -> Job:
+def _job_of(row: Any) -> QueueJob:
     found = dict(row._mapping)
     found["details"] = tuple(json.loads(found["details"]))
-    return Job(**found)
+    return QueueJob(**found)
 
 
 def _give_back_lost(connection: sa.Connection) -> None:
@@ -240,7 +240,7 @@ def _give_back_lost(connection: sa.Connection) -> None:
     connection.execute(sa.update(JOBS).where(lost).values(state="waiting", worker=""))
 
 
-def _most_seconds(job: Job) -> float:
+def _most_seconds(job: QueueJob) -> float:
     """Seconds after which a job is taken to hang: ten times its price, and a minute to start."""
     return 10 * job.seconds + 60
 
@@ -257,7 +257,7 @@ class JobRunner:
     def __init__(
         self,
         queue: JobQueue,
-        command: Callable[[Job], list[str]],
+        command: Callable[[QueueJob], list[str]],
         datasets: Callable[[], Sequence[str]],
     ) -> None:
         self._queue, self._command, self._datasets = queue, command, datasets
@@ -271,7 +271,7 @@ class JobRunner:
     ) -> JobRunner:
         """The runner for the site of a file."""
 
-        def command(job: Job) -> list[str]:
+        def command(job: QueueJob) -> list[str]:
             work = "import sys; from discreet.serve.site.start import make_queued_cube as make; "
             given = [str(Path(path).resolve()), job.dataset, job.unit, *job.details]
             return [sys.executable, "-c", work + "make(*sys.argv[1:])", *given]
@@ -299,7 +299,7 @@ class JobRunner:
             except DatabaseError:  # the office says so; jobs are given back when it is there again
                 self._stop.wait(10 * _IDLE)
 
-    def _make(self, job: Job) -> JobState:
+    def _make(self, job: QueueJob) -> JobState:
         """Have a table made; how that ended."""
         # Its errors may show what is confidential, so nothing of them is kept.
         none = subprocess.DEVNULL

@@ -129,7 +129,7 @@ class Config(ClosedModel):
     features: list[dict[str, Any]]
 
 
-class ListedTable(ClosedModel):
+class TableListing(ClosedModel):
     """A table in a list."""
 
     type: Literal["Table"]
@@ -149,7 +149,7 @@ class ListedTable(ClosedModel):
     links: list[Link]
 
 
-class TableResponse(ListedTable):
+class TableResponse(TableListing):
     """A table."""
 
     language: str
@@ -169,7 +169,7 @@ class TablesResponse(ClosedModel):
     """Tables, page by page."""
 
     language: str
-    tables: list[ListedTable]
+    tables: list[TableListing]
     page: PageInfo
     links: list[Link]
 
@@ -182,7 +182,7 @@ class Folder(ClosedModel):
     label: str
     description: str
     tags: list[str]
-    folderContents: list[ListedTable]
+    folderContents: list[TableListing]
     links: list[Link]
 
 
