@@ -137,9 +137,9 @@ there. A dash: it made no claim about the people it is judged on.
   of a person. A method that leaves most small counts as they are is told there, whatever it does
   to the others.
 - Few claims make wide intervals: `docs/withstands.json` has the numbers of claims.
-- Not shown: refits by least squares, least absolute deviation and the log-linear model. They got next
-  to nothing right even where nothing was protected, since they claim cells by municipality and single
-  age. Suppression, roundings and adjusted tables were not tried.
+- Not shown: refits by least squares, least absolute deviation and the log-linear model. They got
+  next to nothing right even where nothing was protected, since they claim cells by municipality and
+  single age. Suppression, roundings and adjusted tables were not tried.
 
 ## People who are certain
 
