@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csc_array
 
 from benchmarks._measure import print_table
-from discreet.attacks.variability import Variability, solution_variability
+from discreet.attacks.reconstruction import Variability, solution_variability
 from discreet.randomness import stream
 
 USUAL = Path(__file__).parents[2] / "shared" / "data" / "recon"

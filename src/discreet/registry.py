@@ -188,7 +188,7 @@ ATTACKS: dict[str, Entry] = {
     "complements": "discreet.attacks.complements:Complements",
     "contributor": "discreet.attacks.contributors:Contributor",
     "group-attributes": "discreet.attacks.groups:GroupAttributes",
-    "nested-crossings": "discreet.attacks.nested:NestedCrossings",
+    "nested-crossings": "discreet.attacks.groups:NestedCrossings",
     "leavers": "discreet.attacks.editions:Leavers",
     "unchanged-cells": "discreet.attacks.editions:UnchangedCells",
     "pattern-difference": "discreet.attacks.patterns:PatternDifference",

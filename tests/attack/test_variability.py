@@ -8,8 +8,7 @@ from scipy.sparse import csc_array
 
 import discreet as dc
 from discreet.assessment.audit.equations import DisagreementError
-from discreet.attacks.reconstruction import IntegerReconstruction
-from discreet.attacks.variability import solution_variability
+from discreet.attacks.reconstruction import IntegerReconstruction, solution_variability
 from discreet.errors import InfeasibleError
 from tests.attack.weak_and_sound import plain
 from tests.attacks.victims import country

@@ -16,7 +16,6 @@ import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
-from discreet.attacks.several_laws import law_of
 from discreet.errors import DiscreetError, ParameterError
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.series import LEAVERS, CellSeries
@@ -137,7 +136,7 @@ def _refusal(release: Any, knowledge: Knowledge, law: TransitionMatrix | None) -
     if not knowledge.earlier:
         return "there is no earlier edition"
     try:
-        law_of(release) if law is None else law
+        matrix_of(release) if law is None else law
     except DiscreetError as error:
         return str(error).rstrip(".")
     return ""

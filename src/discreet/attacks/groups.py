@@ -1,8 +1,11 @@
-"""Group attributes: what a published group says of one of its members.
+"""What published groups say of one of their members: attributes, and nested crossings.
 
 The intruder knows all variables of a person but one. Every published table that crosses it with
 some of the others shows how the person's group is made up. Intruders and their friends who are in
 the group take their own records out first.
+
+Noise by key gives the same people the same value in every table. So a small group that has the same
+value as one of its categories, the others being zero, is made up of that category alone.
 """
 
 from __future__ import annotations
@@ -73,6 +76,47 @@ class GroupAttributes(PublicAttack):
             targets.append(number)
             values.append(leaves[best])
             sure.append(float(share[best]))
+        return Claims.ranked(targets, values, sure)
+
+
+@dataclass(frozen=True)
+class NestedCrossings(PublicAttack):
+    """Claims the category that has the very value of a person's group, where one alone has.
+
+    The smaller the value, the surer: large values agree by chance.
+
+    Args:
+      variable: The variable that is looked for; the last one when absent.
+    """
+
+    variable: str | None = None
+    name: ClassVar[str] = "nested-crossings"
+    about: ClassVar[About] = "attributes"
+    remedy: ClassVar[str] = "release once: tables as sums of one inner table"
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """No counts, or no table that crosses the variable with others."""
+        return refusal_of_groups(release, self.variable)
+
+    def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
+        """A category for each person whose group agrees with one; nothing is drawn."""
+        variable = self.variable or release.design.axes[-1].name
+        leaves = next(a for a in release.design.axes if a.name == variable).leaves
+        z = shown_counts(release)
+        targets, values, sure = [], [], []
+        for number, groups in enumerate(groups_of(release, variable, knowledge.people)):
+            found: dict[int, float] = {}
+            for group in groups:
+                total = z[group.total] if group.total >= 0 else 0.0
+                same = np.flatnonzero((z[group.cells] == total) & (total > 0))
+                if len(same) == 1:
+                    k, others = int(same[0]), float(np.delete(z[group.cells], same).sum())
+                    found[k] = max(found.get(k, 0.0), 1.0 / (1.0 + others + total / 100))
+            if found:
+                best = max(found, key=lambda k: found[k])
+                targets.append(number)
+                values.append(leaves[best])
+                sure.append(found[best])
         return Claims.ranked(targets, values, sure)
 
 

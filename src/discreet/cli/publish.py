@@ -78,7 +78,7 @@ def publish(
 def _write_draft(
     target: Path, source: Path | None, codes: Path | None, recipe: Path | None, json: bool
 ) -> None:
-    from discreet.publication.draft import draft_publication  # start-up time
+    from discreet.publication import draft_publication  # start-up time
 
     if target.exists():
         raise ParameterError(f"{target} is there already; name another file.")

@@ -158,6 +158,12 @@ def tabulate(
     answer(summary, json, text)
 
 
+_NO_SECRET = (
+    "No secret was given here, so the pattern follows from the true values alone. Files of "
+    "tables hold none: give the one that made the keys, --secret keys.secret."
+)
+
+
 @with_options
 def protect(
     *,
@@ -218,10 +224,7 @@ def protect(
     if not json:
         say(f"\n{report}")
     if truth.secret is None and truth.published.key is not None and not json:
-        say(
-            "No secret was given here, so the pattern follows from the true values alone. Files of "
-            "tables hold none: give the one that made the keys, --secret keys.secret."
-        )
+        say(_NO_SECRET)
 
 
 def _check_protection(

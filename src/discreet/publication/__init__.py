@@ -9,14 +9,26 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from discreet.lazy import lazy_names
 from discreet.moved import ENDS
 from discreet.publication.plan import Choice, Outlet, Publication
 
 __all__ = ["Choice", "Outlet", "Publication"]
 
+# Loaded on first use: the command line reads a plan more often than it publishes one.
+_later = lazy_names(
+    __name__,
+    {
+        "draft_publication": "discreet.publication.draft",
+        **dict.fromkeys(
+            ("publish", "publish_periods", "republish", "withdraw"), "discreet.publication.editions"
+        ),
+    },
+)
+
 
 def __getattr__(name: str) -> Any:
     if name != "Recipe":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return _later(name)
     warnings.warn(f"Recipe is called Publication now; {ENDS}", DeprecationWarning, stacklevel=2)
     return Publication

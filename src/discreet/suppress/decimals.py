@@ -157,14 +157,7 @@ class Decimals:
         shown = np.flatnonzero(~suppressed)
         columns = _columns(z[shown].astype(np.float64))
         inner = None if y is None else _columns(y.astype(np.float64))
-        needs_truth = self.follows_truth or self.modulo is not None or deduct is not None
-        if inner is None and needs_truth:
-            raise DataError(
-                "the inner cells are not known, so neither the variance of the residual nor a "
-                "modulo can be taken. Use residual='rmse' without modulo."
-            )
-        if self.modulo is not None and deduct is not None:
-            raise ParameterError("modulo= and deduct= both say what is taken off; give one.")
+        self._check_given(has_truth=inner is not None, has_deduct=deduct is not None)
         # Which cells are unknown depends on the pattern alone: all values have the same equations.
         systems = [
             unknowns(X[:, shown], values, known=known, y=None if inner is None else inner[:, k])
@@ -195,6 +188,17 @@ class Decimals:
         whole[place >= 0] = published[place[place >= 0]]
         shape = slice(None) if z.ndim == 2 else 0
         return Replaced(whole[:, shape], published[:, shape], is_decimal)
+
+    def _check_given(self, *, has_truth: bool, has_deduct: bool) -> None:
+        """Refuse what needs inner cells that are not known, and two things that are taken off."""
+        needs_truth = self.follows_truth or self.modulo is not None or has_deduct
+        if not has_truth and needs_truth:
+            raise DataError(
+                "the inner cells are not known, so neither the variance of the residual nor a "
+                "modulo can be taken. Use residual='rmse' without modulo."
+            )
+        if self.modulo is not None and has_deduct:
+            raise ParameterError("modulo= and deduct= both say what is taken off; give one.")
 
     def _decimals(self, system: Unknowns, truth: Real, apart: Real, normal: Any) -> Real:
         """Decimals of the unknown cells, a column for each value; `apart` is kept of them."""
