@@ -425,13 +425,13 @@ def test_nothing_new_is_made_of_other_records_in_the_same_edition(folder):
 
 def test_records_that_are_exchanged_while_they_are_counted_are_not_released(folder, monkeypatch):
     live = live_site(folder).current.dataset("live")
-    run = Publication.run
+    tabulate = Publication.tabulate
 
     def interrupted(recipe, data, **options):
         exchange_records(folder)
-        return run(recipe, data, **options)
+        return tabulate(recipe, data, **options)
 
-    monkeypatch.setattr(Publication, "run", interrupted)
+    monkeypatch.setattr(Publication, "tabulate", interrupted)
     with pytest.raises(Refusal) as caught:
         live.answer(Query.parse("rows=age&columns=sex"))
     assert caught.value.code == "records_changed"

@@ -171,7 +171,7 @@ class _UnionSearch:
 
     def _owners_of_cells(self, most: int) -> tuple[list[tuple[int, ...]], Index]:
         """Groups of so many at most who are the only ones in two cells or more."""
-        columns = np.split(self.by_cell.indices, self.by_cell.indptr[1:-1])
+        columns = [self.by_cell.indices[a:b] for a, b in pairwise(self.by_cell.indptr)]
         is_all = np.abs(self.by_cell.sum(axis=0) - self.z) <= _MISSING * self.z
         alone = [frozenset(c.tolist()) for c, whole in zip(columns, is_all, strict=True) if whole]
         first = {who for who in alone if 0 < len(who) <= most}

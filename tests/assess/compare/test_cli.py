@@ -90,7 +90,7 @@ def test_compare_prints_a_table_and_writes_confidential_files(folder, capsys):
 
 
 def test_compare_speaks_json(folder, capsys):
-    assert run("compare", "table.parquet", *METHODS, *QUICK, "--replicates", 1, "--json",
+    assert run("compare", "table.parquet", *METHODS, *QUICK[:-1], "1", "--json",
                "--out", "scores.csv") == 0  # fmt: skip
     answer = json.loads(capsys.readouterr().out)
     assert answer["files"] == ["scores.csv"]

@@ -191,3 +191,12 @@ def test_somebody_in_another_cell_is_an_attacker_of_sums(monkeypatch):
     assert (number,) in tried
     assert (number,) in {each.against for each in find_unions(alone).sums}
     assert not list(union_faults(case, dc.Suppress(RULE).pattern(table), SumRule(0.1), most=5))
+
+
+def test_a_table_without_sensitive_cells_has_no_sums_to_ask_for():
+    rows = [(place, f"{place}{k}", 10.0 + k) for place in "ab" for k in range(9)]
+    firms = dc.open(pd.DataFrame(rows, columns=["place", "firm", "sales"]))
+    table = firms.tabulate("place", value="sales", contributor="firm")
+    rules = [dc.rules.PPercent(10), dc.rules.FewContributors(3)]
+    pattern = dc.Suppress(rules).pattern(table)
+    assert not pattern.suppressed.any()
