@@ -184,8 +184,8 @@ class Decimals:
         # An inner cell that is published has one value, not two that differ by a rounding error.
         place = design.inner_in_published()
         whole[place >= 0] = published[place[place >= 0]]
-        values = (each if z.ndim == 2 else each[:, 0] for each in (whole, published))
-        return Replaced(*values, is_decimal)
+        shape = slice(None) if z.ndim == 2 else 0
+        return Replaced(whole[:, shape], published[:, shape], is_decimal)
 
     def _check_given(self, *, has_truth: bool, has_deduct: bool) -> None:
         """Refuse what needs inner cells that are not known, and two things that are taken off."""
