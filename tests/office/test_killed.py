@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from sqlalchemy import select
 
 from discreet import Secret
 from discreet.serve.office.database import AUDIT, OfficeDatabase
+from discreet.serve.site import start
 from tests.serve.process import started
 
 SITE = """
@@ -142,6 +144,16 @@ def test_workers_end_with_the_process_that_started_them(site):
             time.sleep(0.1)
         assert workers
         assert not any(_command(pid) for pid in workers)
+
+
+def test_a_worker_whose_parent_was_killed_while_it_started_ends(monkeypatch):
+    """Then another process is its parent from the first; that one is not to be waited for."""
+    ended = threading.Event()
+    gone = SimpleNamespace(pid=os.getppid() + 1)
+    monkeypatch.setattr(start.multiprocessing, "parent_process", lambda: gone)
+    monkeypatch.setattr(start.os, "kill", lambda pid, number: ended.set())
+    start.stop_with_parent()
+    assert ended.wait(10)
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -21,7 +21,7 @@ def started(*arguments):
             process.communicate(timeout=20)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
+            process.communicate(timeout=60)  # a process that outlives it would keep its pipes
 
 
 def _address(process):

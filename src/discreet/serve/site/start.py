@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import signal
 import threading
@@ -161,7 +162,10 @@ def make_queued_cube(path: str, name: str, unit: str, *details: str) -> None:
 
 def stop_with_parent() -> None:
     """Stop this process when the one that started it is gone, however that ended."""
-    parent = os.getppid()
+    # Asked of multiprocessing first: a parent that was killed while this process started has
+    # already given it away, and whoever took it is not to be watched.
+    known = multiprocessing.parent_process()
+    parent = os.getppid() if known is None else known.pid
 
     def watch() -> None:
         # Asked for, since a parent that is killed sends no signal.
