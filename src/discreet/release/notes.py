@@ -30,22 +30,19 @@ _USE = "How to use the figures"
 _ACCURACY = "Accuracy by size of figure"
 _REFERENCES = "References"
 _COLUMNS = ("count", "standard error", "per cent", "difference")
+_MOST_EPSILON = 10.0  # beyond it the factor says nothing
 _SIZES = (1, 2, 3, 5, 10, 20, 50, 100)  # figures for which accuracy is told
 _ADVICE = {
     "adds-up": "Totals can be taken from the tables or summed from their parts; both are the same.",
-    "need-not-add-up": "Take totals from the tables: a sum of figures is further off than each.",
+    "need-not-add-up": "Take totals from the tables: a sum of figures is mostly further off.",
     "shown-is-true": "Figures that are shown can be used as counts, and compared between editions.",
-    "mean-zero": "An average over many figures is nearer to the truth than each of them.",
+    "mean-zero": "An average over many figures is nearer to the truth than most of them.",
     "private": "Small figures are mostly noise; compare large ones.",
     "clipped": "A figure of zero may stand for a small number: negative results became zero.",
 }
 _ZERO = "A figure of zero may stand for a few people, since small numbers can become zero."
 _WHOLE = "A total is the sum of its parts, those that are not shown among them."
 _HIDDEN = "An average over areas lacks those that are not shown."
-_PRIVATE = (
-    "Whether a single person is among the records changes little of what anybody can conclude from "
-    "these figures, whatever is known beside them."
-)
 _SHARED = "A figure that stands in several of these tables is the same in each."
 _WORKS = {
     "Fraser & Wooton (2005)": (
@@ -110,9 +107,9 @@ def methods_note(release: PublicTable, language: Language) -> list[Block]:
     """The text for methodologists under headings."""
     statement, say = release.statement, language.say
     told = statement.methods
-    if statement.says("private"):
+    if promise := _promise(release):
         told = {"process": [], "values": [], **told}
-        told["values"] = [_PRIVATE, *told["values"]]
+        told["values"] = [promise, *told["values"]]
     parts = [(say(_HEADINGS[about]), [*map(say, said)]) for about, said in told.items() if said]
     use = [say(text) for text in _advice(release)]
     blocks = [*parts, *([(say(_USE), use)] if use else [])]
@@ -121,6 +118,18 @@ def methods_note(release: PublicTable, language: Language) -> list[Block]:
     cited = [work for step in statement.steps for work in _CITED.get(_method(step.name), ())]
     works = [f"{name}: {_WORKS[name]}." for name in dict.fromkeys(cited)]
     return [*blocks, *([(say(_REFERENCES), works)] if works else [])]
+
+
+def _promise(release: PublicTable) -> str:
+    """What a private release promises about one record, in a sentence without symbols."""
+    privacy = release.statement.privacy
+    # where margins are known as they are, a record added or removed is not covered
+    if privacy is None or not release.statement.says("private") or privacy.epsilon > _MOST_EPSILON:
+        return ""
+    factor = math.ceil(100 * math.exp(privacy.epsilon)) / 100  # upwards, so that it holds
+    said = f"No conclusion from these figures is more than {factor:.2f} times as likely with one "
+    said += "record as without it"
+    return said + (f", but for a chance of {privacy.delta:.0e}." if privacy.delta else ".")
 
 
 def _advice(release: PublicTable) -> list[str]:
