@@ -78,3 +78,15 @@ def test_a_release_fixes_what_it_publishes_and_noise_fixes_nothing():
     under = hidden.hidden[shown]
     assert seen.is_fixed[~under].all()
     np.testing.assert_array_equal(seen.table[seen.is_fixed], table.y[seen.is_fixed])
+
+
+def test_cells_that_are_left_undecided_are_told():
+    """Nobody found is not nobody certain: the limit on programs stands in the finding."""
+    rng = np.random.default_rng(1)
+    table = dc.Table.from_inner(dc.Design.product({"a": 6, "b": 6, "c": 4}, "a*b + a*c + b*c"),
+                                rng.poisson(1.0, 144))  # fmt: skip
+    trial = table.simulate(dc.DropAdd(), seed=1)
+    few, many = (dc.attack(None, trial, IntegerReconstruction(programs=n)) for n in (1, 300))
+    assert few.undecided > many.undecided
+    assert "others may be certain too" in few.text
+    assert few.provably_fixed <= many.provably_fixed

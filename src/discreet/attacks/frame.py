@@ -51,12 +51,14 @@ class Claims:
       values: What is claimed of each target; `True` where the claim is that it exists.
       confidence: How sure the attack is, in any scale that orders the claims.
       proven: Which claims follow from the release with certainty; none when absent.
+      undecided: How many cells might be certain too, where proofs were not looked for to the end.
     """
 
     targets: tuple[Hashable, ...]
     values: tuple[Any, ...]
     confidence: Real
     proven: Mask | None = None
+    undecided: int = 0
 
     @classmethod
     def ranked(
@@ -67,6 +69,7 @@ class Claims:
         *,
         most: int | None = None,
         proven: Sequence[bool] | Mask | None = None,
+        undecided: int = 0,
     ) -> Claims:
         """Claims in order of confidence, at most as many as asked for; ties keep their order."""
         sure = np.asarray(confidence, dtype=np.float64)
@@ -78,7 +81,7 @@ class Claims:
         order = np.argsort(-sure, kind="stable")[:most]
         said = None if proven is None else np.asarray(proven, dtype=bool)[order]
         found = tuple(targets[i] for i in order), tuple(values[i] for i in order)
-        return cls(*found, sure[order], said)
+        return cls(*found, sure[order], said, undecided)
 
     def __len__(self) -> int:
         return len(self.targets)

@@ -71,6 +71,7 @@ def judge_counts(attack: Attack, custodian: Custodian) -> Finding:
         0.0,
         seconds,
         proven=int(proven.sum()),
+        undecided=claims.undecided,
         fixed=int(sum(sure)) if about == "inner" else 0,
         worst=_worst(custodian, claims, right, inner=about == "inner"),
     )

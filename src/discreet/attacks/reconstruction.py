@@ -70,9 +70,8 @@ class IntegerReconstruction(PublicAttack):
         found = self.vary(release, rng)
         cells = np.flatnonzero((found.table > 0) & (found.is_fixed | found.is_free))
         sure = np.where(found.is_fixed[cells], _FIXED, _SEEN / (1.0 + found.table[cells]))
-        return Claims.ranked(
-            cells.tolist(), found.table[cells].tolist(), sure, proven=found.is_fixed[cells]
-        )
+        said, proven = found.table[cells].tolist(), found.is_fixed[cells]
+        return Claims.ranked(cells.tolist(), said, sure, proven=proven, undecided=found.undecided)
 
     def vary(self, release: Protected, rng: np.random.Generator) -> Variability:
         """Which inner cells are the same in every table; needs nothing but the release."""

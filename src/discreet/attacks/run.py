@@ -56,8 +56,16 @@ class Findings(Mapping[str, Finding]):
 
     @property
     def provably_fixed(self) -> int:
-        """The largest number of people whom an attack found with certainty."""
+        """The largest number of people whom an attack found with certainty.
+
+        Nobody found is nobody certain only where `undecided` is zero as well.
+        """
         return max((found.fixed for found in self.values()), default=0)
+
+    @property
+    def undecided(self) -> int:
+        """The largest number of cells that an attack left undecided."""
+        return max((found.undecided for found in self.values()), default=0)
 
     @property
     def told(self) -> list[Finding]:
@@ -90,6 +98,7 @@ class Findings(Mapping[str, Finding]):
                     "lift_high": high,
                     "proven": found.proven,
                     "fixed": found.fixed,
+                    "undecided": found.undecided,
                     "beside": found.beside,
                     "remedy": found.remedy,
                     "seconds": found.seconds,
@@ -240,6 +249,7 @@ def _prove(chosen: list[Any], release: Any, knowledge: Knowledge, seed: int) -> 
             0.0,
             time.process_time() - began,
             proven=len(sure),
+            undecided=claims.undecided,
             fixed=int(sum(people.values())) if inner else 0,
             worst=tuple(names_of_cells(release, smallest, inner=inner)),
             remedy=trait(each, "remedy"),

@@ -78,6 +78,7 @@ class Finding:
       blind: Share that a guess without any release gets right.
       proven: How many claims follow from the release with certainty.
       fixed: How many people these are about.
+      undecided: How many cells might be certain too: no proof was found, and no counterexample.
       worst: Names of cells or people that were told, the smallest first.
       remedy: The setting that would stop the attack.
       beside: What the baseline is, in words.
@@ -91,6 +92,7 @@ class Finding:
     blind: float = 0.0
     proven: int = 0
     fixed: int = 0
+    undecided: int = 0
     worst: tuple[str, ...] = ()
     remedy: str = ""
     beside: str = "guessing"
@@ -146,6 +148,7 @@ class Finding:
             "seconds": self.seconds + other.seconds,
             "proven": self.proven + other.proven,
             "fixed": self.fixed + other.fixed,
+            "undecided": self.undecided + other.undecided,
             "worst": (*self.worst, *other.worst)[:WORST],
         }
         for name in ("baseline", "blind"):
@@ -159,7 +162,7 @@ class Finding:
 
     def __str__(self) -> str:
         if not self.judged.targets:
-            return f"{self.attack}: {self.proven} claims about {self.fixed} people are certain"
+            return f"{self.attack}: {self._certain}"
         low, high = self.judged.interval()
         ends = self.lift_interval()
         found = (
@@ -168,9 +171,14 @@ class Finding:
             f"named; {self.beside} is right in {self.guess:.1%}; "
             f"lift {self.lift:.2f} ({ends[0]:.2f} to {ends[1]:.2f})"
         )
-        if self.proven:
-            found += f"; {self.proven} claims about {self.fixed} people are certain"
-        return found
+        return found + (f"; {self._certain}" if self.proven or self.undecided else "")
+
+    @property
+    def _certain(self) -> str:
+        said = f"{self.proven} claims about {self.fixed} people are certain"
+        if self.undecided:
+            said += f", and {self.undecided:,} cells were not decided: others may be certain too"
+        return said
 
 
 def judge(

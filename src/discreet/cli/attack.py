@@ -66,6 +66,7 @@ def attack(
     summary = {
         "side": "confidential",
         "provably_fixed": found.provably_fixed,
+        "undecided": found.undecided,
         "findings": finite_rows(found.to_arrow()),
         "passed_over": found.passed_over,
     }
