@@ -89,4 +89,5 @@ def test_cells_that_are_left_undecided_are_told():
     few, many = (dc.attack(None, trial, IntegerReconstruction(programs=n)) for n in (1, 300))
     assert few.undecided > many.undecided
     assert "others may be certain too" in few.text
+    assert "judged against the truth" not in few.text
     assert few.provably_fixed <= many.provably_fixed

@@ -31,6 +31,7 @@ AttackLike = Attack | str
 PROVING = ("integer-reconstruction", "bounds")
 """Attacks whose surest claims are proofs, which need no truth to be believed."""
 _MARKING = "CONFIDENTIAL. What attacks recovered, judged against the truth. Do not publish it."
+_PROVEN = "What follows from the release with certainty, without the truth."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -113,7 +114,8 @@ class Findings(Mapping[str, Finding]):
     @property
     def text(self) -> str:
         """The findings as lines of text."""
-        lines = [_MARKING]
+        is_judged = any(found.judged.targets for found in self.values())
+        lines = [_MARKING if is_judged else _PROVEN]
         for found in self.values():
             lines.append(str(found))
             if found.is_above() or found.proven:
