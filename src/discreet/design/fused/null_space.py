@@ -4,7 +4,8 @@ For a ridge :math:`\rho V` the Hessian of a dual is :math:`\rho V + X^\top D X`.
 vanishes the ridge stands alone, and conjugate gradients would crawl. Two kinds of values have no
 table: margins of single categories that disagree about an effect they share, which `Contradictions`
 finds in closed form; and a cell of a coarser level, less the cells it is made of in the next finer
-margin. What is left are margins of single categories, where the diagonal serves.
+margin. With levels a sparse factor, made once, answers to both kinds together. What is left are
+margins of single categories, where the diagonal serves.
 
 A published cell that is not used takes no part: with :math:`P` the preconditioner of all cells and
 :math:`K` the unused ones, :math:`P - P_{\cdot K} P_{KK}^{-1} P_{K\cdot}` is that of the others.
@@ -14,20 +15,22 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, diags_array
+from scipy.sparse.linalg import splu
 
 from discreet.arrays import Real, Whole
 from discreet.design.product import ProductDesign
 from discreet.design.support import Lift
 
 _SAME = 1e-10  # of the largest: answers of unused cells below this are rounding errors
-_SWEEPS = 8  # between both kinds of values; fewer cost passes, more cost as much as they save
-_STEP = 1.8  # relaxation; below 2 every sweep stays a preconditioner
+# Lift of the diagonal of differences, relative to it: some follow from others.
+_LIFT = 1e-10
 MOST_UNUSED = 1_000
 """Unused cells beside used ones of their block, for which a dense matrix is inverted once."""
 
@@ -84,8 +87,18 @@ class NullSpace:
 
     def _answer(self, residual: Real, inverse: Real, ridge: float) -> Real:
         """An approximate solution if all cells were used."""
-        rest = self._is_flat * inverse * (residual - self._plain_projection.part(residual))
-        return rest - self._plain_projection.part(rest) + self._on_null_space(residual) / ridge
+        null = self._on_null_space(residual)
+        return self._on_the_rest(residual, null, inverse) + null / ridge
+
+    def _on_the_rest(self, residual: Real, null: Real, inverse: Real) -> Real:
+        """The diagonal's answer, less what the ridge alone answers to."""
+        if self._differences is None:
+            rest = self._is_flat * inverse * (residual - self._plain_projection.part(residual))
+            return rest - self._plain_projection.part(rest)
+        # Orthogonal to the null space in the metric of the ridge, which then couples them nowhere:
+        # by the plain projection conjugate gradients took a third more steps.
+        rest = self._is_flat * inverse * (residual - null / self._weight_of_cell)
+        return rest - self._on_null_space(rest / self._weight_of_cell)
 
     def _on_unused(self, values: Real) -> Real:
         found = np.zeros_like(values, shape=self.design.n_published)
@@ -112,32 +125,24 @@ class NullSpace:
         null, rest, identity = [], [], np.eye(len(self.unused))
         for row in identity:
             one = self._on_unused(row)
-            null.append(self._on_null_space(one)[self.unused])
-            rest.append((one - self._plain_projection.part(one))[self.unused])
+            of_one = self._on_null_space(one)
+            null.append(of_one[self.unused])
+            rest.append(self._on_the_rest(one, of_one, np.ones_like(one))[self.unused])
         return np.array(null), np.array(rest), identity
 
     def _on_null_space(self, residual: Real) -> Real:
-        """The answer of the ridge alone: both kinds of values in turn, the same back as forth."""
-        if self._coarse is None:
-            return self._answer_to_contradictions(residual)
-        differences, sums, scale = self._coarse
-        # Begun and ended with differences, so that the sweeps are a symmetric operator, as
-        # conjugate gradients need of a preconditioner.
-        answer: Real = sums @ (scale * (differences @ residual))
-        for _ in range(_SWEEPS):
-            left = residual - answer / self._weight_of_cell
-            answer = answer + self._answer_to_contradictions(left)
-            left = residual - answer / self._weight_of_cell
-            answer = answer + sums @ (scale * (differences @ left))
-        return answer
-
-    def _answer_to_contradictions(self, residual: Real) -> Real:
-        return self._weight_of_cell * self._weighted_projection.part(residual)
+        """The answer of the ridge alone, for a ridge of one."""
+        if self._differences is None:
+            return self._weight_of_cell * self._weighted_projection.part(residual)
+        differences, sums, factor = self._differences
+        found: Real = sums @ factor.solve(differences @ residual)
+        return found
 
     def on_gpu(self) -> NullSpace:
         """The same for vectors that lie on a graphics processor."""
         import cupy
         from cupyx.scipy.sparse import csr_matrix
+        from cupyx.scipy.sparse.linalg import SuperLU
 
         moved = NullSpace(self.lift.on_gpu(cupy), self.weights, cupy.asarray(self.unused))
         if len(self.unused):
@@ -146,10 +151,10 @@ class NullSpace:
             moved.__dict__[name] = getattr(self, name).on_gpu()
         for name in ("_weight_of_cell", "_is_flat"):
             moved.__dict__[name] = cupy.asarray(getattr(self, name))
-        moved.__dict__["_coarse"] = self._coarse
-        if self._coarse is not None:
-            *matrices, scale = self._coarse
-            moved.__dict__["_coarse"] = *map(csr_matrix, matrices), cupy.asarray(scale)
+        moved.__dict__["_differences"] = self._differences
+        if self._differences is not None:
+            *matrices, factor = self._differences
+            moved.__dict__["_differences"] = *map(csr_matrix, matrices), SuperLU(factor)
         return moved
 
     @cached_property
@@ -172,10 +177,11 @@ class NullSpace:
         return np.isin(self.design.block_of_cell(), flat).astype(np.float64)
 
     @cached_property
-    def _coarse(self) -> tuple[csr_array, csr_array, Real] | None:
-        """Coarser cells × published cells: a cell less its parts; the transpose; step lengths.
+    def _differences(self) -> tuple[csr_array, csr_array, Any] | None:
+        r"""Differences that no table has × published cells, `E`; the transpose; a factor.
 
-        With row sums of what the ridge makes of these differences no step is too long.
+        The ridge alone answers to a residual `r` by :math:`E^\top(EVE^\top)^{-1}Er`. Absent where
+        no block is of a coarser level: the closed form serves there.
         """
         flat = Contradictions.flat_blocks(self.design)
         pairs = [(k, s) for k, s in self.design.plan if k not in flat and s is not None]
@@ -189,12 +195,20 @@ class NullSpace:
             columns += [int(self.design.offsets[k]) + np.arange(size), parts]
             entries += [np.ones(size), -np.ones(len(parts))]
             start += size
-        at = (np.concatenate(rows), np.concatenate(columns))
-        shape = (start, self.design.n_published)
-        differences = coo_array((np.concatenate(entries), at), shape=shape).tocsr()
-        overlap = abs(differences).T @ np.ones(start)
-        bound = abs(differences) @ (overlap / self._weight_of_cell)
-        return differences, differences.T.tocsr(), _STEP / bound
+        for effect, a, b in self._plain_projection.shared_sums():
+            for k, sign in ((a, 1.0), (b, -1.0)):
+                place = self.design.slice_of(k)
+                rows.append(start + self._plain_projection.positions(k, effect))
+                columns.append(np.arange(place.start, place.stop))
+                entries.append(np.full(len(columns[-1]), sign))
+            start = int(rows[-1].max()) + 1
+        differences = _sparse(rows, columns, entries, (start, self.design.n_published))
+        products = differences @ diags_array(1.0 / self._weight_of_cell) @ differences.T
+        lifted = (products + diags_array(_LIFT * products.diagonal())).tocsc()
+        # A symmetric matrix without pivots: its order by minimum degree keeps the factor sparse.
+        options = {"SymmetricMode": True}
+        order = {"permc_spec": "MMD_AT_PLUS_A", "diag_pivot_thresh": 0.0, "options": options}
+        return differences, differences.T.tocsr(), splu(lifted, **order)
 
 
 Effect = tuple[int, ...]
@@ -257,6 +271,18 @@ class Contradictions:
                 holders.setdefault(effect, []).append(k)
         return {effect: ks for effect, ks in holders.items() if len(ks) > 1}
 
+    def shared_sums(self) -> Iterator[tuple[Effect, int, int]]:
+        """Sums over an effect in two margins that must be the same; all others follow from them."""
+        between = itertools.combinations(sorted(self.flat_blocks(self.design)), 2)
+        shared = {tuple(a for a in self._axes[k] if a in self._axes[j]) for k, j in between}
+        for effect in sorted(shared):
+            for a, b in itertools.pairwise(self._holders[effect]):
+                yield effect, a, b
+
+    def positions(self, k: int, effect: Effect) -> Whole:
+        """For each cell of a margin the position of its sum over an effect."""
+        return _positions(self._shape(self._axes[k]), self._axes[k], effect)
+
     @cached_property
     def _starts(self) -> dict[Slot, int]:
         """Where the means for a shared effect in a margin start in the vector of all of them."""
@@ -282,7 +308,7 @@ class Contradictions:
         for (k, effect), start in self._starts.items():
             place = self.design.slice_of(k)
             rows.append(np.arange(place.start, place.stop))
-            columns.append(start + _positions(self._shape(self._axes[k]), self._axes[k], effect))
+            columns.append(start + self.positions(k, effect))
         return _sparse(rows, columns, None, (self.design.n_published, len(self._spreads)))
 
     @cached_property
