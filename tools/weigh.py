@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "installation.md"
 BEGIN, END = "<!-- weights -->\n", "<!-- end of weights -->"
 EXTRAS = {
     "": "tables, methods, fits, files in CSV and Parquet",
-    "private": "differential privacy",
+    "private": "differentially private noise and budgets",
     "synthesis": "synthetic records by formulas",
     "serve": "the table builder",
     "xlsx": "Excel files out",
