@@ -124,6 +124,13 @@ def test_layers_begin_with_the_last_period(client):
     assert ">65+</option>" in page
 
 
+def test_pages_count_periods_without_a_total(client):
+    for place in ("table?rows=age&columns=sex", "about"):
+        page = client.get(f"/d/once/{place}").text
+        assert "3 categories</span>" in page
+        assert "2 categories and the total</span>" in page
+
+
 def test_levels_that_add_periods_up_are_not_offered():
     dataset = replace(once(Policy()), time="region")
     assert [d.has_total for v in dataset.variables if v.is_time for d in v.details] == [False]

@@ -205,6 +205,13 @@ def search_text(variable: OfferedVariable) -> str:
     return " ".join(words).lower()
 
 
+def size_of(entries: Sequence[CubeEntry], texts: Texts) -> str:
+    """How many categories there are, and whether they have a total; periods have none."""
+    categories = sum(not entry.is_total for entry in entries)
+    said = texts.count("categories", categories)
+    return said if categories == len(entries) else texts.notes.variables_help.format(said)
+
+
 def limits_of(dataset: Dataset, texts: Texts) -> str:
     """The limits on the size of a table, as far as the office tells them."""
     told = dataset.policy.public()
