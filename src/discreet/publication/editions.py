@@ -19,7 +19,7 @@ from discreet import __version__
 from discreet.design.codes import natural_order
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
-from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+from discreet.files import EVERYONE, OWNER_ONLY, flush, written_whole
 from discreet.ledger import Ledger
 from discreet.publication.drawing import (
     HIDDEN,
@@ -195,8 +195,9 @@ def _stage(
     if publication.time:
         releases = _releases_by_period(publication, release, place)
         series = series_files(publication, releases, place.edition, place.base)
-        _write_files(staging / SERIES, series.files)
-        broken = series.broken
+        over_periods = {f"{SERIES}/{name}": content for name, content in series.files.items()}
+        _write_files(staging, over_periods)
+        files, broken = {**files, **over_periods}, series.broken
     told: dict[str, Any] = {
         "edition": place.edition,
         "period": place.period,
@@ -229,7 +230,7 @@ def _write_manifest(
     }
     with written_whole(folder / MANIFEST) as temporary:
         text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
 def _releases_by_period(
@@ -253,10 +254,10 @@ def _rename(staging: Path, target: Path) -> None:
     """The one moment at which an edition is published."""
     for path in staging.rglob("*"):
         os.chmod(path, _OPEN if path.is_dir() else EVERYONE)
-        _flush(path)
-    _flush(staging)
+        flush(path)
+    flush(staging)
     os.rename(staging, target)
-    _flush(target.parent)
+    flush(target.parent)
 
 
 def _finish(target: Path, kept: Path) -> None:
@@ -269,15 +270,6 @@ def _finish(target: Path, kept: Path) -> None:
     kept.unlink(missing_ok=True)  # last: as long as it is there, a run may be finished
 
 
-def _flush(path: Path) -> None:
-    """Bring a file or a folder to the disk, so that a rename never points at less than it said."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 def _renew(folder: Path, notice: str) -> None:
     """Write the files of a published edition again, with a notice; its figures stay."""
     manifest = _manifest(folder)
@@ -286,6 +278,8 @@ def _renew(folder: Path, notice: str) -> None:
     release = read_release(folder / RELEASE)
     files = edition_files(publication, release, manifest["edition"], notices, folder)
     _write_files(folder, files)
+    series = [name for name in manifest["files"] if name.startswith(f"{SERIES}/")]
+    files = {**files, **{name: (folder / name).read_bytes() for name in series}}
     names = ("edition", "period", "corrects", "reason")
     told = {name: manifest[name] for name in names if name in manifest}
     told |= {"notices": list(notices), "valid": False}
@@ -352,7 +346,7 @@ def _write_log(
     lines += [f"## {say('What to watch')}", "", say(release.statement.office), ""]
     path = log_file(publication, place.base, edition)
     with written_whole(path, OWNER_ONLY) as temporary:
-        temporary.write_text("\n".join(lines), encoding="utf-8")
+        temporary.write_text("\n".join(lines), encoding="utf-8", newline="\n")
     return path
 
 
