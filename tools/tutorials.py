@@ -56,11 +56,10 @@ def page_with_results(page, text):
     """The page with results below the blocks, and a link to the notebook below the title."""
     shown = iter(results(page))
     text = BLOCK.sub(lambda block: block[0] + "".join(map(_as_html, next(shown))), text)
-    link = (
-        f'<p class="notebook"><a href="{page.stem}.ipynb" download>Download as a notebook</a></p>'
-    )
+    link = f'<a href="{page.stem}.ipynb" download>Download as a notebook</a>'
+    line = _raw(f'<p class="notebook">{link}</p>')
     title, rest = text.split("\n", 1)
-    return f"{title}\n\n{_raw(f'<p class="notebook">{link}</p>')}\n{rest}"
+    return f"{title}\n\n{line}\n{rest}"
 
 
 def notebook(page):
