@@ -1,4 +1,4 @@
-"""Public batteries that hold methods, fitters, engines and installations to their promises; slow references."""
+"""Public batteries that hold methods, fitters, engines and installations to their promises."""
 
 from discreet.testing.engines import EngineReport, check_engine
 from discreet.testing.fitters import check_fitter

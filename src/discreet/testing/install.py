@@ -184,7 +184,9 @@ def _cases() -> dict[str, Callable[[], Figures]]:
     release = table.protect(_METHODS["cell-key"])
 
     def count(name: str) -> Figures:
-        return [float(value) for value in (sums.contributions.sum if name == "sums" else table.z)]
+        given = sums.contributions
+        values = given.sum if given is not None and name == "sums" else table.z
+        return [float(value) for value in values]
 
     def protect(name: str) -> Figures:
         subject = sums if name == "magnitude-key" else table
