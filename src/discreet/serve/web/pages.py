@@ -137,6 +137,7 @@ def about_dataset(request: Request, dataset: str) -> Response:
         notes=plain,
         statement=statement,
         limits=wording.limits_of(found, texts),
+        wording=wording,
     )
 
 
