@@ -8,7 +8,13 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 project = "discreet"
 author = "The discreet maintainers"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.mathjax", "tutorials"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.mathjax",
+    "tutorials",
+]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 default_role = "code"

@@ -1,6 +1,6 @@
 """Tutorials are run when the documentation is built: outputs, pictures, and notebooks to download.
 
-A page is plain Markdown. Each `python` block is run in turn, in a folder of its own. What it prints,
+A page is plain Markdown. Each `python` and `sh` block is run in turn, in one folder. What it prints,
 the value of its last line and the pictures that it writes are shown below it. Results are kept in
 `docs/_build/executed` until the page or the program changes. As a Sphinx extension this file does so
 for `docs/tutorials`; `python tools/tutorials.py PAGE` runs one page and keeps its results.
@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 KEPT = ROOT / "docs" / "_build" / "executed"
-BLOCK = re.compile(r"^```python\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
 WORKERS = 2
 """Pages that are run at a time: the machines that build the pages have two cores."""
@@ -42,23 +42,23 @@ def execute(page, namespace=None):
     """Run a page in the current folder and keep what each block shows."""
     namespace = {"__name__": "__main__"} if namespace is None else namespace
     text = page.read_text(encoding="utf-8")
-    shown = [_run(b, f"{page.name}, block {k}", namespace) for k, b in enumerate(blocks(text), 1)]
+    shown = []
+    for number, (kind, block) in enumerate(BLOCK.findall(text), 1):
+        name = f"{page.name}, block {number}"
+        shown.append(_type(block) if kind == "sh" else _run(block, name, namespace))
     KEPT.mkdir(parents=True, exist_ok=True)
     for old in KEPT.glob(f"{page.stem}-*.json"):
         old.unlink()
     (KEPT / f"{page.stem}-{_state(page)}.json").write_text(json.dumps(shown), encoding="utf-8")
 
 
-def blocks(text):
-    """The Python blocks of a page."""
-    return BLOCK.findall(text)
-
-
 def page_with_results(page, text):
     """The page with results below the blocks, and a link to the notebook below the title."""
     shown = iter(results(page))
     text = BLOCK.sub(lambda block: block[0] + "".join(map(_as_html, next(shown))), text)
-    link = f'<p class="notebook"><a href="{page.stem}.ipynb" download>Download as a notebook</a></p>'
+    link = (
+        f'<p class="notebook"><a href="{page.stem}.ipynb" download>Download as a notebook</a></p>'
+    )
     title, rest = text.split("\n", 1)
     return f"{title}\n\n{_raw(link)}\n{rest}"
 
@@ -71,7 +71,8 @@ def notebook(page):
         cells += _markdown_cell(text[last : block.start()])
         outputs = [_as_output(item) for item in next(shown)]
         code = {"cell_type": "code", "execution_count": None, "metadata": {}, "outputs": outputs}
-        cells.append(code | {"source": block[1].rstrip("\n").splitlines(keepends=True)})
+        source = block[2] if block[1] == "python" else f"%%bash\n{block[2]}"
+        cells.append(code | {"source": source.rstrip("\n").splitlines(keepends=True)})
         last = block.end()
     cells += _markdown_cell(text[last:])
     cells[0]["source"].append("\nInstall what is needed with `pip install 'discreet[all]'`.\n")
@@ -114,6 +115,15 @@ def _run(block, name, namespace):
     return shown
 
 
+def _type(block):
+    """What commands print when they are typed in a shell."""
+    words = ["bash", "-e", "-c", block]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{block}{done.stdout}{done.stderr}")
+    return [{"text": done.stdout}] if done.stdout.strip() else []
+
+
 def _value(expression, name, namespace):
     return eval(compile(ast.Expression(expression.value), name, "eval"), namespace)
 
@@ -138,7 +148,7 @@ def _as_html(item):
         return _raw(f'<div class="output output-html">{item["html"]}</div>')
     if "text" in item:
         return _raw(f'<div class="output"><pre>{html.escape(item["text"])}</pre></div>')
-    source = f'data:{item["kind"]};base64,{item["picture"]}'
+    source = f"data:{item['kind']};base64,{item['picture']}"
     words = html.escape(item["name"].replace("_", " ").replace("-", " "))
     return _raw(f'<div class="output"><img src="{source}" alt="Picture: {words}"></div>')
 
