@@ -1,9 +1,9 @@
 """Tutorials are run when the documentation is built: outputs, pictures, and notebooks to download.
 
-A page is plain Markdown. Each `python` and `sh` block is run in turn, in one folder. What it prints,
-the value of its last line and the pictures that it writes are shown below it. Results are kept in
-`docs/_build/executed` until the page or the program changes. As a Sphinx extension this file does so
-for `docs/tutorials`; `python tools/tutorials.py PAGE` runs one page and keeps its results.
+A page is plain Markdown. Each `python` and `sh` block is run in turn, in one folder. What it
+prints, the value of its last line and the pictures that it writes are shown below it. Results are
+kept in `docs/_build/executed` until the page or the program changes. As a Sphinx extension this
+file does so for `docs/tutorials`; `python tools/tutorials.py PAGE` runs one page.
 """
 
 import ast
@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -108,7 +109,8 @@ def _run(block, name, namespace):
         exec(compile(tree, name, "exec"), namespace)
         value = None if last is None else _value(last, name, namespace)
     shown = [{"text": printed.getvalue()}] if printed.getvalue().strip() else []
-    shown += [] if value is None else [_display(value)]
+    # a path says where a file was written: nothing for a reader, and another one at each run
+    shown += [] if value is None or isinstance(value, Path) else [_display(value)]
     for path in sorted(Path().glob("*.*")):
         if path.suffix in PICTURES and before.get(path) != path.stat().st_mtime_ns:
             shown.append(_picture(path.read_bytes(), path.suffix, path.stem))
@@ -118,7 +120,9 @@ def _run(block, name, namespace):
 def _type(block):
     """What commands print when they are typed in a shell."""
     words = ["bash", "-e", "-c", block]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    where = os.environ | {"PATH": programs}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=where)
     if done.returncode:
         raise RuntimeError(f"{block}{done.stdout}{done.stderr}")
     return [{"text": done.stdout}] if done.stdout.strip() else []
@@ -147,10 +151,15 @@ def _as_html(item):
     if "html" in item:
         return _raw(f'<div class="output output-html">{item["html"]}</div>')
     if "text" in item:
-        return _raw(f'<div class="output"><pre>{html.escape(item["text"])}</pre></div>')
+        return _raw(f'<div class="output"><pre>{html.escape(_fold(item["text"]))}</pre></div>')
     source = f"data:{item['kind']};base64,{item['picture']}"
     words = html.escape(item["name"].replace("_", " ").replace("-", " "))
     return _raw(f'<div class="output"><img src="{source}" alt="Picture: {words}"></div>')
+
+
+def _fold(text):
+    """Text whose sentences fit on a page; tables are narrower than this and stay as they are."""
+    return "\n".join(textwrap.fill(x, 100) if len(x) > 120 else x for x in text.splitlines())
 
 
 def _raw(content):
