@@ -17,6 +17,8 @@ PAGE = ROOT / "docs" / "installation.md"
 BEGIN, END = "<!-- weights -->\n", "<!-- end of weights -->"
 EXTRAS = {
     "": "tables, methods, fits, files in CSV and Parquet",
+    "private": "differentially private noise and budgets",
+    "synthesis": "synthetic records by formulas",
     "serve": "the table builder",
     "xlsx": "Excel files out",
     "files": "Excel, SPSS, SAS and Stata files in",

@@ -28,7 +28,7 @@ from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any, Literal, Self, get_args
 
-from discreet.errors import LedgerError, ParameterError, is_number
+from discreet.errors import LedgerError, MissingDependencyError, ParameterError, is_number
 
 Change = Literal["add-remove", "replace", "known"]
 """How neighbours differ: a unit more, another unit, or another that leaves known margins alone."""
@@ -311,15 +311,14 @@ def rho_to_epsilon(rho: float, delta: float) -> float:
         return 0.0
     if delta == 0:
         return math.inf
-    from opendp.mod import OpenDPException
-
+    dp = load_opendp()
     concentrated, approximate = _gaussians()
     distance = math.sqrt(2 * rho)
     while concentrated.map(distance) < rho:
         distance = math.nextafter(distance, math.inf)
     try:
         return float(approximate.map(distance).epsilon(float(delta)))
-    except OpenDPException:
+    except dp.OpenDPException:
         return math.inf
 
 
@@ -344,12 +343,26 @@ def rho_for(epsilon: float, delta: float) -> float:
 @cache
 def _gaussians() -> tuple[Any, Any]:
     """Gaussian noise of scale one by ρ and by (ε, δ): at distance d it has ρ = d²/2."""
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = load_opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
     noise = dp.m.make_gaussian(*space, scale=1.0)
     return noise, dp.c.make_zCDP_to_approxDP(noise)
+
+
+@cache
+def load_opendp() -> Any:
+    """OpenDP, from which private noise and the proofs of its cost come.
+
+    Raises:
+      MissingDependencyError: It is not installed.
+    """
+    try:
+        import opendp.prelude as dp
+    except ImportError as error:
+        purpose = "differential privacy (noise with a proven ε or ρ)"
+        raise MissingDependencyError(purpose, "OpenDP", "private") from error
+    dp.enable_features("contrib")
+    return dp
 
 
 def part_of(amount: float, share: int, of: int) -> float:

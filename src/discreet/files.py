@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from discreet.errors import DataError, ParameterError
 
 OWNER_ONLY = 0o600
 EVERYONE = 0o644
+IS_WINDOWS = os.name == "nt"
+_PATIENCE = 86_400.0  # seconds; whoever holds a lock longer than a day has been forgotten
 PARQUET = (".parquet", ".pq")
 
 
@@ -47,3 +50,45 @@ def written_whole(path: str | Path, mode: int = EVERYONE) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def held_lock(path: Path) -> Iterator[None]:
+    """A lock that one process or thread holds at a time; one that dies lets it go.
+
+    SQLite locks the file, in the way of each system, and nothing is ever written to it.
+
+    Raises:
+      DataError: The lock cannot be had, after a day or because its file cannot be written.
+    """
+    import sqlite3  # start-up time
+
+    with ExitStack() as held:
+        try:
+            lock = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+            held.callback(lock.close)
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as error:
+            raise DataError(f"cannot lock {path}: {error}.") from error
+        yield
+
+
+def flush(path: Path) -> None:
+    """Bring a file or a folder to the disk, so that a rename never points at less than it said."""
+    if IS_WINDOWS and path.is_dir():  # folders cannot be opened there
+        return
+    # Windows brings to the disk what was opened for writing alone.
+    handle = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def shared_permissions(found: os.stat_result) -> str:
+    """The permissions of a file that others than its owner can reach; empty where none can.
+
+    On Windows access lists decide, which permissions say nothing about: nothing is found there.
+    """
+    is_shared = not IS_WINDOWS and found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
+    return f"{stat.S_IMODE(found.st_mode):o}" if is_shared else ""

@@ -91,3 +91,23 @@ def test_cells_that_are_left_undecided_are_told():
     assert "others may be certain too" in few.text
     assert "judged against the truth" not in few.text
     assert few.provably_fixed <= many.provably_fixed
+
+
+def test_sums_that_bind_nothing_join_nobody():
+    """Noise without a bound leaves everybody free, however many cells hang together."""
+    table = dc.Table.from_inner(
+        dc.Design.product({"a": 25, "b": 20, "c": 9}, "a*b + a*c + b*c"), np.ones(4500, int)
+    )
+    trial = table.simulate(dc.DiscreteLaplace(1.0), seed=1)
+    found = IntegerReconstruction().vary(trial, np.random.default_rng(1))
+    assert found.is_free.all()
+    assert found.programs == 0
+
+
+def test_a_sum_over_two_parts_that_follows_from_their_floors_proves_nothing():
+    X = np.array([[1, 0, 1], [1, 0, 1], [0, 1, 1], [0, 1, 1]])
+    ends = np.array([3.0, 3.0, 4.0]), np.array([4.0, 4.0, 99.0])  # 4 is what four floors give
+    found = solution_variability(
+        csc_array(X), *ends, np.ones(4), np.full(4, 3.0), rng=np.random.default_rng(1)
+    )
+    assert found.is_free.all()

@@ -76,7 +76,7 @@ def test_an_inner_table_comes_back_from_its_folder(tmp_path):
     np.testing.assert_array_equal(found.margin(["age", "sex"]), table.margin(["age", "sex"]))
     assert found.statement.text == table.statement.text
     assert (found.edition, found.unit, found.zeros) == (table.edition, table.unit, table.zeros)
-    assert sorted(p.name for p in tmp_path.joinpath("once").iterdir()) == [place.name, POINTER]
+    assert sorted(p.name for p in tmp_path.joinpath("once").glob("[!.]*")) == [place.name, POINTER]
 
 
 def test_a_stale_build_is_told(tmp_path):

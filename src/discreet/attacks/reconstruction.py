@@ -147,12 +147,17 @@ def solution_variability(
     """
     X = csc_array(X)
     ranges = pass_bounds(X, Ranges(low, high, np.ceil(floor - 1e-9), ceiling))
+    # Sums that hold whatever their cells are join nothing: left in, they tie a country together.
+    binds = _binding_sums(X, ranges)
+    X, ranges = X[:, binds], ranges._replace(low=ranges.low[binds], high=ranges.high[binds])
     state = _Search(X, ranges, rng, programs)
     is_open = ranges.ceiling > ranges.floor
     state.table[~is_open] = ranges.floor[~is_open].astype(np.int64)
     state.is_fixed[~is_open] = True
     state.table[is_open] = ranges.floor[is_open].astype(np.int64)
-    for part in _parts(X, np.flatnonzero(is_open)):
+    is_alone = is_open & (np.diff(X.tocsr().indptr) == 0)
+    state.is_free |= is_alone  # every value of its range is in a table
+    for part in _parts(X, np.flatnonzero(is_open & ~is_alone)):
         if len(part) <= _LARGEST_PART:
             state.solve(part)
     return Variability(state.table, state.is_fixed, state.is_free, state.tables, state.programs)
@@ -317,6 +322,15 @@ class _Component:
         sums = np.asarray(self.rows @ found)
         inside = (found >= self.floor) & (found <= self.ceiling)
         return bool(inside.all() and (sums >= self.low).all() and (sums <= self.high).all())
+
+
+def _binding_sums(X: Any, ranges: Ranges) -> Index:
+    """Sums whose range rules out something that the ranges of their cells allow."""
+    endless = np.isinf(ranges.ceiling)
+    most = np.asarray(X.T @ np.where(endless, 0.0, ranges.ceiling))
+    most[np.asarray(X.T @ endless.astype(np.int64)) > 0] = np.inf
+    is_bound = (ranges.low > np.asarray(X.T @ ranges.floor)) | (ranges.high < most)
+    return np.flatnonzero(is_bound)
 
 
 def _parts(X: Any, cells: Index) -> list[Index]:

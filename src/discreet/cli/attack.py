@@ -62,7 +62,7 @@ def attack(
         )
     if out is not None:
         with written_whole(out, mode=OWNER_ONLY) as partial:
-            partial.write_text(found.text + "\n", encoding="utf-8")
+            partial.write_text(found.text + "\n", encoding="utf-8", newline="\n")
     summary = {
         "side": "confidential",
         "provably_fixed": found.provably_fixed,

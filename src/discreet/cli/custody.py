@@ -95,7 +95,7 @@ def codes(
     with progress_bar():
         draft = draft_code_lists(data, max_codes)
     with written_whole(out, OWNER_ONLY) as temporary:
-        temporary.write_text(draft.text, encoding="utf-8")
+        temporary.write_text(draft.text, encoding="utf-8", newline="\n")
     summary = {
         "file": str(out),
         "side": "confidential",
@@ -317,7 +317,10 @@ def _export(store: OfficeDatabase, since: datetime | None, out: Path | None) -> 
         for line in export_log(store, since):
             typer.echo(line, nl=False)
         return
-    with written_whole(out, OWNER_ONLY) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with (
+        written_whole(out, OWNER_ONLY) as temporary,
+        temporary.open("w", encoding="utf-8", newline="\n") as file,
+    ):
         file.writelines(export_log(store, since))
     say(f"The log is in {out}.")
 

@@ -52,9 +52,8 @@ def demo(
 
     Example: discreet demo --persons 1000000 --port 8080
     """
-    from discreet.serve.site.start import load_site  # start-up time
-
-    require_web()
+    if check or not no_serve:
+        require_web()
     with progress_bar():
         people = prepared(folder, persons, seed)
         first = Publication(FIRST_TABLE, DEFAULT_METHOD).run(people)
@@ -62,6 +61,8 @@ def demo(
     if not check:
         say(_next_commands(folder, people.origin))
     if check or not no_serve:
+        from discreet.serve.site.start import load_site  # start-up time
+
         _build(folder / SITE)
         with progress_bar():
             holder = load_site(folder / SITE)
@@ -80,7 +81,7 @@ def prepared(folder: Path, persons: int, seed: int) -> Microdata:
     _write_code_lists(folder / "codes", hierarchies())
     site = demo_site(files[0].name, files[1].name, persons, round(persons * _SAMPLED))
     with written_whole(folder / SITE) as temporary:
-        temporary.write_text(tomli_w.dumps(site), encoding="utf-8")
+        temporary.write_text(tomli_w.dumps(site), encoding="utf-8", newline="\n")
     return opened(files[0]).with_keys(Secret.from_file(folder / "keys.secret", create=True))
 
 
@@ -107,7 +108,7 @@ def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
             csv.write_csv(tree.to_parent_child(), temporary)
     lists = {name: {"hierarchy": f"{name}.csv"} for name in trees}
     with written_whole(folder / CODES) as temporary:
-        temporary.write_text(tomli_w.dumps(lists), encoding="utf-8")
+        temporary.write_text(tomli_w.dumps(lists), encoding="utf-8", newline="\n")
 
 
 def _build(path: Path) -> None:

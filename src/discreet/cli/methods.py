@@ -210,7 +210,7 @@ def _write(matrix: TransitionMatrix, out: Path) -> None:
         if ending == ".csv":
             matrix.to_ptable_csv(temporary)
         else:
-            temporary.write_text(matrix.to_json(), encoding="utf-8")
+            temporary.write_text(matrix.to_json(), encoding="utf-8", newline="\n")
 
 
 def _draw(matrix: TransitionMatrix, path: Path) -> None:

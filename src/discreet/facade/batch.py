@@ -257,7 +257,7 @@ class _Run:
         self.say(step, f"{path.name}: {len(cells.codes):,} cells ({side}).")
         if is_public:
             beside = path.with_name(f"{path.name}.statement.txt")
-            beside.write_text(f"{found.release.statement.text}\n", encoding="utf-8")
+            beside.write_text(f"{found.release.statement.text}\n", encoding="utf-8", newline="\n")
             self.result.files.append(beside)
 
     def _write_true(
@@ -288,7 +288,8 @@ class _Run:
         """Write the log where the job asks for one."""
         if self.log_file is not None:
             with written_whole(self.log_file, OWNER_ONLY) as temporary:
-                temporary.write_text("".join(f"{line}\n" for line in self.result.log), "utf-8")
+                text = "".join(f"{line}\n" for line in self.result.log)
+                temporary.write_text(text, encoding="utf-8", newline="\n")
             self.result.files.append(self.log_file)
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
-import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from discreet.errors import LedgerError, ParameterError
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, shared_permissions, written_whole
 
 _OURS = 0x64697363  # "disc"
 VERSION = 3
@@ -78,10 +77,9 @@ class LedgerFile:
             self._check_version()
 
     def _check_mode(self) -> None:
-        mode = self.path.stat().st_mode
-        if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        if shared := shared_permissions(self.path.stat()):
             raise LedgerError(
-                f"the ledger {self.path} has permissions {stat.S_IMODE(mode):o}: others can reach "
+                f"the ledger {self.path} has permissions {shared}: others can reach "
                 f"it. Change them with `chmod 600 {self.path}`."
             )
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.accounting import load_opendp
 from discreet.arrays import Whole
 from discreet.design.base import Cell
 from discreet.digests import digest
@@ -195,18 +196,14 @@ def _draw(measurement: Any, n: int, cap: int | None) -> Whole:
 
 @lru_cache(maxsize=64)
 def _laplace(scale: float) -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = load_opendp()
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l1_distance(T="i64")
     return dp.m.make_laplace(*space, scale=scale)
 
 
 @lru_cache(maxsize=64)
 def _gaussian(scale: float) -> Any:
-    import opendp.prelude as dp
-
-    dp.enable_features("contrib")
+    dp = load_opendp()
     # changes of whole numbers have irrational L2 norms, so the distance is a real number
     space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
     return dp.m.make_gaussian(*space, scale=scale)

@@ -143,7 +143,7 @@ class WaitingDraw:
     def write(self, path: Path) -> None:
         """Keep it, for its owner alone."""
         with written_whole(path, OWNER_ONLY) as temporary:
-            temporary.write_text(json.dumps(vars(self)), encoding="utf-8")
+            temporary.write_text(json.dumps(vars(self)), encoding="utf-8", newline="\n")
 
 
 def log_file(publication: Publication, base: Path, edition: str) -> Path:

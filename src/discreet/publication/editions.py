@@ -19,7 +19,7 @@ from discreet import __version__
 from discreet.design.codes import natural_order
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
-from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+from discreet.files import EVERYONE, OWNER_ONLY, flush, written_whole
 from discreet.ledger import Ledger
 from discreet.publication.drawing import (
     HIDDEN,
@@ -229,7 +229,7 @@ def _write_manifest(
     }
     with written_whole(folder / MANIFEST) as temporary:
         text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
-        temporary.write_text(text + "\n", encoding="utf-8")
+        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
 def _releases_by_period(
@@ -253,10 +253,10 @@ def _rename(staging: Path, target: Path) -> None:
     """The one moment at which an edition is published."""
     for path in staging.rglob("*"):
         os.chmod(path, _OPEN if path.is_dir() else EVERYONE)
-        _flush(path)
-    _flush(staging)
+        flush(path)
+    flush(staging)
     os.rename(staging, target)
-    _flush(target.parent)
+    flush(target.parent)
 
 
 def _finish(target: Path, kept: Path) -> None:
@@ -267,15 +267,6 @@ def _finish(target: Path, kept: Path) -> None:
         notice = f"Edition {told['edition']} has taken the place of this edition: {told['reason']}"
         _renew(_require_edition(target.with_name(corrects)), notice)
     kept.unlink(missing_ok=True)  # last: as long as it is there, a run may be finished
-
-
-def _flush(path: Path) -> None:
-    """Bring a file or a folder to the disk, so that a rename never points at less than it said."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _renew(folder: Path, notice: str) -> None:
@@ -352,7 +343,7 @@ def _write_log(
     lines += [f"## {say('What to watch')}", "", say(release.statement.office), ""]
     path = log_file(publication, place.base, edition)
     with written_whole(path, OWNER_ONLY) as temporary:
-        temporary.write_text("\n".join(lines), encoding="utf-8")
+        temporary.write_text("\n".join(lines), encoding="utf-8", newline="\n")
     return path
 
 

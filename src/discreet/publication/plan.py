@@ -318,7 +318,7 @@ class Publication:
         import tomli_w
 
         with written_whole(path) as temporary:
-            temporary.write_text(tomli_w.dumps(self.to_dict()), encoding="utf-8")
+            temporary.write_text(tomli_w.dumps(self.to_dict()), encoding="utf-8", newline="\n")
         return Path(path)
 
 

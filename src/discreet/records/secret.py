@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import secrets
-import stat
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +17,7 @@ from discreet.arrays import Unsigned64, Whole
 from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
 from discreet.errors import KeysError
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, shared_permissions, written_whole
 from discreet.progress import notice
 from discreet.tables.editions import EditionMode, edition_number
 from discreet.tables.keys import KeyConvention, convention
@@ -223,7 +222,7 @@ def copy_secret(path: str | Path, copy: str | Path) -> None:
 def put_new_secret(path: str | Path) -> Iterator[Secret]:
     """A new secret, which takes the place of the one in a file when the block ends well."""
     with written_whole(path, OWNER_ONLY) as temporary:
-        temporary.write_text(secrets.token_hex(FEWEST_BYTES) + "\n")
+        temporary.write_bytes(secrets.token_hex(FEWEST_BYTES).encode() + b"\n")
         yield Secret.from_file(temporary)
 
 
@@ -384,8 +383,8 @@ def _create(path: Path) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY)
-        with os.fdopen(handle, "w") as file:
-            file.write(secrets.token_hex(FEWEST_BYTES) + "\n")
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_hex(FEWEST_BYTES).encode() + b"\n")
             file.flush()
             os.fsync(file.fileno())
         os.link(temporary, path)
@@ -402,10 +401,9 @@ def _read_private(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             found = _digits(file.read(_LONGEST + 1), f"file {path}")
-            mode = os.fstat(file.fileno()).st_mode
-            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            if shared := shared_permissions(os.fstat(file.fileno())):
                 raise KeysError(
-                    f"secret file {path} has permissions {stat.S_IMODE(mode):o}: others can reach "
+                    f"secret file {path} has permissions {shared}: others can reach "
                     f"it. Change them with `chmod 600 {path}`."
                 )
             return found

@@ -79,7 +79,7 @@ def write_with_statement(
     beside = {"txt": statement.text, "json": json.dumps(header, ensure_ascii=False)}
     for ending, text in beside.items():
         with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
     with written_whole(target) as temporary:
         temporary.write_bytes(content)
 

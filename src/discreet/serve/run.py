@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -113,6 +112,10 @@ def app_of_site() -> FastAPI:
 
 def most_connections() -> int:
     """Connections of one process: below what it may open, which is 1,024 files on many systems."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return _CONNECTIONS
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if files == resource.RLIM_INFINITY:
         return _CONNECTIONS

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.design.formula import parse as parse_margins
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import MissingDependencyError, ParameterError, UnknownNameError
 
 CONSTANT = "1"
 NUMBER, ROOT = "number", "sqrt"  # functions of our own: codes read as numbers, and square roots
@@ -177,20 +177,32 @@ def _read_part(part: str) -> Any:
 
 
 def _read(part: str) -> Any:
-    from formulaic import Formula, SimpleFormula
-    from formulaic.errors import FormulaicError
-
+    formulaic = load_formulaic()
     try:
-        found: Any = Formula(part)
+        found: Any = formulaic.Formula(part)
         reason = ""
-    except (FormulaicError, SyntaxError, ValueError) as error:
+    except (formulaic.errors.FormulaicError, SyntaxError, ValueError) as error:
         found, reason = None, f": {str(error).splitlines()[0].rstrip('.')}"
-    if not isinstance(found, SimpleFormula):
+    if not isinstance(found, formulaic.SimpleFormula):
         raise ParameterError(
             f"{part.strip()!r} cannot be read as a sum of terms{reason}. Examples: 'age + region', "
             "'age*sex', 'poly(age, 2)', 'C(size_class)'."
         )
     return found
+
+
+def load_formulaic() -> Any:
+    """The reader of formulas, which makes the matrix of a model with pandas.
+
+    Raises:
+      MissingDependencyError: It is not installed.
+    """
+    try:
+        import formulaic
+        import formulaic.errors
+    except ImportError as error:
+        raise MissingDependencyError("a model formula", "formulaic", "synthesis") from error
+    return formulaic
 
 
 def _split_sum(right: str) -> Iterator[str]:

@@ -20,6 +20,7 @@ from discreet.synthesis.formula import (
     PLAIN,
     ROOT,
     ModelFormula,
+    load_formulaic,
     names_in,
     names_of,
 )
@@ -281,9 +282,7 @@ def values_of(column: Column) -> Real | Whole:
 
 def _matrix(part: str, columns: Mapping[str, Column], n: int) -> tuple[Real, Names, Crossings]:
     """Columns of a sum of terms, the constant first; their names, and the factors that cross."""
-    from formulaic import Formula
-
-    parsed: Any = Formula(part or CONSTANT)
+    parsed: Any = load_formulaic().Formula(part or CONSTANT)
     used = names_in(parsed)
     marks = [name for name in columns if name.startswith("missing(") and name[8:-1] in used]
     marks += [name for name in columns if name.startswith(CELL)]

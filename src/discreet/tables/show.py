@@ -82,7 +82,7 @@ def to_pandas(table: pa.Table) -> pd.DataFrame:
     try:
         import pandas  # noqa: F401  (its absence is an error with a remedy)
     except ImportError as error:
-        raise MissingDependencyError("to_pandas", "pandas", "dev") from error
+        raise MissingDependencyError("to_pandas", "pandas") from error
     frame: pd.DataFrame = table.to_pandas()
     return frame
 
@@ -92,7 +92,7 @@ def to_polars(table: pa.Table) -> pl.DataFrame:
     try:
         import polars
     except ImportError as error:
-        raise MissingDependencyError("to_polars", "polars", "dev") from error
+        raise MissingDependencyError("to_polars", "polars") from error
     frame = polars.from_arrow(table)
     if not isinstance(frame, polars.DataFrame):
         raise TypeError("polars did not return a frame for an Arrow table.")

@@ -240,7 +240,7 @@ def _check_header(folder: Path, wanted: dict[str, Any]) -> None:
                 f"{folder} is not empty and holds no comparison. Name a new directory for resume=."
             )
         with written_whole(header, OWNER_ONLY) as temporary:
-            temporary.write_text(json.dumps(wanted, indent=1), encoding="utf-8")
+            temporary.write_text(json.dumps(wanted, indent=1), encoding="utf-8", newline="\n")
         return
     try:
         found = json.loads(header.read_text(encoding="utf-8"))

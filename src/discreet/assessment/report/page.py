@@ -118,7 +118,7 @@ def _html_path(path: str | Path) -> Path:
 def _write(target: Path, template: str, parts: Mapping[str, Any]) -> Path:
     content = templates().get_template(template).render(parts)
     with written_whole(target, OWNER_ONLY) as temporary:
-        temporary.write_text(content, encoding="utf-8")
+        temporary.write_text(content, encoding="utf-8", newline="\n")
     return target
 
 

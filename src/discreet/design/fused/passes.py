@@ -307,10 +307,10 @@ def compile_pass(source: PassSource) -> Run:
     path = folder() / f"{name}.py"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists() or path.read_text() != text:
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
             # Written beside and moved into place: other processes may read it at any time.
             part = path.with_suffix(f".{os.getpid()}.part")
-            part.write_text(text)
+            part.write_text(text, encoding="utf-8", newline="\n")
             part.replace(path)
     except OSError:  # no folder that can be written: compile without keeping
         return _compile_here(text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import math
 import threading
@@ -17,7 +16,7 @@ import numpy as np
 
 from discreet.digests import digest
 from discreet.errors import DataError, DiscreetError
-from discreet.files import written_whole
+from discreet.files import held_lock, written_whole
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
 from discreet.serve.refusals import Refusal, asking_visitor
 from discreet.tables.statement import Statement
@@ -265,8 +264,7 @@ class DiskCache:
         path = self._path(key)
         if path.exists():
             return read_cube(path)
-        with open(path.with_suffix(".lock"), "a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # a process that dies lets it go
+        with held_lock(path.with_suffix(".lock")):
             if path.exists():  # another process made it while this one waited
                 return read_cube(path)
             cube = make()

@@ -10,7 +10,6 @@ that is being served stays until nobody reads it.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import math
@@ -32,7 +31,7 @@ from discreet.design.sparse import complete_design
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNameError
 from discreet.facade.release import Release
-from discreet.files import written_whole
+from discreet.files import flush, held_lock, written_whole
 from discreet.release.cube import Cube
 from discreet.serve.data.price import Price, price_of
 from discreet.serve.data.source import (
@@ -51,7 +50,7 @@ _HEADER, _VALUES, _CHECKSUMS = "inner.json", "values.npy", "checksums.json"
 POINTER = "current"
 Rules = Sequence[Mapping[str, Any]]
 _CHUNK = 1 << 18  # cells that are summed at a time, so that they stay near the processor
-_PARTIAL = ".part"
+_PARTIAL, _LOCK = ".part", ".lock"
 _ABANDONED = 86_400.0  # seconds after which a build that is not complete never will be
 
 
@@ -160,9 +159,9 @@ class InnerTable:
             "made": datetime.now(UTC).date().isoformat(),
         }
         text = json.dumps(header, ensure_ascii=False)
-        (folder / _HEADER).write_text(text, encoding="utf-8")
+        (folder / _HEADER).write_text(text, encoding="utf-8", newline="\n")
         sums = {path.name: _checksum(path) for path in sorted(folder.iterdir())}
-        (folder / _CHECKSUMS).write_text(json.dumps(sums), encoding="ascii")
+        (folder / _CHECKSUMS).write_text(json.dumps(sums), encoding="ascii", newline="\n")
 
     @classmethod
     def read(cls, folder: Path) -> InnerTable:
@@ -286,7 +285,8 @@ def write_build(table: InnerTable, folder: Path) -> Path:
         raise DataError(f"cannot write to {folder}: {error.strerror}.") from error
     try:
         table.write(partial)
-        _flush(partial)
+        for path in [*partial.iterdir(), partial]:  # on the disk before the pointer names them
+            flush(path)
         _take_effect(partial, place)
     except BaseException:
         shutil.rmtree(partial, ignore_errors=True)
@@ -340,30 +340,16 @@ def current_build(folder: Path) -> Path | None:
     return folder / name if name and name == Path(name).name else None
 
 
-def _flush(folder: Path) -> None:
-    """Have every file on the disk before the pointer names them."""
-    for path in [*folder.iterdir(), folder]:
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 def _take_effect(partial: Path, place: Path) -> None:
     """Make a build the one that is served, and remove those that nobody needs any more."""
     folder = place.parent
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)  # a process that dies lets other builds go on
+    with held_lock(folder / _LOCK):
         os.replace(partial, place)
         before = current_build(folder)
         with written_whole(folder / POINTER) as temporary:
-            temporary.write_text(place.name, encoding="ascii")
+            temporary.write_text(place.name, encoding="ascii", newline="\n")
         # Servers that have not reloaded yet may still open the build before this one.
         _remove_others(folder, {place.name, before.name if before else ""})
-    finally:
-        os.close(descriptor)
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
-from discreet.files import OWNER_ONLY
+from discreet.files import OWNER_ONLY, shared_permissions
 
 _POSTGRES = ("postgresql", "postgres")
 _ADDRESSES = "Give the path of an SQLite file, or postgresql://user:password@host/database."
@@ -276,11 +275,11 @@ def _check_file(path: Path) -> None:
     """Make the file for its owner alone; refuse one that others can reach."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, OWNER_ONLY))
-        mode = path.stat().st_mode
+        shared = shared_permissions(path.stat())
     except OSError as error:
         raise DatabaseError(f"cannot open the audit log {path}: {error.strerror}.") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+    if shared:
         raise DatabaseError(
-            f"the audit log {path} has permissions {stat.S_IMODE(mode):o}: others can reach it. "
+            f"the audit log {path} has permissions {shared}: others can reach it. "
             f"Change them with `chmod 600 {path}`."
         )

@@ -203,7 +203,8 @@ class SiteWatcher:
 
     def start(self) -> SiteWatcher:
         """Begin to look, and take SIGHUP where signals can be taken."""
-        if threading.current_thread() is threading.main_thread():
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and hasattr(signal, "SIGHUP"):  # Windows has none
             signal.signal(signal.SIGHUP, lambda *_: self._asked.set())
         self._thread.start()
         return self
