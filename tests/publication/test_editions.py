@@ -252,6 +252,15 @@ def test_the_newest_correction_stands_in_the_series(office):
         assert sorted(shown) == sorted(table.z[: table.design.n_published])
 
 
+def test_the_manifest_lists_files_of_series(office):
+    assert publish("1") == 0
+    folder = office / "published" / "1"
+    listed = json.loads((folder / "manifest.json").read_text())["files"]
+    series = {f"series/{path.name}" for path in (folder / "series").iterdir()}
+    assert series
+    assert series <= {*listed}
+
+
 def test_republish_says_which_version_it_needs(office):
     assert publish("1") == 0
     path = office / "published" / "1" / "manifest.json"

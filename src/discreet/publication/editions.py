@@ -195,8 +195,9 @@ def _stage(
     if publication.time:
         releases = _releases_by_period(publication, release, place)
         series = series_files(publication, releases, place.edition, place.base)
-        _write_files(staging / SERIES, series.files)
-        broken = series.broken
+        over_periods = {f"{SERIES}/{name}": content for name, content in series.files.items()}
+        _write_files(staging, over_periods)
+        files, broken = {**files, **over_periods}, series.broken
     told: dict[str, Any] = {
         "edition": place.edition,
         "period": place.period,
@@ -277,6 +278,8 @@ def _renew(folder: Path, notice: str) -> None:
     release = read_release(folder / RELEASE)
     files = edition_files(publication, release, manifest["edition"], notices, folder)
     _write_files(folder, files)
+    series = [name for name in manifest["files"] if name.startswith(f"{SERIES}/")]
+    files = {**files, **{name: (folder / name).read_bytes() for name in series}}
     names = ("edition", "period", "corrects", "reason")
     told = {name: manifest[name] for name in names if name in manifest}
     told |= {"notices": list(notices), "valid": False}

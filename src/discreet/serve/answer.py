@@ -7,22 +7,28 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from discreet.errors import suggest
 from discreet.release.cube import Cube, CubeEntry
-from discreet.serve.data.source import (
-    DetailedVariable,
-    OfferedVariable,
-    Source,
-    by_detail,
-    coarsest,
-)
-from discreet.serve.query import Query
+from discreet.serve.data.source import DetailedVariable, OfferedVariable, by_detail, coarsest
+from discreet.serve.query import Query, Show
 from discreet.serve.refusals import Refusal, no_such
 
 if TYPE_CHECKING:
     from discreet.serve.data.dataset import Dataset
+
+
+class OnOffer(Protocol):
+    """What can be asked for: a source, or a data set that says which variable tells periods."""
+
+    @property
+    def variables(self) -> tuple[OfferedVariable, ...]:
+        """The variables, in public order."""
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What is published, the first by default."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,18 +54,19 @@ class Question:
     unit: str
 
     @classmethod
-    def checked(cls, source: Source, query: Query) -> Question:
+    def checked(cls, source: OnOffer, query: Query) -> Question:
         """The question, or a refusal that says what is on offer."""
         named, units = by_detail(source.variables), source.units
         for name in query.variables:
             if name not in named:
                 raise no_such("variable or level", name, named, "Variables and levels")
+        query = in_one_period(query, source.variables)
         rows, columns, layers = (
             tuple(named[name] for name in names)
             for names in (query.rows, query.columns, query.layers)
         )
         shown = [asked.name for asked in (*rows, *columns, *layers)]
-        _check_table(query, shown)
+        _check_table(query, shown, source.variables)
         filters = _filters(source.variables, query, shown)
         if query.unit and query.unit not in units:
             message = f"This data set does not publish unit {query.unit!r}."
@@ -87,8 +94,9 @@ class Question:
 
     @property
     def cells(self) -> int:
-        """Cells of the full crossing of the public code lists, totals included."""
-        return math.prod(asked.detail.cells for asked in self.in_public_order)
+        """Cells of the full crossing of the public code lists, totals included; of one period."""
+        crossed = (*self.shown, *(f for f in self.filters if not f.variable.is_time))
+        return math.prod(asked.detail.cells for asked in crossed)
 
     def asked(self, name: str) -> DetailedVariable:
         """The variable of this name."""
@@ -139,20 +147,40 @@ class Answer:
     @cached_property
     def shown(self) -> Cube:
         """The figures as the view asks for them: values, or per cent of row, column or table."""
-        over = {
-            "row": self.columns,
-            "column": self.rows,
-            "total": (*self.rows, *self.columns),
-        }
         show = self.query.view.show
-        return self.cube if show == "count" else self.cube.shares(over[show])
+        if show == "count":
+            return self.cube
+        return self.cube.shares(shares_over(self.query, self.question.on_offer)[show])
+
+
+def in_one_period(query: Query, variables: Sequence[OfferedVariable]) -> Query:
+    """The query about the last period, where it neither shows periods nor names one."""
+    shown = {name.partition("[")[0] for name in query.variables}
+    for variable in variables:
+        if variable.is_time and variable.name not in {*shown, *query.where}:
+            last = variable.axis.leaves[-1]
+            return query.changed(
+                where=dict(sorted({**query.where, variable.name: (last,)}.items()))
+            )
+    return query
+
+
+def shares_over(query: Query, variables: Iterable[OfferedVariable]) -> dict[Show, tuple[str, ...]]:
+    """What can be shown in per cent, with the variables over which it is; periods have no share."""
+    periods = {v.name for v in variables if v.is_time}
+    rows, columns = (
+        tuple(n for n in (name.partition("[")[0] for name in side) if n not in periods)
+        for side in (query.rows, query.columns)
+    )
+    over: dict[Show, tuple[str, ...]] = {"row": columns, "column": rows, "total": (*rows, *columns)}
+    return {show: names for show, names in over.items() if names}
 
 
 def arrange(cube: Cube, question: Question) -> Cube:
     """The crossing filtered, grouped, picked and put in order: sums and choices of its cells."""
     query = question.query
     for asked in question.filters:
-        cube = cube.sum_over(asked.name, query.where[asked.name])
+        cube = cube.sum_over(asked.name, query.where[asked.name])  # one code, where it is a period
     for asked in question.shown:
         if asked.name in query.where:
             cube = _restrict(cube, asked, query.where[asked.name])
@@ -167,7 +195,7 @@ def arrange(cube: Cube, question: Question) -> Cube:
     return shown.with_labels([asked.label for asked in question.shown])
 
 
-def _check_table(query: Query, shown: Sequence[str]) -> None:
+def _check_table(query: Query, shown: Sequence[str], variables: Sequence[OfferedVariable]) -> None:
     """A table shows some variables, each once, and shares that are not all 100 per cent."""
     if not shown:
         allowed = "At least one variable in rows, columns or layers."
@@ -176,10 +204,10 @@ def _check_table(query: Query, shown: Sequence[str]) -> None:
         if shown.count(name) > 1:
             message = f"Variable {name!r} was chosen more than once."
             raise Refusal("repeated_variable", message, "Each variable at most once in a table.")
-    show = query.view.show
-    if show not in query.shows:
+    show, shows = query.view.show, ["count", *shares_over(query, variables)]
+    if show not in shows:
         message = f"This table has no {show} percentages: they would all be 100."
-        allowed = f"One of {', '.join(query.shows)}."
+        allowed = f"One of {', '.join(shows)}."
         offers = [("without percentages", query.changed(show="count"))]
         raise Refusal("no_shares", message, allowed, offers=offers)
 
@@ -205,8 +233,12 @@ def _check_codes(question: Question) -> None:
     for name, codes in query.where.items():
         _check_known(used[name], codes)
         _check_apart(used[name], codes)
+        if used[name].variable.is_time and name not in shown and len(codes) > 1:
+            raise _pooled_refusal(used[name], query)
     for name, groups in query.groups.items():
         _require(name, shown)
+        if shown[name].variable.is_time:
+            raise _pooled_refusal(shown[name], query)
         most = shown[name].detail.cells - 1  # no more cells than with the categories themselves
         if len(groups) > most:
             label = shown[name].label_inside
@@ -223,6 +255,16 @@ def _check_codes(question: Question) -> None:
         elif unknown := [c for c in codes if c not in query.groups[name]]:
             allowed = f"Groups: {', '.join(query.groups[name])}."
             raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
+
+
+def _pooled_refusal(asked: DetailedVariable, query: Query) -> Refusal:
+    message = f"Periods are not added up: {asked.label_inside} says when people were counted."
+    allowed = f"One period, where.{asked.name}=PERIOD, or several of them in rows or columns."
+    groups = {name: made for name, made in query.groups.items() if name != asked.name}
+    last = asked.variable.axis.leaves[-1]
+    where = query.where if groups != query.groups else {**query.where, asked.name: (last,)}
+    offer = (asked.variable.labels_of([last])[0], query.changed(where=where, groups=groups))
+    return Refusal("pooled_periods", message, allowed, offers=[offer])
 
 
 def _check_labels(asked: DetailedVariable, groups: Mapping[str, Sequence[str]]) -> None:
@@ -277,5 +319,8 @@ def _restrict(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube
     entries, within = cube.axis(asked.name).entries, asked.leaves(codes)
     kept = [e.code for e in entries if not e.is_total and within >= asked.leaves([e.code])]
     first = next((e for e in entries if e.is_total), CubeEntry("total", "Total", 0, is_sum=True))
-    inside, total = cube.select(asked.name, kept), cube.sum_over(asked.name, codes)
+    inside = cube.select(asked.name, kept)
+    if asked.variable.is_time:
+        return inside
+    total = cube.sum_over(asked.name, codes)
     return inside.with_slice(asked.name, 0, first, total)

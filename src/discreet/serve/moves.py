@@ -37,8 +37,11 @@ def placed(query: Query, variables: Iterable[OfferedVariable]) -> list[Placed]:
 
 
 def add(query: Query, place: Place, variable: OfferedVariable, detail: Detail) -> Query:
-    """One more variable in a place; a filter keeps the codes that its detail has."""
-    known = {entry.code for entry in variable.entries(detail)}
+    """One more variable in a place; a filter keeps the codes that its detail has.
+
+    A table of one period becomes one of all of them.
+    """
+    known = set() if variable.is_time else {entry.code for entry in variable.entries(detail)}
     where = _keep_codes(query.where, variable.name, known)
     return _relay(query.changed(where=where), {place: (*getattr(query, place), detail.name)})
 

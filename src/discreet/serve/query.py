@@ -112,7 +112,10 @@ class Query:
 
     @property
     def shows(self) -> list[Show]:
-        """What can be shown: shares of rows need columns, and shares of columns rows."""
+        """What can be shown: shares of rows need columns, and shares of columns rows.
+
+        Of periods there are no shares (`answer.shares_over`).
+        """
         needed: dict[Show, Codes] = {
             "row": self.columns,
             "column": self.rows,

@@ -106,7 +106,7 @@ class Dataset:
       policy: What may be asked.
       switch: Whether the office has closed it, and for whom it is.
       has_queue: Whether somebody makes expensive tables apart from the visitors who ask for them.
-      time: The variable of periods, where one is on offer.
+      time: The variable of periods, where one is on offer: no figure adds periods up.
     """
 
     name: str
@@ -118,7 +118,7 @@ class Dataset:
     time: str = ""
 
     def __post_init__(self) -> None:
-        self.policy.check_names({v.name: v for v in self.source.variables})
+        self.policy.check_names({v.name: v for v in self.variables})
 
     @property
     def title(self) -> str:
@@ -140,16 +140,22 @@ class Dataset:
         """The day when the figures were last changed, `2026-11-16`; empty if it is not known."""
         return self.about.updated or self.source.made_on or self.about.day
 
-    @property
+    @cached_property
     def variables(self) -> tuple[OfferedVariable, ...]:
         """The variables on offer, in public order."""
-        return self.source.variables
+        found = self.source.variables
+        return tuple(v.as_periods() if v.name == self.time else v for v in found)
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """What is published, the first by default."""
+        return self.source.units
 
     @property
     def periods(self) -> tuple[str, ...]:
         """The periods of the figures: those of time, or the year, or the edition in its place."""
         for variable in self.variables:
-            if variable.name == self.time:
+            if variable.is_time:
                 return tuple(variable.axis.leaves)
         year = re.search(r"\b\d{4}\b", self.about.date)
         return (year[0] if year else self.edition,)
@@ -174,7 +180,7 @@ class Dataset:
         """
         with note_question(self.name, self.edition, query.address) as note:
             self.switch.check(self.title)
-            question = Question.checked(self.source, query)
+            question = Question.checked(self, query)
             try:
                 self.policy.check(question)
                 self._check_price(question)
@@ -232,7 +238,7 @@ class Dataset:
         """Tables near to an expensive one that are answered at once."""
 
         def is_allowed(query: Query) -> bool:
-            return self._is_allowed(query) and self.is_quick(Question.checked(self.source, query))
+            return self._is_allowed(query) and self.is_quick(Question.checked(self, query))
 
         return nearby_tables(question, is_allowed)
 
@@ -248,7 +254,7 @@ class Dataset:
     def _is_allowed(self, query: Query, *, by_figures: bool = True) -> bool:
         """Whether a query is known to be answered, without asking the engine."""
         try:
-            question = Question.checked(self.source, query)
+            question = Question.checked(self, query)
             self.policy.check(question)
             self.policy.check_price(self.price(question))
             if by_figures and self.policy.judges:
@@ -267,10 +273,18 @@ class Dataset:
         """A protected crossing, kept for the next visitor."""
 
         def make() -> Cube:
-            cube = self.source.cube(details, unit)
+            cube = self._by_period(self.source.cube(details, unit))
             return replace(cube, statement=public_statement(cube.statement, self.policy))
 
         return self._cubes.get((self.source.edition, details, unit), make)
+
+    def _by_period(self, cube: Cube) -> Cube:
+        """The crossing without the sum over all periods, which nothing shows or judges."""
+        if not self.time:
+            return cube
+        if self.time not in cube.names:
+            raise ParameterError(f"a table of {self.name!r} needs its period, {self.time!r}.")
+        return cube.select(self.time, [e.code for e in cube.axis(self.time).entries[1:]])
 
     @property
     def statement(self) -> Statement:
@@ -337,7 +351,8 @@ def _candidates(question: Question) -> Iterator[tuple[int, str, Query]]:
         yield cells, "without own groups", query.changed(groups={})
     for asked in question.filters:
         label = f"without the filter on {asked.label_inside}"
-        yield cells // asked.detail.cells, label, counting_only(query, asked.name, ())
+        if not asked.variable.is_time:
+            yield cells // asked.detail.cells, label, counting_only(query, asked.name, ())
     for one in placed(query, question.on_offer):
         rest = cells // one.detail.cells
         for detail in one.variable.details:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -28,16 +28,18 @@ class Detail:
       name: As margins name it, `region` or `region[province]`.
       label: What a reader is shown beside the variable; empty where there is nothing to choose.
       levels: The levels that are published.
+      has_total: Whether categories have a total; periods have none.
     """
 
     name: str
     label: str
     levels: tuple[Level, ...]
+    has_total: bool = True
 
     @property
     def cells(self) -> int:
         """Cells along the variable, the total included."""
-        return sum(len(level) for level in self.levels) + 1
+        return sum(len(level) for level in self.levels) + self.has_total
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +72,31 @@ class OfferedVariable:
         """The same inside a sentence, in upper and lower case as it was given."""
         return self.title or words(self.axis.name)
 
+    @property
+    def is_time(self) -> bool:
+        """Whether the categories are periods, over which nothing is summed."""
+        return not self.details[0].has_total
+
+    def as_periods(self) -> OfferedVariable:
+        """The variable as one of periods: each for itself, without a total.
+
+        A coarser level would add periods up, so that only the finest one is on offer.
+        """
+        finest = [d for d in self.details if d.levels == (self.axis.finest,)]
+        if not finest:
+            raise ParameterError(
+                f"time={self.name!r}: a level of it would add periods up. Offer the periods "
+                f"themselves, {self.name!r}, in the margins or variables of the data set."
+            )
+        return replace(self, details=(replace(finest[0], label="", has_total=False),))
+
     @cached_property
     def smallest(self) -> Detail:
         """The detail with the fewest cells."""
         return min(self.details, key=lambda detail: detail.cells)
 
     def entries(self, detail: Detail) -> tuple[CubeEntry, ...]:
-        """The total and the codes of a detail, in reading order."""
+        """The total, where there is one, and the codes of a detail, in reading order."""
         return self._outlines[detail.name]
 
     def labels_of(self, codes: Iterable[str]) -> list[str]:
@@ -85,7 +105,8 @@ class OfferedVariable:
 
     @cached_property
     def _outlines(self) -> dict[str, tuple[CubeEntry, ...]]:
-        return {d.name: tuple(outline(self.axis, d.levels)) for d in self.details}
+        outlines = {d: tuple(outline(self.axis, d.levels)) for d in self.details}
+        return {d.name: all_[not d.has_total :] for d, all_ in outlines.items()}
 
 
 @dataclass(frozen=True, eq=False)

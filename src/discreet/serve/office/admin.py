@@ -165,7 +165,7 @@ def _queued_table(request: Request, name: str) -> tuple[Dataset, Question, JobQu
     dataset, jobs = current_site(request).dataset(name), request.state.office.jobs
     dataset.switch.check(dataset.title)
     given = [(k, v) for k, v in request.query_params.multi_items() if k != LANGUAGE]
-    question = Question.checked(dataset.source, Query.parse(given))
+    question = Question.checked(dataset, Query.parse(given))
     dataset.policy.check(question)
     if jobs is None:
         message = "This site has no queue."

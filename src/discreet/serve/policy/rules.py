@@ -86,7 +86,9 @@ class Case:
 
 def check_size(policy: Policy, question: Question) -> None:
     """Refuse a table of too many variables, filters included, or of too many cells."""
-    used, cells = len(question.in_public_order), question.cells
+    # Every period is a table of its own: it takes no variable's place.
+    used = sum(not asked.variable.is_time for asked in question.in_public_order)
+    cells = question.cells
     if used > policy.max_variables:
         raise policy.refusal(
             "too_many_variables",
@@ -163,7 +165,7 @@ def judge_population(case: Case, judged: JudgedTable) -> JudgedTable:
     a choice of categories or a layer is about the same people as a filter.
     """
     full, fewest = case.whole, case.policy.min_population
-    populations = [full.at(axis.name, axis.entries[0].code) for axis in full.axes]
+    populations = [full.at(a.name, a.entries[0].code) for a in full.axes if a.total is not None]
     is_small = total_people(judged.cube) < fewest
     if is_small or any(_has_few(population, fewest) for population in populations):
         message = "The table, or a part of it, is about too few people."
@@ -245,7 +247,8 @@ def judge_difference(case: Case, judged: JudgedTable) -> JudgedTable:
         if not sets:
             continue
         sizes = _category_sizes(case, asked, {code for codes in sets for code in codes})
-        if _smallest_gap(asked, sets, sizes) < case.policy.min_difference:
+        gaps = [_smallest_gap(asked, sets, of_period) for of_period in _by_period(sizes, asked)]
+        if min(gaps) < case.policy.min_difference:
             message = f"The chosen part of {asked.label_inside} is nearly the same as another."
             allowed = "Populations that differ from every category by at least {} people."
             raise case.policy.refusal("small_difference", message, allowed, "min_difference")
@@ -257,6 +260,8 @@ def _category_sizes(case: Case, asked: DetailedVariable, codes: set[str]) -> Cub
     question = case.question
     where = {name: codes for name, codes in question.query.where.items() if name != asked.name}
     filters = [question.asked(name) for name in where]
+    filters += [a for a in question.shown if a.variable.is_time and a.name not in where]
+    filters = [other for other in filters if other.name != asked.name]
     # Categories are compared in the largest detail that has the codes and that there is room for.
     room = case.policy.max_cells // math.prod(other.detail.cells for other in filters)
     options = [DetailedVariable(asked.variable, d) for d in asked.variable.details]
@@ -268,6 +273,12 @@ def _category_sizes(case: Case, asked: DetailedVariable, codes: set[str]) -> Cub
     for name, within in where.items():
         cube = cube.sum_over(name, within)
     return cube
+
+
+def _by_period(sizes: Cube, asked: DetailedVariable) -> list[Cube]:
+    """The people in every category, of each period that is shown beside the variable."""
+    periods = [axis for axis in sizes.axes if axis.name != asked.name]
+    return [sizes.at(a.name, code) for a in periods for code in a.codes] or [sizes]
 
 
 def _smallest_gap(asked: DetailedVariable, sets: Sequence[Codes], sizes: Cube) -> float:
@@ -358,15 +369,12 @@ def finest_cells(cube: Cube, but: str = "") -> tuple[Real, Mask]:
 
 
 def total_people(cube: Cube) -> float:
-    """The protected number of people in a table."""
+    """The protected number of people in a table; in the period with the fewest of them."""
     found = cube
     for axis in cube.axes:
-        if axis.total is None:
-            codes = [e.code for e in axis.entries if not e.is_sum]
-            found = found.sum_over(axis.name, codes)
-        else:
+        if axis.total is not None:
             found = found.at(axis.name, axis.entries[axis.total].code)
-    return float(found.values)
+    return float(found.values.min())
 
 
 def _has_few(cube: Cube, limit: float) -> bool:

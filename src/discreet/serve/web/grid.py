@@ -167,11 +167,11 @@ def _cut_heads(heads: list[list[Head]], first: int, last: int) -> list[list[Head
 
 
 def layer_of(axis: CubeAxis, view: View) -> str:
-    """The code of a layer that is shown: the chosen one, or the total."""
+    """The code of a layer that is shown: the chosen one, or the total, or the last period."""
     chosen = view.layer.get(axis.name)
     if chosen is not None and chosen in axis.codes:
         return chosen
-    return axis.entries[axis.total or 0].code
+    return axis.codes[-1 if axis.total is None else axis.total]
 
 
 def leaves(entries: Sequence[CubeEntry]) -> list[bool]:
@@ -269,15 +269,17 @@ def _sort_key(cube: Cube, columns: Sequence[CubeAxis], sort: str) -> Real:
 def _sort_rows(
     axes: Sequence[CubeAxis], kept: Sequence[list[int]], key: Real
 ) -> list[tuple[int, ...]]:
-    """Rows by the first variable at the total of the others, then within each of its entries."""
+    """Rows by the first variable at the total of the others, then within each of its entries.
+
+    Periods have no total; the last of them stands for it.
+    """
     if not axes:
         return [()]
     first, others = axes[0], axes[1:]
-    totals = [axis.total for axis in others]
-    places = list(kept[0])
-    if None not in totals:
-        by = key[(slice(None), *totals)]
-        places = _sort_siblings([first.entries[k] for k in places], places, by)
+    totals = [len(axis) - 1 if axis.total is None else axis.total for axis in others]
+    at: tuple[Any, ...] = (slice(None), *totals)
+    by = key[at]
+    places = _sort_siblings([first.entries[k] for k in kept[0]], kept[0], by)
     return [(k, *rest) for k in places for rest in _sort_rows(others, kept[1:], key[k])]
 
 

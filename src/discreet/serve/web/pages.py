@@ -45,7 +45,7 @@ from discreet.serve.web.wording import (
     budget_note,
     caption_of,
     category_list,
-    drop_full_choices,
+    complete,
     layers_of,
     notes_of,
     populations_of,
@@ -113,7 +113,7 @@ def start(request: Request, dataset: str) -> Response:
     found = site_for(request).dataset(dataset)
     is_series = found.time in [name.partition("[")[0] for name in found.first.rows]
     query = found.first.changed(chart="lines" if is_series else "bars")
-    return _table_page(request, found, query, "")
+    return _table_page(request, found, complete(found, query), "")
 
 
 @router.get("/d/{dataset}/")
@@ -147,7 +147,7 @@ def table(request: Request, dataset: str) -> Response:
     given = request.query_params.multi_items()
     own = {k: v for k, v in given if k in _OF_PAGES}
     asked = [(k, v) for k, v in given if k not in _OF_PAGES]
-    query = drop_full_choices(found, _with_new_group(Query.parse(asked), given))
+    query = complete(found, _with_new_group(Query.parse(asked), given))
     edit = own.get(EDIT, "")
     if page_parameters(query, edit) != [(k, v) for k, v in given if k != LANGUAGE]:
         response = RedirectResponse(f"table?{page_address(query, edit)}", 303)

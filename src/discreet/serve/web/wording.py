@@ -8,11 +8,11 @@ from datetime import date
 
 from discreet.release.cube import CubeEntry
 from discreet.serve import moves
-from discreet.serve.answer import Answer
+from discreet.serve.answer import Answer, in_one_period, shares_over
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.source import BudgetStatus, Detail, DetailedVariable, OfferedVariable
 from discreet.serve.moves import Placed
-from discreet.serve.query import Query
+from discreet.serve.query import Query, Show
 from discreet.serve.web.grid import layer_of
 from discreet.serve.web.texts import LanguageText, Texts
 from discreet.tables.protected import COUNT
@@ -100,7 +100,8 @@ def notes_of(answer: Answer, texts: Texts) -> list[TableNote]:
     """What is said under a table, for every reader."""
     dataset, statement, said = answer.dataset, answer.cube.statement, texts.notes
     # Filters and groups of tables made on the fly add up protected figures, each with its noise.
-    is_summed = dataset.is_live and bool(answer.query.where or answer.query.groups)
+    counted = [name for name in answer.query.where if name != dataset.time]
+    is_summed = dataset.is_live and bool(counted or answer.query.groups)
     shown = [LanguageText(text, "") for text in answer.groups]
     shown += [texts.translate(note) for note in answer.notes]
     found = [
@@ -189,8 +190,10 @@ def summary_of(query: Query, one: Placed, texts: Texts) -> str:
 
 
 def layer_entries(query: Query, one: Placed) -> tuple[CubeEntry, ...]:
-    """The categories of a layer, one of which is shown; the total first."""
+    """The categories of a layer, one of which is shown; the total, or the last period, first."""
     groups, picked = query.groups.get(one.name), query.picked.get(one.name)
+    if one.variable.is_time:
+        return tuple(e for e in reversed(one.entries) if not picked or e.code in picked)
     if groups:
         return (one.entries[0], *(CubeEntry(g, g, 1, is_sum=False) for g in groups))
     return tuple(e for e in one.entries if not picked or e.is_total or e.code in picked)
@@ -200,6 +203,13 @@ def search_text(variable: OfferedVariable) -> str:
     """What a search finds a variable by."""
     words = [variable.label, variable.name, *(detail.label for detail in variable.details)]
     return " ".join(words).lower()
+
+
+def size_of(entries: Sequence[CubeEntry], texts: Texts) -> str:
+    """How many categories there are, and whether they have a total; periods have none."""
+    categories = sum(not entry.is_total for entry in entries)
+    said = texts.count("categories", categories)
+    return said if categories == len(entries) else texts.notes.variables_help.format(said)
 
 
 def limits_of(dataset: Dataset, texts: Texts) -> str:
@@ -212,6 +222,8 @@ def limits_of(dataset: Dataset, texts: Texts) -> str:
 def may_group(dataset: Dataset, variable: OfferedVariable) -> bool:
     """Whether visitors may put groups of a variable into a table, their own or the office's."""
     policy = dataset.policy
+    if variable.is_time:
+        return False
     if policy.groups == "fixed":
         return variable.name in policy.fixed_groups
     return policy.groups == "own" and len(variable.details[-1].levels[-1]) > 2
@@ -272,8 +284,16 @@ def category_list(dataset: Dataset, query: Query, edit: str) -> CategoryList | N
     return CategoryList(kind, variable, entries, frozenset(ticked.get(kind, ())))
 
 
-def drop_full_choices(dataset: Dataset, query: Query) -> Query:
-    """The query without choices that choose everything."""
+def shows_of(dataset: Dataset, query: Query) -> list[Show]:
+    """Figures, and the percentages that the table has."""
+    return ["count", *shares_over(query, dataset.variables)]
+
+
+def complete(dataset: Dataset, query: Query) -> Query:
+    """The query with its period, and without choices that choose everything or mean nothing."""
+    query = in_one_period(query, dataset.variables)
+    if query.view.show not in shows_of(dataset, query) and query.view.show in query.shows:
+        query = query.changed(show="count")  # shares of periods, to which a move has led
     for one in moves.placed(query, dataset.variables):
         codes = {e.code for e in one.entries if not e.is_total}
         if codes <= {*query.picked.get(one.name, ())}:

@@ -183,7 +183,7 @@ def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
                 "text": axis.label,
                 "values": list(axis.codes),
                 "valueTexts": [entry.label for entry in axis.entries],
-                "elimination": axis.name != CONTENTS,
+                "elimination": axis.name not in (CONTENTS, dataset.time),
                 "time": axis.name in time,
             }
             for axis in axes

@@ -293,12 +293,10 @@ def _dimension_extension(
         }
         for found in codelists_of(dataset, variable)
     ]
-    return {
-        "elimination": True,
-        "eliminationValueCode": variable.axis.total,
-        "show": "value",
-        **_both_spellings(lists),
-    }
+    left_out = {"elimination": True, "eliminationValueCode": variable.axis.total}
+    if variable.is_time:
+        left_out = {"elimination": False}  # it would be a sum over periods
+    return {**left_out, "show": "value", **_both_spellings(lists)}
 
 
 def _codelist_label(found: LevelCodeList) -> str:

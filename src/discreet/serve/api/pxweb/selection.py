@@ -100,6 +100,9 @@ class CellSelection:
         named, period = wishes or default_wishes(dataset), period_axis(dataset)
         found = (_select(dataset, v, named[v.name]) for v in dataset.variables if v.name in named)
         chosen = tuple(choice for choice in found if choice.codes)
+        if dataset.time and dataset.time not in [choice.name for choice in chosen]:
+            message = f"Variable {dataset.time!r} needs a selection: periods are not added up."
+            raise Refusal("missing_selection", message, SEE_METADATA)
         units, wish = dataset.source.units, named.get(CONTENTS, Wish())
         kept = choose_codes(CONTENTS, units, wish.codes) or list(units[:1])
         has_period = period is not None and choose_codes(
@@ -175,6 +178,8 @@ def default_wishes(dataset: Dataset) -> dict[str, Wish]:
     for name, asked in by_detail(dataset.variables).items():
         if name in dataset.first.variables:
             found[asked.name] = Wish(tuple(entry.code for entry in asked.entries))
+    if dataset.time:  # the last period, where the first table shows none
+        found.setdefault(dataset.time, Wish(dataset.periods[-1:]))
     return found
 
 
