@@ -76,7 +76,8 @@ def notebook(page):
         cells.append(code | {"source": source.rstrip("\n").splitlines(keepends=True)})
         last = block.end()
     cells += _markdown_cell(text[last:])
-    cells[0]["source"].append("\nInstall what is needed with `pip install 'discreet[all]'`.\n")
+    extras = "pip install 'discreet[plot,private,synthesis,serve]'"
+    cells[0]["source"].append(f"\nInstall what is needed with `{extras}`.\n")
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
