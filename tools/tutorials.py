@@ -18,6 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -56,10 +57,11 @@ def page_with_results(page, text):
     """The page with results below the blocks, and a link to the notebook below the title."""
     shown = iter(results(page))
     text = BLOCK.sub(lambda block: block[0] + "".join(map(_as_html, next(shown))), text)
-    link = f'<a href="{page.stem}.ipynb" download>Download as a notebook</a>'
-    line = _raw(f'<p class="notebook">{link}</p>')
+    link = (
+        f'<p class="notebook"><a href="{page.stem}.ipynb" download>Download as a notebook</a></p>'
+    )
     title, rest = text.split("\n", 1)
-    return f"{title}\n\n{line}\n{rest}"
+    return f"{title}\n\n{_raw(link)}\n{rest}"
 
 
 def notebook(page):
@@ -74,7 +76,8 @@ def notebook(page):
         cells.append(code | {"source": source.rstrip("\n").splitlines(keepends=True)})
         last = block.end()
     cells += _markdown_cell(text[last:])
-    cells[0]["source"].append("\nInstall what is needed with `pip install 'discreet[all]'`.\n")
+    extras = "pip install 'discreet[plot,private,synthesis,serve]'"
+    cells[0]["source"].append(f"\nInstall what is needed with `{extras}`.\n")
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
@@ -107,8 +110,8 @@ def _run(block, name, namespace):
         exec(compile(tree, name, "exec"), namespace)
         value = None if last is None else _value(last, name, namespace)
     shown = [{"text": printed.getvalue()}] if printed.getvalue().strip() else []
-    if value is not None and not isinstance(value, Path):  # the place of a file tells nothing
-        shown.append(_display(value))
+    # a path says where a file was written: nothing for a reader, and another one at each run
+    shown += [] if value is None or isinstance(value, Path) else [_display(value)]
     for path in sorted(Path().glob("*.*")):
         if path.suffix in PICTURES and before.get(path) != path.stat().st_mtime_ns:
             shown.append(_picture(path.read_bytes(), path.suffix, path.stem))
@@ -118,7 +121,9 @@ def _run(block, name, namespace):
 def _type(block):
     """What commands print when they are typed in a shell."""
     words = ["bash", "-e", "-c", block]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    programs = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    where = os.environ | {"PATH": programs}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=where)
     if done.returncode:
         raise RuntimeError(f"{block}{done.stdout}{done.stderr}")
     return [{"text": done.stdout}] if done.stdout.strip() else []
@@ -147,10 +152,15 @@ def _as_html(item):
     if "html" in item:
         return _raw(f'<div class="output output-html">{item["html"]}</div>')
     if "text" in item:
-        return _raw(f'<div class="output"><pre>{html.escape(item["text"])}</pre></div>')
+        return _raw(f'<div class="output"><pre>{html.escape(_fold(item["text"]))}</pre></div>')
     source = f"data:{item['kind']};base64,{item['picture']}"
     words = html.escape(item["name"].replace("_", " ").replace("-", " "))
     return _raw(f'<div class="output"><img src="{source}" alt="Picture: {words}"></div>')
+
+
+def _fold(text):
+    """Text whose sentences fit on a page; tables are narrower than this and stay as they are."""
+    return "\n".join(textwrap.fill(x, 100) if len(x) > 120 else x for x in text.splitlines())
 
 
 def _raw(content):
