@@ -1,9 +1,11 @@
 """Publications in files: editions that appear whole or not at all, corrections, series, notes."""
 
+import ast
 import json
 import re
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -305,6 +307,42 @@ def test_notes_are_complete_in_norwegian_for_every_method(office):
     assert norwegian.say(f"{magnitudes}stands out.").startswith("Hvert tall ble endret med")
     with pytest.raises(DataError, match="has no text"):
         norwegian.say("Nobody has translated this.")
+
+
+@pytest.mark.parametrize("known", [None, ["1"], ["1", "region"]])
+@pytest.mark.parametrize("method", ["discrete-laplace", "discrete-gaussian"])
+def test_guarantees_are_complete_in_norwegian(office, method, known):
+    data = dc.open("people.csv", codes="codes.toml", secret="keys.secret", id="id")
+    table, norwegian = data.tabulate("region*age + region*sex"), Language.read("nb")
+    cost = {"epsilon": 1.0} if method == "discrete-laplace" else {"rho": 0.1}
+    for more in ({}, {"known": known}, {"known": known, "known_base": 5})[: 3 if known else 1]:
+        release = table.protect(method, **cost, **more)
+        assert len(methods_note(release, norwegian)) == len(
+            methods_note(release, Language.read("en"))
+        )
+        said = norwegian.say(release.statement.text)
+        assert not re.search(r"\b(the|is|are|were|record|known|of)\b", said)
+
+
+def constant_sentences():
+    """Sentences of statements into which nothing is put, as the source has them."""
+    for room in ("protect", "release", "suppress"):
+        for path in (Path(dc.__file__).parent / room).rglob("*.py"):
+            for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                name = getattr(getattr(call, "func", None), "id", "")
+                if name in ("Sentence", "process", "limit") and len(call.args) > 1:
+                    text = getattr(call.args[1], "value", None)
+                    if isinstance(text, str) and text:
+                        yield text
+
+
+def test_every_constant_sentence_is_said_in_norwegian():
+    found, norwegian = sorted({*constant_sentences()}), Language.read("nb")
+    assert len(found) > 20
+    for text in found:
+        assert norwegian.say(text) != text
+    said = norwegian.say("At most 3 records of one person (pnr) were counted.")
+    assert said == "Høyst 3 enheter for én person (pnr) ble talt."
 
 
 def test_another_language_is_a_file_in_the_folder(office):

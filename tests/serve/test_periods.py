@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -129,6 +130,16 @@ def test_pages_count_periods_without_a_total(client):
         page = client.get(f"/d/once/{place}").text
         assert "3 categories</span>" in page
         assert "2 categories and the total</span>" in page
+
+
+def test_lines_are_drawn_along_time(client):
+    sides = ("rows=age&columns=sex", "rows=sex&columns=age")
+    drawn = [client.get(f"/d/once/chart.svg?{s}&chart=lines").text for s in sides]
+    paths, crossed = (re.findall(r"<path[^>]*>", svg) for svg in drawn)
+    assert paths
+    assert paths == crossed
+    bars = [client.get(f"/d/once/chart.svg?{s}&chart=bars").text for s in sides]
+    assert re.findall(r"<rect[^>]*>", bars[0]) != re.findall(r"<rect[^>]*>", bars[1])
 
 
 def test_levels_that_add_periods_up_are_not_offered():

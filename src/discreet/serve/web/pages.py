@@ -25,7 +25,7 @@ from discreet.serve.refusals import LANGUAGE, Queued, Refusal
 from discreet.serve.site.site import current_site
 from discreet.serve.web import wording
 from discreet.serve.web.charts import DrawnChart, draw_chart
-from discreet.serve.web.drawing import chart_data, readable, style_of
+from discreet.serve.web.drawing import MOST_SERIES, chart_data, readable, style_of
 from discreet.serve.web.frame import (
     Addresses,
     page,
@@ -243,6 +243,11 @@ def _chart(answer: Answer, layout: TableLayout, texts: Texts, accent: str) -> Dr
     said = [caption_of(answer, texts), *populations_of(answer), *layers_of(answer, texts)]
     is_share = view.show != "count"
     data = chart_data(layout, texts.numbers, title=", ".join(said), is_share=is_share)
+    periods = answer.columns == (answer.dataset.time,)
+    if view.chart == "lines" and periods and len(data.categories) <= MOST_SERIES:
+        # A series is read along time, on whichever side of the table its periods stand.
+        across, down = data.series, data.categories
+        data = replace(data, categories=across, series=down, values=data.values.T, n_rows=1)
     return draw_chart(view.chart, replace(data, accent=readable(accent)), texts)
 
 
