@@ -11,6 +11,10 @@ import discreet as dc
 from discreet import registry
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tools"))
+import readability  # noqa: E402  (tools are no package)
+import tutorials  # noqa: E402
+
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PAGES = [p for p in PAGES if "_build" not in p.parts]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -34,7 +38,9 @@ def blocks(page):
 
 
 @pytest.mark.parametrize(
-    "page", [p for p in PAGES if blocks(p)], ids=lambda p: str(p.relative_to(ROOT))
+    "page",
+    [p for p in PAGES if blocks(p) and p not in tutorials.PAGES],
+    ids=lambda p: str(p.relative_to(ROOT)),
 )
 def test_the_examples_run_as_printed(page, folder, capsys):
     namespace = {"__name__": "__main__"}
@@ -43,11 +49,27 @@ def test_the_examples_run_as_printed(page, folder, capsys):
         exec(code, namespace)
 
 
+@pytest.mark.parametrize("page", tutorials.PAGES, ids=lambda p: p.stem)
+def test_tutorials_run_and_have_notebooks_with_results(page, folder):
+    tutorials.execute(page)  # the build of the pages below shows what is kept here
+    made = tutorials.notebook(page)
+    code = [cell for cell in made["cells"] if cell["cell_type"] == "code"]
+    assert any(cell["outputs"] for cell in code), "a tutorial shows what its blocks give"
+    assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
         if not re.match(r"[a-z]+:", target):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+@pytest.mark.parametrize("page", tutorials.PAGES, ids=lambda p: p.stem)
+def test_sentences_of_tutorials_are_short(page):
+    median, longest = readability.measure(page)
+    assert median <= 18, f"half of the sentences have more than {median} words"
+    assert longest <= 40, "see python tools/readability.py --long 40"
 
 
 @pytest.mark.parametrize("name", sorted(registry.METHODS))

@@ -10,12 +10,18 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", *sorted((ROOT / "docs").rglob("*.md"))]
 _SKIPPED = re.compile(
     r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\|.*?$|^#.*?$|^ {4,}\S.*?$|^!\[.*?$",
     re.DOTALL | re.MULTILINE,
 )
 _END = re.compile(r"(?<![A-Z]\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?:])[)\"*_]*\s+(?=[\"`*_(\[A-ZÀ-Þ])")
+
+
+def pages() -> list[Path]:
+    """Everything that is written for readers; lists of references are not running text."""
+    front = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+    found = [*front, *sorted((ROOT / "docs").rglob("*.md"))]
+    return [p for p in found if "_build" not in p.parts and p.name != "references.md"]
 
 
 def sentences(page: Path) -> list[str]:
@@ -41,15 +47,14 @@ def measure(page: Path) -> tuple[float, int]:
 
 def main() -> None:
     """Print the pages, the hardest first, or their long sentences."""
-    pages = [p for p in PAGES if "_build" not in p.parts and p.name != "references.md"]
     if "--long" in sys.argv:
         most = int(sys.argv[sys.argv.index("--long") + 1])
-        for page in pages:
+        for page in pages():
             for sentence in sentences(page):
                 if (n := words(sentence)) > most:
                     sys.stdout.write(f"{page.relative_to(ROOT)}: {n} words: {sentence}\n")
         return
-    for page in sorted(pages, key=measure, reverse=True):
+    for page in sorted(pages(), key=measure, reverse=True):
         median, longest = measure(page)
         sys.stdout.write(f"{median:5.1f} {longest:4d}  {page.relative_to(ROOT)}\n")
 

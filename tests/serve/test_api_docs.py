@@ -13,7 +13,7 @@ from discreet.serve.app import make_app
 from discreet.serve.run import serving
 from discreet.serve.site.start import load_site
 
-PAGE = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "http_interface.md").read_text(encoding="utf-8")
 OFFICE = "https://tables.office.example"
 BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
 CURL = [text for kind, text in BLOCKS if not kind and text.startswith("curl") and OFFICE in text]

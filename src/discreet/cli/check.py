@@ -50,6 +50,10 @@ def check(
         typer.Option(help="data: a column of amounts that will be summed; may be repeated."),
     ] = None,
     hierarchy: Hierarchies = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="install: the report to be signed off, .md or .html."),
+    ] = None,
     records: Annotated[RecordOptions, (*_ROLES, *FILE_OPTIONS)],
     json: Json = False,
 ) -> None:
@@ -57,7 +61,8 @@ def check(
 
     What is printed of records is confidential. A publication is read with its records and
     languages, and its tables are counted; nothing is drawn. An engine is tried by counting small
-    tables, which it makes under random names and drops; without an address it is DuckDB.
+    tables, which it makes under random names and drops; without an address it is DuckDB. An
+    installation is tried by golden cases of every method, fitter and synthesizer.
 
     Example: discreet check data people.csv --id person_id --by "region*sex"
 
@@ -69,7 +74,7 @@ def check(
 
     Example: discreet check site site.toml
 
-    Example: discreet check install
+    Example: discreet check install --out validation.md
     """
     if subject == "data":
         place = _require(source, "the records")
@@ -81,7 +86,7 @@ def check(
     elif subject == "site":
         _check_site(Path(_require(source, "the site's file")), json)
     else:
-        _check_install(json)
+        _check_install(out, json)
 
 
 def _require(source: str | None, what: str) -> str:
@@ -225,9 +230,9 @@ def _check_build(config: Any, name: str, build: Path | None) -> tuple[str, str]:
     return found, f"its build is {found}"
 
 
-def _check_install(json: bool) -> None:
-    """Packages with their versions, and a first table from end to end."""
-    from discreet import testing  # start-up time
+def _check_install(out: Path | None, json: bool) -> None:
+    """Packages with their versions, and every golden case; a report to be signed off."""
+    from discreet.testing.install import check_install  # start-up time
 
     about = importlib.metadata.metadata("discreet")
     found: dict[str, dict[str, str]] = {}
@@ -236,13 +241,26 @@ def _check_install(json: bool) -> None:
         named = _NAME.match(requirement)
         if named and named[0] != "discreet" and (extra is None or extra[1] != "dev"):
             found.setdefault(extra[1] if extra else "core", {})[named[0]] = _version(named[0])
-    report = testing.check_engine(_backend(None), cases=list(testing.engines.CASES)[:3])
+    with progress_bar():
+        validation = check_install()
     lines = [f"discreet {about['Version']}"]
     for part, packages in found.items():
         shown = ", ".join(f"{name} {version}" for name, version in packages.items())
         lines.append(f"  {part}: {shown}")
-    lines.append(f"  DuckDB: {report}")
-    answer({"version": about["Version"], "packages": found}, json, "\n".join(lines))
+    for result in validation.results:
+        if result.verdict != "same":
+            lines.append(f"  {result.case}: {result.verdict}. {result.note}")
+    lines.append(f"  {validation.summary}")
+    if out is not None:
+        lines.append(f"  The report, to be signed off, is in {validation.write(out)}.")
+    cases = [asdict(result) for result in validation.results]
+    summary = {"version": about["Version"], "packages": found, "cases": cases}
+    answer(summary, json, "\n".join(lines))
+    if not validation.is_passed:
+        raise DataError(
+            f"{len(validation.faults)} golden cases differ from those of the release. Install the "
+            "versions in constraints.txt and check again before anything is published from here."
+        )
 
 
 def _version(package: str) -> str:

@@ -202,10 +202,9 @@ class FitterBase(ABC):
 
 
 _LARGEST = 1e50  # products of two weights and two values stay far from overflow
-# Whole numbers beyond this are not all doubles, so that sums of them are not exact;
+# Whole numbers beyond this are not all doubles, so that sums of them are not exact: at 10¹⁶ a fit
+# that called itself converged was off by 128.
 MOST_COUNTS = 2.0**53
-# values this share of the largest and below are then lost in the rounding errors beside it.
-_LOST = 1e-9
 
 
 def check_tolerance(tolerance: float, below: float = 1.0) -> None:
@@ -257,19 +256,12 @@ def checked_values(design: Design, z: ArrayLike, used: Mask) -> Real:
             "Give cells without a value the weight zero."
         )
     values = np.where(used, values, 0.0)
-    if np.abs(values).max(initial=0.0) > _LARGEST:
+    if np.abs(values).max(initial=0.0) > MOST_COUNTS:
         largest = int(np.abs(values).argmax())
         raise DataError(
             f"published cell {name_of(design, largest)} is {values[largest]:g}, but values beyond "
-            f"{_LARGEST:g} cannot be fitted. Give the values in larger units."
-        )
-    sizes = np.abs(values[values != 0])
-    if len(sizes) and sizes.max() > MOST_COUNTS and sizes.min() < _LOST * sizes.max():
-        largest = int(np.abs(values).argmax())
-        raise DataError(
-            f"published cell {name_of(design, largest)} is {values[largest]:g}, beyond 2**53, and "
-            f"another one is {sizes.min():g}: in double precision the small one is lost beside it. "
-            "Fit the large cells by themselves, or round them."
+            "2**53 are not exact in double precision, so no fit of them could be judged in "
+            "counts. Give the values in larger units, thousands for example."
         )
     return values
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.design.fused import null_space
 from discreet.design.fused.null_space import NullSpace
 
 
@@ -37,9 +38,11 @@ def precondition(design, ridge, weights):
     return np.array(columns).T, hessian
 
 
+@pytest.mark.parametrize("most", [0, 500_000])
 @pytest.mark.parametrize("uneven", [False, True])
 @pytest.mark.parametrize("name", DESIGNS)
-def test_it_is_symmetric_positive_and_makes_a_small_ridge_harmless(name, uneven):
+def test_it_is_symmetric_positive_and_makes_a_small_ridge_harmless(name, uneven, most, monkeypatch):
+    monkeypatch.setattr(null_space, "_MOST_FACTORED", most)
     design = DESIGNS[name]()
     assert NullSpace.is_known(design)
     n = len(design.blocks)
@@ -52,6 +55,17 @@ def test_it_is_symmetric_positive_and_makes_a_small_ridge_harmless(name, uneven)
     assert found.max() / found.min() < 300
     plain = np.linalg.eigvalsh(root.T @ np.diag(1.0 / np.diag(hessian)) @ root)
     assert plain.max() / plain.min() > 1e5
+
+
+@pytest.mark.parametrize("name", ["two hierarchies", "one level"])
+def test_a_factor_answers_exactly_to_what_no_table_has(name):
+    design, rng = DESIGNS[name](), np.random.default_rng(3)
+    weights = rng.uniform(0.1, 10, len(design.blocks))
+    z, w = rng.standard_normal(design.n_published), weights[design.block_of_cell()]
+    X = design.matrix().toarray().astype(float)
+    y = np.linalg.pinv(np.sqrt(w)[:, None] * X.T, rcond=1e-10) @ (np.sqrt(w) * z)
+    found = NullSpace(design.crossing, tuple(weights))._on_null_space(z)
+    np.testing.assert_allclose(found, w * (z - X.T @ y), atol=1e-7)
 
 
 def test_designs_without_their_finest_margins_are_not_known():

@@ -106,7 +106,7 @@ NOISY = np.array([7, 3, 6, 0, 2, 5, 8, 4, 7, 14, 9, 21.0])
 
 
 @pytest.mark.parametrize("factor", [1e-50, 1e50])
-@pytest.mark.parametrize("size", [1e-45, 1e-9, 1e45])
+@pytest.mark.parametrize("size", [1e-45, 1e-9, 1e14])
 @pytest.mark.parametrize(
     "fitter", [dc.LeastSquares(), dc.NonNegative(tolerance=1e-6)], ids=lambda f: f.name
 )
@@ -127,5 +127,5 @@ def test_weights_beyond_double_precision_are_refused(fitter, weight):
 def test_values_beyond_double_precision_are_refused(fitter):
     z = NOISY.copy()
     z[3] = 1e300
-    with pytest.raises(DataError, match="is 1e\\+300, but values beyond 1e\\+50"):
+    with pytest.raises(DataError, match=r"is 1e\+300, but values beyond 2\*\*53"):
         fitter(DESIGN, z)

@@ -319,10 +319,12 @@ def frozen_margins(exact: Exact) -> str | tuple[str | int | tuple[str, ...], ...
         return exact
     if isinstance(exact, int) and exact == 1:
         return TOTAL
-    if not isinstance(exact, Iterable):
+    if isinstance(exact, bytes) or not isinstance(exact, Iterable):
         raise ParameterError(f"exact needs a formula or a list of margins, got {exact!r}.")
     for margin in exact:
-        is_known = isinstance(margin, (str, int, np.integer, tuple, list))
+        is_known = isinstance(margin, (str, int, np.integer)) or (
+            isinstance(margin, (tuple, list)) and all(isinstance(name, str) for name in margin)
+        )
         if not is_known or isinstance(margin, bool):
             raise ParameterError(
                 "exact lists margins by name, as tuples of variables, or published positions, got "

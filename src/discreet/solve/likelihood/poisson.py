@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Mask, Real
 from discreet.design.base import Design, dot
-from discreet.errors import DataError
 from discreet.progress import report
 from discreet.solve.absolute.kernels import POISSON
 from discreet.solve.absolute.primal_dual import PrimalDual
 from discreet.solve.fit import (
-    MOST_COUNTS,
     Certificate,
     Fit,
     FitterBase,
@@ -193,11 +191,6 @@ class _PreparedPoisson(PreparedLikelihood):
         w = checked_weights(design, weights)
         target = checked_values(design, z, w > 0)
         target = checked_counts(design, target, tolerance, self.options.name)
-        if target.max(initial=0.0) > MOST_COUNTS:
-            raise DataError(
-                f"a poisson fit needs counts up to 2**53, but one is {target.max():g}. Give the "
-                "values in larger units, or fit them with `NonNegative`."
-            )
         if (table := self._fit_consistent(PoissonLoss(target, w))) is not None:
             return replace(table, seconds=time.perf_counter() - began)
         # Cells that no table can fill cost the same in every table: left in, they would make every
