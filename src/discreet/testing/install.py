@@ -1,4 +1,4 @@
-"""Golden cases: does every method give the same figures here as where the release was made?
+"""Golden cases: does every method give the same figures here as where they were recorded?
 
 Every method, fitter and synthesizer that discreet brings runs once on a small table of invented
 records, and its figures are compared with those in `golden.json`. Nothing is installed, fetched or
@@ -73,7 +73,7 @@ class Validation:
 
     Attributes:
       results: One for each case.
-      versions: Of discreet, Python, the system and every package that discreet names.
+      versions: Of discreet, Python, the system and the packages that compute figures.
     """
 
     results: tuple[GoldenResult, ...]
@@ -85,6 +85,14 @@ class Validation:
         return not self.faults
 
     @property
+    def outcome(self) -> str:
+        """The outcome in a word or two: what did not run has not passed."""
+        if self.faults:
+            return "FAILED"
+        is_whole = all(result.verdict == "same" for result in self.results)
+        return "passed" if is_whole else "passed in part"
+
+    @property
     def faults(self) -> list[GoldenResult]:
         """The cases that differ or failed."""
         return [f for f in self.results if f.verdict in ("differs", "failed")]
@@ -94,7 +102,7 @@ class Validation:
         """The outcome in a sentence."""
         same = sum(result.verdict == "same" for result in self.results)
         absent = sum(result.verdict == "not installed" for result in self.results)
-        said = f"{same} of {len(self.results)} golden cases gave the figures of the release"
+        said = f"{same} of {len(self.results)} golden cases gave the figures of this version"
         if absent:
             said += f"; {absent} could not run, for want of an extra"
         if self.faults:
@@ -126,7 +134,7 @@ def check_install(golden: Mapping[str, Figures] | None = None) -> Validation:
     """Run every golden case on this machine, which takes seconds; nothing is installed or fetched.
 
     Args:
-      golden: Figures by case; those of the release when absent.
+      golden: Figures by case; those that come with this version when absent.
 
     Returns:
       What came of each case; ask `is_passed`, and `write` the report.
@@ -142,7 +150,7 @@ def check_install(golden: Mapping[str, Figures] | None = None) -> Validation:
 
 
 def read_golden() -> dict[str, Figures]:
-    """The figures of the release, by case."""
+    """The figures that come with this version, by case."""
     text = files("discreet.testing").joinpath(GOLDEN).read_text(encoding="utf-8")
     found: dict[str, Figures] = json.loads(text)
     return found

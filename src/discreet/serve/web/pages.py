@@ -246,8 +246,8 @@ def _chart(answer: Answer, layout: TableLayout, texts: Texts, accent: str) -> Dr
     periods = answer.columns == (answer.dataset.time,)
     if view.chart == "lines" and periods and len(data.categories) <= MOST_SERIES:
         # A series is read along time, on whichever side of the table its periods stand.
-        sides = {"categories": data.series, "series": data.categories}
-        data = replace(data, **sides, values=data.values.T, n_rows=1)
+        across, down = data.series, data.categories
+        data = replace(data, categories=across, series=down, values=data.values.T, n_rows=1)
     return draw_chart(view.chart, replace(data, accent=readable(accent)), texts)
 
 
