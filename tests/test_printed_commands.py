@@ -59,7 +59,7 @@ def in_pages(pages=PAGES):
                 continue
             for line in block.replace("\\\n", " ").splitlines():
                 if line.startswith("discreet "):
-                    yield line.split(" # ")[0].removesuffix("&").strip()
+                    yield re.split(r" # | > | 2>| &$", line)[0].replace("$port", "8000").strip()
 
 
 def in_help():
