@@ -186,6 +186,29 @@ def test_every_page_can_be_reached_from_the_front_page():
         assert page.stem in known, f"docs/index.md does not lead to {page.name}"
 
 
+SOURCE = ROOT / "src" / "discreet"
+
+
+def missing_paths(text):
+    """Paths in the second column that are not there; a bare name lies beside the one before it."""
+    missing = []
+    for row in re.findall(r"^\|[^|]*\|([^|]*)\|$", text, re.MULTILINE):
+        folder = SOURCE
+        for name in re.findall(r"`([\w/.<> ]+(?:\.py|/))`", row):
+            pattern = re.sub(r"<[^>]*>", "*", name).rstrip("/")
+            found = [p for base in (folder, SOURCE, ROOT) for p in base.glob(pattern)]
+            missing += [] if found else [name]
+            folder = found[0].parent if found else folder
+    return missing
+
+
+def test_every_path_of_where_is_what_exists():
+    text = (ROOT / "docs" / "where_is_what.md").read_text(encoding="utf-8")
+    assert not missing_paths(text)
+    assert missing_paths(text.replace("`registry.py`", "`registered.py`", 1)) == ["registered.py"]
+    assert missing_paths(text.replace("`release.py`", "`releases.py`")) == ["releases.py"]
+
+
 @pytest.mark.slow
 def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
     words = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", ROOT / "docs", tmp_path]
