@@ -16,6 +16,7 @@ from discreet.attacks.custodian import Custodian, Maker, names_of_cells
 from discreet.attacks.frame import Attack, Claims, Knowledge
 from discreet.attacks.games import OF_RECORDS, play_with, trait
 from discreet.attacks.scoring import WORST, Finding, Tally
+from discreet.display import Display, Displayed, Grid
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
 from discreet.progress import report
@@ -35,7 +36,7 @@ _PROVEN = "What follows from the release with certainty, without the truth."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Findings(Mapping[str, Finding]):
+class Findings(Displayed, Mapping[str, Finding]):
     """**Confidential.** What each attack reached, by its name.
 
     Attributes:
@@ -118,14 +119,32 @@ class Findings(Mapping[str, Finding]):
         lines = [_MARKING if is_judged else _PROVEN]
         for found in self.values():
             lines.append(str(found))
-            if found.is_above() or found.proven:
-                lines += [f"  told: {cell}" for cell in found.worst]
-                lines.append(f"  what would stop it: {found.remedy}")
+            lines += [f"  {line}" for line in found.told]
         lines += [f"{name}: nothing to attack, {why}" for name, why in self.passed_over.items()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         return self.text
+
+    def _display(self) -> Display:
+        is_judged = any(found.judged.targets for found in self.values())
+        header = ("attack", "right", "claims", "guessing", "lift", "at least", "at most", "certain")
+        rows: list[tuple[str, ...]] = [header]
+        for name, found in self.items():
+            ends = (f"{end:.2f}" for end in (found.lift, *found.lift_interval()))
+            claims = f"{found.judged.claims:,}"
+            shares = f"{found.success:.1%}", claims, f"{found.guess:.1%}"
+            figures = (*shares, *ends) if found.judged.targets else ("–",) * 6
+            rows.append((name, *figures, f"{found.proven:,}"))
+        passed = [f"{name}: nothing to attack, {why}" for name, why in self.passed_over.items()]
+        told = [(name, found.told) for name, found in self.items() if found.told]
+        return Display(
+            "Attacks",
+            "confidential" if is_judged else "",
+            grids=[Grid.of(rows, right=range(1, len(header)))] if len(rows) > 1 else [],
+            lines=[*told, *([("Passed over", passed)] if passed else [])],
+            note=_MARKING if is_judged else _PROVEN,
+        )
 
 
 def attack(

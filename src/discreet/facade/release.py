@@ -223,5 +223,6 @@ class Trial(Result, Experiment):
     """**Confidential.** One draw of an experiment, to be measured and thrown away.
 
     What a seed draws can be drawn again, and many draws together give the truth away; so a trial
-    cannot be shown, written or handed out. Made by `Table.simulate`.
+    shows itself to the custodian, marked as confidential, and cannot be written or handed out.
+    Made by `Table.simulate`.
     """

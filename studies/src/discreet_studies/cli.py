@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from discreet.cli.options import Json, answer, progress_bar, say
+from discreet.display import align_columns
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -43,8 +44,7 @@ def study(
 
     if action == "list":
         lines = {key: entry.about for key, entry in STUDIES.items()}
-        width = max(map(len, lines))
-        answer({"studies": lines}, json, "\n".join(f"{k:{width}}  {v}" for k, v in lines.items()))
+        answer({"studies": lines}, json, "\n".join(align_columns([*lines.items()])))
         return
     if name is None:
         raise ParameterError(f"name a study to run, or all: {', '.join(STUDIES)}.")
