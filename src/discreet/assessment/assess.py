@@ -16,8 +16,10 @@ from discreet import display, registry
 from discreet.assessment.compare.contestants import build_from
 from discreet.assessment.measure import EVERYTHING, Measure, NotApplicableError, Score
 from discreet.display import Display, Displayed, Grid
+from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, ParameterError, PluginError, UnknownNameError
 from discreet.facade.table import Table
+from discreet.progress import report
 from discreet.release.inference.law import matrix_of
 from discreet.tables import show
 from discreet.tables.protected import Protected
@@ -123,6 +125,7 @@ class Assessment(Displayed, Framed):
         return Display("Assessment", "confidential", grids=grids, lines=lines)
 
 
+@shows_progress("measuring risk and utility")
 def assess(
     table: Table | Any,
     release: Protected | Any,
@@ -159,7 +162,8 @@ def assess(
         if name not in known:
             raise UnknownNameError("option of these measures", name, known)
     scores, skipped = [], []
-    for measure in built:
+    for k, measure in enumerate(built):
+        report("measures", k / len(built))
         try:
             scores.append(measure(table, release))
         except NotApplicableError as error:

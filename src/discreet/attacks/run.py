@@ -17,6 +17,7 @@ from discreet.attacks.frame import Attack, Claims, Knowledge
 from discreet.attacks.games import OF_RECORDS, play_with, trait
 from discreet.attacks.scoring import WORST, Finding, Tally
 from discreet.display import Display, Displayed, Grid
+from discreet.display.bars import shows_progress
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
 from discreet.progress import report
@@ -147,6 +148,7 @@ class Findings(Displayed, Mapping[str, Finding]):
         )
 
 
+@shows_progress("attacking")
 def attack(
     table: Any,
     release: Any,
@@ -156,6 +158,7 @@ def attack(
     method: Method | Maker | str | None = None,
     before: Sequence[Table] = (),
     seed: int = 1,
+    progress: bool = True,
 ) -> Findings:
     """What an intruder recovers from a release, beside what guessing gives.
 
@@ -175,6 +178,7 @@ def attack(
         is a guess without any release, and findings say so.
       before: True tables of the earlier releases in `knowledge`, oldest first.
       seed: Root of everything that is drawn; the same seed gives the same findings.
+      progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
     """
     known = Knowledge() if knowledge is None else knowledge
     of_records = isinstance(release, Synthesized)
@@ -201,6 +205,7 @@ def attack(
     return Findings(found, passed)
 
 
+@shows_progress("attacking")
 def attack_method(
     table: Table,
     method: Method | Maker | str,
@@ -210,6 +215,7 @@ def attack_method(
     reruns: int = 0,
     knowledge: Knowledge | None = None,
     seed: int = 1,
+    progress: bool = True,
 ) -> Findings:
     """The same over many draws of a method, pooled: a judgement of the method, not of one release.
 
@@ -222,6 +228,7 @@ def attack_method(
         anew so many times.
       knowledge: What the intruder knows beside each release.
       seed: Root of everything that is drawn.
+      progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
     """
     whole("replicates", replicates, 1)
     known = Knowledge() if knowledge is None else knowledge
@@ -237,6 +244,7 @@ def attack_method(
 
     pooled = Findings({})
     for k in range(replicates):
+        report("draws", k / replicates)
         first = seed + 104729 * k  # apart from the seeds of the draws without records
         more = tuple(draw(first + 1 + j) for j in range(reruns))
         told = replace(known, earlier=(*known.earlier, *more))

@@ -29,6 +29,7 @@ from discreet.assessment.compare.summary import (
 from discreet.assessment.measure import Measure, loss
 from discreet.assessment.plots.risk_utility import risk_utility_map
 from discreet.display import Display, Displayed, Grid
+from discreet.display.bars import shows_progress
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.release import Trial
 from discreet.facade.table import Table
@@ -179,6 +180,7 @@ class Comparison(Displayed, Framed):
         return {(ranked[0]["label"], ranked[0]["fitter"]): "best", **marks}
 
 
+@shows_progress("comparing methods")
 def compare(
     table: Table,
     methods: MethodsLike,
@@ -192,6 +194,7 @@ def compare(
     tune: Tuning | None = None,
     resume: str | Path | None = None,
     workers: int | None = None,
+    progress: bool = True,
     **options: Any,
 ) -> Comparison:
     r"""Compare methods on one table by risk and utility, over many draws.
@@ -224,6 +227,7 @@ def compare(
       resume: Directory of finished draws: an interrupted comparison goes on where it stopped.
         Draws made to find an equal risk are kept beside it.
       workers: Number of processes; by default all cores when the work is worth it.
+      progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
       **options: Given to every measure that has an option of this name, such as
         `sensitive="party"`.
 
