@@ -42,6 +42,9 @@ class Result(Protected):
         Where a fit does not reach its tolerance, its best table is returned: `fit_result` has the
         certificate, and the statement says that it does not hold.
 
+        Inner cells are those that published levels tell apart: where provinces are published, a
+        fit has no municipalities.
+
         Counts of a release become whole numbers, and published cells their sums, near the fit
         (`round("near")`); the choice follows from public values. What may be negative
         (least squares), weighted counts and crossings too large to round keep their decimals, and
