@@ -29,7 +29,7 @@ DATA = Path(__file__).parents[1] / "docs" / "suppression_compared.json"
 LARGEST = 4_000  # cells, unless others are asked for by name; beyond it nobody attacks the others'
 AUDITED = 1_500  # cells up to which our patterns are audited by programs that share nothing else
 KINDS = ("public", "lone", "inside", "outside")
-"""The public, somebody alone in a cell, somebody in the sensitive cell, and in another hidden one."""
+"""The public, somebody alone in a cell, in the sensitive cell, and in another hidden one."""
 
 
 def cases(wanted: list[str]) -> Iterator[Recorded]:

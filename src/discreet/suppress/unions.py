@@ -216,11 +216,10 @@ class _UnionSearch:
         if closeness.is_alone:
             cells = cells[own[cells] >= (1 - _MISSING) * self.z[cells]]
         is_exempt = np.isin(self.cells[cells], closeness.exempt)
-        # One cell is what its own rule is about, unless several pool what they know.
-        if len(cells) < 1 + (closeness.coalition < 2) or is_exempt.all():
-            return []
         target = _Target(cells, self.z[cells] - (1 + closeness.share) * own[cells], is_exempt)
-        if not closeness.coalition and (target.spare >= 0).all():
+        is_safe = is_exempt.all() or (not closeness.coalition and (target.spare >= 0).all())
+        # One cell is what its own rule is about, unless several pool what they know.
+        if is_safe or len(cells) < 1 + (closeness.coalition < 2):
             return []
         # Among a few who are alone in cells, each is somebody whom the others come close to.
         others = self._others(cells, () if closeness.is_alone and len(who) > 1 else who)

@@ -69,7 +69,7 @@ def test_an_enterprise_in_three_hidden_cells_is_not_known_from_their_sum(way, mo
 
 
 def test_sums_are_protected_from_where_the_search_for_cells_ended(monkeypatch):
-    """Later rounds hide more and keep the first round's proofs; they find what a search anew does."""
+    """Later rounds hide more, and find the sums that a search for all would find."""
     seen, swaps = [], []
 
     def compared(pattern, earlier=None, known=None):
