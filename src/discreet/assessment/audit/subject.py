@@ -15,6 +15,7 @@ from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import Bracket, Term, Told
 from discreet.assessment.cells import true_values
 from discreet.design.base import Design
+from discreet.display import Display, Displayed
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
 from discreet.protect.cells import on_public_support
@@ -233,7 +234,7 @@ _FAULTS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(Displayed):
     """**Confidential.** What the public, and somebody alone in a cell, can find out.
 
     Positions are those of published cells. Sensitive differences of a pattern follow behind the
@@ -416,18 +417,15 @@ class Audit:
 
     def to_html(self) -> str:
         """The findings as a piece of HTML."""
-        from discreet.assessment.report.page import templates  # start-up time: jinja2
+        return self._repr_html_()
 
-        parts = {"marking": MARKING, "counts": self._counts(), "findings": self._findings()}
-        page = templates().get_template("audit.html")
-        title = "Audit of a suppression pattern"
-        return page.render(**parts, title=title, explained=self._explanations())
+    def _display(self) -> Display:
+        facts = [(name, str(said)) for name, said in self._findings()]
+        said = [MARKING, self._counts(), *self._explanations()]
+        return Display("Audit of a suppression pattern", "confidential", facts, lines=said)
 
     def __repr__(self) -> str:
         return self.text
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
 
     def _explanations(self) -> list[str]:
         some = [*self.disclosed[:_MOST_SHOWN], *self.disclosed_with_signs[:_MOST_SHOWN]]
