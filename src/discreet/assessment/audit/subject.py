@@ -18,6 +18,7 @@ from discreet.design.base import Design
 from discreet.display import Display, Displayed
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
+from discreet.protect.cells import on_public_support
 from discreet.solve.linear.intervals import Limits
 from discreet.suppress.attackers import Attackers, attackers
 from discreet.suppress.pattern import Pattern, of_table, published_values
@@ -200,15 +201,17 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
 
 def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
     """True sums of a table of magnitudes, and who is alone in its inner cells."""
+    # A release lies on the public support, whatever the table's own was read from.
+    found = on_public_support(table, with_inner=table.inner is not None)
     given = table.contributions
-    sizes = (table.design.n_published, table.design.n_inner)
+    sizes = (found.design.n_published, found.design.n_inner)
     is_same = sizes == (release.design.n_published, release.design.n_inner)
     if given is None or given.value != release.unit or not is_same:
         raise ParameterError(
             f"the table does not hold {release.unit!r} of the cells that were released. Audit the "
             "pattern instead: `dc.audit(method.pattern(table))`."
         )
-    named = replace(table, unit=release.unit)
+    named = replace(found, unit=release.unit)
     return published_values(named).astype(np.float64), of_table(named)
 
 
