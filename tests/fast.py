@@ -106,6 +106,7 @@ FAST = {
         "tests/testing/test_methods.py",
     ],
     "serve": [
+        "tests/serve/kernel/test_numbers.py",
         "tests/serve/test_policy.py",
         "tests/serve/test_query.py",
         "tests/serve/test_serve_layers.py",
