@@ -29,7 +29,8 @@ PAGE = """{% extends "base.html" %}
 {% block title %}{{ title }} · {% endblock %}
 {% block main %}
 {% set first, last = names[0], names[-1] %}
-{{ sign("up", label="<" ~ first ~ ">", is_on=n > 1) }}{{ sign("down", last) }}{{ named(["x<", "y"]) }}
+{{ sign("up", label="<" ~ first ~ ">", is_on=n > 1) }}
+{{ sign("down", last) }}{{ named(["x<", "y"]) }}
 {% for name in names if name != "b" %}
   {{ loop.index }}/{{ loop.length }} {{ name }}{{ "" if loop.last else ", " }}
 {% else %}
@@ -41,7 +42,8 @@ PAGE = """{% extends "base.html" %}
 {% if answer is defined and answer %}answer{% endif %}
 {% include "part.html" %}
 {{ pairs.get("zz", "usual") }} {{ [n, 8] | min }} {{ [n - 1, 0] | max }} {{ "ab" * 2 }}
-{{ "{} of {all}".format(n, all=7) }} {{ yes }} {{ none_ }} {{ {true: "yes", false: "no"}[yes] if yes is boolean else 1 }}
+{{ "{} of {all}".format(n, all=7) }} {{ yes }} {{ none_ }}
+{{ {true: "yes", false: "no"}[yes] if yes is boolean else 1 }}
 {{ names | join("</td><td>" | safe) }} {{ {"q": "å b&c", "t": ""} | urlencode }}
 {{ (["z"] + names) | length }} {{ rows | rejectattr(0, "equalto", "k") | list | length }}
 {{ title[:1] | upper }}{{ title[1:] }} {{ ".a.b" | replace(".", "-") }} {{ "wide" if n > 5 }}|
@@ -98,7 +100,8 @@ def test_a_name_that_is_not_defined_is_a_fault_and_no_empty_text(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "kind"), [("{{ 2 ** 3 }}", "Pow"), ("{% do 1 %}", "ExprStmt"), ("{{ 1 < 2 < 3 }}", "Compare")]
+    ("text", "kind"),
+    [("{{ 2 ** 3 }}", "Pow"), ("{% do 1 %}", "ExprStmt"), ("{{ 1 < 2 < 3 }}", "Compare")],
 )
 def test_what_cannot_be_written_is_refused_with_its_place(text, kind):
     jinja = environment(page=f"a\n{text}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,10 +31,9 @@ from discreet.serve.static.rules import (
     text_rules,
     to_json,
 )
-from discreet.serve.web.drawing import style_of
+from discreet.serve.web.drawing import readable, style_of
 from discreet.serve.web.frame import templates
 from discreet.serve.web.pages import DRAWN_IN, STATIC
-from discreet.serve.web.drawing import readable
 
 if TYPE_CHECKING:
     from discreet.serve.data.dataset import Dataset
@@ -119,7 +117,9 @@ def _put_dataset(site: Site, name: str, folder: SiteFolder) -> dict[str, Any]:
         raise DataError(f"data set {name!r} is not released once, and files hold nothing else.")
     cells = CellWriter(dataset, source.table).write(folder)
     rules = {
-        code: folder.put(to_json(dataset_rules(_in_language(site, name, code), source.table)), "json")
+        code: folder.put(
+            to_json(dataset_rules(_in_language(site, name, code), source.table)), "json"
+        )
         for code in site.config.languages
     }
     report(f"writing {name}", 1.0)

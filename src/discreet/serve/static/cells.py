@@ -6,12 +6,10 @@ table needs. Nothing in a file follows from anything but published values and co
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,7 +178,7 @@ def possible_of(table: InnerTable, crossing: Sequence[Base]) -> Mask | None:
         found &= mask.possible.reshape(over)
     for k, a in enumerate(named):  # a slot can occur where one of its categories can
         slots = np.zeros((*found.shape[:k], crossing[a].size, *found.shape[k + 1 :]), dtype=bool)
-        np.logical_or.at(slots, (*[slice(None)] * k, crossing[a].slots), found)
+        np.logical_or.at(slots, (*[slice(None)] * k, crossing[a].slots), found)  # type: ignore[arg-type]
         found = slots
     full = found.reshape([base.size if a in named else 1 for a, base in enumerate(crossing)])
     return np.broadcast_to(full, [base.size for base in crossing])
@@ -192,9 +190,7 @@ def file_content(sums: Array, possible: Mask | None) -> bytes:
     kind, form = 8, "<f8"
     if np.issubdtype(values.dtype, np.integer):
         largest = int(np.abs(values).max(initial=0))
-        kind, form = next(
-            (w for w in _WHOLE if largest <= np.iinfo(w[1]).max), (kind, form)
-        )
+        kind, form = next((w for w in _WHOLE if largest <= np.iinfo(w[1]).max), (kind, form))
     head = _MARK + bytes([kind, int(possible is not None), 0, 0])
     bits = b"" if possible is None else np.packbits(possible.ravel(), bitorder="little").tobytes()
     return head + values.astype(form).tobytes() + bits

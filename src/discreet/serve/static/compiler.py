@@ -31,7 +31,9 @@ def compile_templates(environment: Environment, names: Iterable[str] = PAGES) ->
     for name in names:
         file = f"{name}.html"
         source, _, _ = environment.loader.get_source(environment, file)  # type: ignore[union-attr]
-        parts.append(f"  {_text(file)}: {_TemplateWriter(file).template(environment.parse(source))}")
+        parts.append(
+            f"  {_text(file)}: {_TemplateWriter(file).template(environment.parse(source))}"
+        )
     listed = ",\n".join(parts)
     return f'import * as r from "./runtime.js";\n\nexport const templates = {{\n{listed}\n}};\n'
 
@@ -104,7 +106,9 @@ class _TemplateWriter:
     def _line_if(self, node: nodes.If) -> str:
         found = f"if (r.truth({self._value(node.test)})) {{ {self._lines(node.body)} }}"
         for other in node.elif_:
-            found += f" else if (r.truth({self._value(other.test)})) {{ {self._lines(other.body)} }}"
+            found += (
+                f" else if (r.truth({self._value(other.test)})) {{ {self._lines(other.body)} }}"
+            )
         return f"{found} else {{ {self._lines(node.else_)} }}" if node.else_ else found
 
     def _line_for(self, node: nodes.For) -> str:
@@ -116,7 +120,8 @@ class _TemplateWriter:
             return f"{test}, ({self._scope}) => {{ {self._lines(node.body)} }}"
 
         parts = self._within(body)
-        return f"r.loop({within}, {targets}, {listed}, {parts}, () => {{ {self._lines(node.else_)} }});"
+        otherwise = f"() => {{ {self._lines(node.else_)} }}"
+        return f"r.loop({within}, {targets}, {listed}, {parts}, {otherwise});"
 
     def _names(self, target: nodes.Node) -> list[str]:
         if isinstance(target, nodes.Tuple):
@@ -159,7 +164,7 @@ class _TemplateWriter:
     # Expressions
 
     def _value(self, node: nodes.Node) -> str:
-        if type(node) in _BINARY:
+        if isinstance(node, nodes.BinExpr) and type(node) in _BINARY:
             return f"r.{_BINARY[type(node)]}({self._value(node.left)}, {self._value(node.right)})"
         write = getattr(self, f"_value_{type(node).__name__.lower()}", None)
         if write is None:
@@ -226,7 +231,7 @@ class _TemplateWriter:
             return f"r.method({self._value(node.node.node)}, {_text(node.node.attr)}, {given})"
         return f"r.call({self._value(node.node)}, {given})"
 
-    def _named(self, kwargs: Sequence[nodes.Keyword]) -> str:
+    def _named(self, kwargs: Sequence[nodes.Keyword | nodes.Pair]) -> str:
         named = ", ".join(f"{_text(k.key)}: {self._value(k.value)}" for k in kwargs)
         return f"{{ {named} }}" if kwargs else "null"
 

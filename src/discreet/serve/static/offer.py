@@ -18,7 +18,7 @@ _HIDING = (
     *("min_population", "min_mean_cell", "k_anonymity", "l_diversity", "t_closeness"),
     *("min_difference", "max_sparsity", "forbidden"),
 )
-"""Rules that refuse tables by their figures, or crossings: a file would show what they keep back."""
+"""Rules that refuse tables by their figures, or crossings: files would show what they refuse."""
 _TOLD = ("max_variables", "max_cells", "max_seconds", "max_megabytes", "threshold")
 """Limits that the browser has to know."""
 _OFF = {f.name: f.default for f in fields(Policy)}
