@@ -35,7 +35,7 @@ const PYRAMID_TOP = 28;
 export function chart_of(answer, layout, texts, accent) {
   const { view } = answer.query;
   if (view.chart === "none") return null;
-  const said = [caption_of(answer, texts), ...populations_of(answer), ...layers_of(answer, texts)];
+  const said = [caption_of(answer, texts), ...populations_of(answer), ...layers_of(answer)];
   const told = { title: said.join(", "), is_share: view.show !== "count" };
   let data = chart_data(layout, texts.numbers, told).changed({ accent: readable(accent) });
   const is_across = answer.columns.length === 1 && answer.columns[0] === answer.dataset.time;

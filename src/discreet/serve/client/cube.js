@@ -257,16 +257,16 @@ function transposed(shape, order) {
 }
 
 /**
- * For each entry, in reading order, the place of the one it stands under; nothing under the total.
- * @param {CubeEntry[]} entries @returns {(number | null)[]}
+ * For each entry, in reading order, the place of the one it stands under; nothing under the total unless `of_total`.
+ * @param {CubeEntry[]} entries @param {boolean} [of_total] @returns {(number | null)[]}
  */
-export function parents(entries) {
+export function parents(entries, of_total = false) {
   /** @type {number[]} */
   const above = [];
   return entries.map((entry, place) => {
     while (above.length > 0 && entries[above[above.length - 1]].depth >= entry.depth) above.pop();
     const found = above.length > 0 ? above[above.length - 1] : null;
-    if (!entry.is_total) above.push(place);
+    if (of_total || !entry.is_total) above.push(place);
     return found;
   });
 }

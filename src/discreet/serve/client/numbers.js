@@ -169,7 +169,6 @@ export function decimals_of(values, is_integer = false, most = 2) {
 export function repr_float(value) {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
-  if (Object.is(value, -0)) return "-0.0";
   const { sign, digits, exponent } = shortest_digits(value);
   if (exponent < -4 || exponent >= 16) {
     return sign + with_power(digits, exponent);
@@ -207,7 +206,7 @@ function six_digits(size) {
 /** @type {(value: number) => {sign: string, digits: string, exponent: number}} */
 export function shortest_digits(value) {
   const [mantissa, exponent] = Math.abs(value).toExponential().split("e");
-  const sign = value < 0 ? "-" : "";
+  const sign = value < 0 || Object.is(value, -0) ? "-" : "";
   return { sign, digits: mantissa.replace(".", ""), exponent: Number(exponent) };
 }
 
