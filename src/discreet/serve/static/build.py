@@ -20,10 +20,11 @@ from discreet.files import written_whole
 from discreet.progress import report
 from discreet.serve.data.inner import InnerSource
 from discreet.serve.site.start import start_site
-from discreet.serve.static.cells import CellWriter
+from discreet.serve.static.cells import CellWriter, public_table
 from discreet.serve.static.compiler import compile_templates
 from discreet.serve.static.folder import SiteFolder
 from discreet.serve.static.offer import require_static
+from discreet.serve.static.parquet import parquet_of
 from discreet.serve.static.rules import (
     dataset_rules,
     picture_name,
@@ -75,17 +76,17 @@ class StaticSite:
     bytes: int
 
 
-def write_static(config: SiteConfig, out: Path) -> StaticSite:
+def write_static(config: SiteConfig, out: Path, *, parquet: bool = False) -> StaticSite:
     """Write a site as files; its data sets have been built.
 
     Raises:
       ParameterError: Something in the site's file needs a server.
     """
     require_static(config, config.datasets)
-    return write_site(start_site(config), out)
+    return write_site(start_site(config), out, parquet=parquet)
 
 
-def write_site(site: Site, out: Path) -> StaticSite:
+def write_site(site: Site, out: Path, *, parquet: bool = False) -> StaticSite:
     """Write the files of a site. What visitors open first, `site.json`, is exchanged last."""
     folder, config = SiteFolder(out), site.config
     told = site_rules(site, __version__)
@@ -93,7 +94,7 @@ def write_site(site: Site, out: Path) -> StaticSite:
     told["texts"] = {
         code: folder.put(to_json(text_rules(texts)), "json") for code, texts in languages.items()
     }
-    told["datasets"] = {name: _put_dataset(site, name, folder) for name in site.datasets}
+    told["datasets"] = {name: _put_dataset(site, name, folder, parquet) for name in site.datasets}
     app = _app_files(site)
     place = folder.put_app(app)
     for path in _shell_paths(site):
@@ -109,7 +110,7 @@ def write_site(site: Site, out: Path) -> StaticSite:
     return StaticSite(out, tuple(site.datasets), len(sizes) + 1, sum(sizes))
 
 
-def _put_dataset(site: Site, name: str, folder: SiteFolder) -> dict[str, Any]:
+def _put_dataset(site: Site, name: str, folder: SiteFolder, parquet: bool) -> dict[str, Any]:
     report(f"writing {name}", 0.0)
     dataset = site.datasets[name]
     source = dataset.source
@@ -122,8 +123,10 @@ def _put_dataset(site: Site, name: str, folder: SiteFolder) -> dict[str, Any]:
         )
         for code in site.config.languages
     }
+    whole = parquet_of(public_table(dataset, source.table)) if parquet else b""
     report(f"writing {name}", 1.0)
     return {
+        "parquet": folder.put(whole, "parquet") if whole else None,
         "rules": rules,
         "cells": folder.put(to_json(cells), "json"),
         "edition": dataset.edition,
