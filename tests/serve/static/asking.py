@@ -10,7 +10,7 @@ NODE = shutil.which("node")
 _ASK = Path(__file__).with_name("ask.mjs")
 _MAIN = re.compile(r"<main.*?</main>", re.DOTALL)
 _TAKE = re.compile(r'<section class="take".*?</section>', re.DOTALL)
-_LANGUAGES = re.compile(r'<nav class="languages".*?</nav>', re.DOTALL)
+_CHART = re.compile(r'<a href="[^"]*(chart\.svg\?|&amp;file=svg)[^"]*" download>')
 
 
 class Client:
@@ -18,7 +18,6 @@ class Client:
 
     Args:
       out: The folder.
-      env: What the process finds in its environment.
     """
 
     def __init__(self, out):
@@ -45,4 +44,4 @@ class Client:
 
 def main_of(html):
     """What a page says in its main part, but for files and programs, which differ."""
-    return _TAKE.sub("", _MAIN.search(html)[0])
+    return _CHART.sub("", _TAKE.sub("", _MAIN.search(html)[0]))

@@ -33,7 +33,7 @@ class Questions:
         asked = self.table(self.datasets[name])
         if self.chance(0.05):
             self.random.shuffle(asked)
-        if asked and self.chance(0.06):
+        if asked and self.chance(0.04):
             place = self.random.randrange(len(asked))
             asked[place] = (asked[place][0], self.random.choice(_WRONG))
         if self.chance(0.02):
@@ -43,7 +43,9 @@ class Questions:
     def chance(self, share):
         return self.random.random() < share
 
-    def few(self, codes, most=4):
+    def few(self, codes, most=3):
+        if self.chance(0.5):
+            most = 1
         return self.random.sample(codes, min(len(codes), self.random.randint(1, most)))
 
     def table(self, dataset):
@@ -53,7 +55,7 @@ class Questions:
         for variable in self.random.sample(variables, most):
             place = self.random.choice(("rows", "rows", "columns", "columns", "layers", "where"))
             asked += self.of_variable(variable, place)
-        if self.chance(0.2):
+        if self.chance(0.15):
             other = self.random.choice(variables)
             codes = [e.code for e in other.entries(other.details[0])]
             asked += [(f"where.{other.name}", code) for code in self.few(codes)]
@@ -69,7 +71,9 @@ class Questions:
             asked += [(f"pick.{variable.name}", code) for code in self.few(codes, len(codes))]
         if self.chance(0.25):
             for k in range(self.random.randint(1, 3)):
-                label = self.random.choice((f"Group {k}", "Others", "total", codes[0], "a (b)"))
+                label = f"Group {k} (<b>)"
+                if self.chance(0.1):
+                    label = self.random.choice(("Others", "total", codes[0]))
                 group = "|".join([label, *self.few(codes)])
                 asked.append((f"group.{variable.name}", group))
         if self.chance(0.2):
@@ -102,5 +106,6 @@ class Questions:
         """A column by its codes, or the only one."""
         details = {d.name: (v, d) for v in dataset.variables for d in v.details}
         columns = [details[value] for kind, value in asked if kind == "columns"]
+        columns = columns if self.chance(0.95) else []
         codes = [self.random.choice(v.entries(d)).code for v, d in columns]
         return self.random.choice(("", "-")) + ("|".join(codes) or "value")

@@ -166,7 +166,7 @@ function check_codes(question) {
   for (const [name, groups] of query.groups) {
     const asked = require_name(name, [...shown.keys()]) ?? /** @type {DetailedVariable} */ (shown.get(name));
     if (asked.variable.is_time) throw pooled_refusal(asked, query);
-    check_groups(asked, groups);
+    check_groups(asked, groups, query.where.get(name));
   }
   for (const [name, codes] of query.picked) {
     require_name(name, [...shown.keys()]);
@@ -180,8 +180,8 @@ function check_codes(question) {
   }
 }
 
-/** @param {DetailedVariable} asked @param {Codes} groups */
-function check_groups(asked, groups) {
+/** @param {DetailedVariable} asked @param {Codes} groups @param {string[] | undefined} population */
+function check_groups(asked, groups, population) {
   const most = asked.detail.cells - 1; // no more cells than with the categories themselves
   if (groups.size > most) {
     throw new Refusal("too_many_groups", `${groups.size} groups of ${asked.label_inside} are more than it has categories.`, `At most ${most} groups.`);
@@ -189,6 +189,7 @@ function check_groups(asked, groups) {
   for (const codes of groups.values()) {
     check_known(asked, codes);
     check_apart(asked, codes);
+    check_within(asked, codes, population);
   }
   check_labels(asked, groups);
 }
@@ -247,6 +248,15 @@ function check_apart(asked, codes) {
   const apart = codes.reduce((n, code) => n + asked.leaves([code]).size, 0);
   if (apart !== asked.leaves(codes).size) {
     throw new Refusal("overlapping_codes", `Codes of ${asked.label} that are added up overlap.`, "Codes of one level, or of branches apart.");
+  }
+}
+
+/** A group must lie in the population that is counted. @param {DetailedVariable} asked @param {string[]} codes @param {string[] | undefined} population */
+function check_within(asked, codes, population) {
+  const within = population && asked.leaves(population);
+  if (within && [...asked.leaves(codes)].some((leaf) => !within.has(leaf))) {
+    const message = `A group of ${asked.label_inside} lies outside of the population that is counted.`;
+    throw new Refusal("outside_population", message, "Groups of codes within the filter.");
   }
 }
 

@@ -1,8 +1,9 @@
 // Crossings from cell files: sums of their slots along each variable.
 
-import { Cube, CubeAxis, product, STATUS } from "./cube.js";
+import { Cube, product, STATUS } from "./cube.js";
 import { drop_float_noise } from "./numbers.js";
 
+/** @typedef {import("./cube.js").CubeAxis} CubeAxis */
 /** @typedef {import("./variables.js").DetailedVariable} DetailedVariable */
 /** @typedef {{values: Float64Array, possible: Uint8Array | null}} Slots */
 
@@ -76,19 +77,21 @@ export function summed(slots, asked) {
 }
 
 /**
- * The crossing of some details as a cube; codes that can nowhere occur are no entries.
+ * The crossing of some details as a cube.
  * @param {Slots} slots Their entries, row-major. @param {CubeAxis[]} axes @param {{unit: string, statement: any, is_integer: boolean}} told
  */
 export function cube_of({ values, possible }, axes, told) {
   const status = Int8Array.from(values, (_, k) => (possible && !possible[k] ? STATUS.structural_zero : STATUS.published));
   const figures = told.is_integer ? values : Float64Array.from(drop_float_noise([...values]));
-  let cube = new Cube(axes, figures, status, told);
-  if (!possible) return cube;
-  for (const axis of axes) {
-    const inner = product(axes.slice(axes.indexOf(axis) + 1).map((one) => one.length));
-    const occurring = new Set();
-    status.forEach((one, k) => one === STATUS.published && occurring.add(Math.floor(k / inner) % axis.length));
-    if (occurring.size < axis.length) cube = cube.at_places(axis.name, [...axis.entries.keys()].filter((k) => occurring.has(k)));
-  }
+  return new Cube(axes, figures, status, told);
+}
+
+/** The cube without codes that can occur with no others. @param {Cube} cube @param {DetailedVariable[]} asked @param {number[][]} never Slots, by variable. */
+export function without_never(cube, asked, never) {
+  asked.forEach((one, k) => {
+    const lost = new Set(never[k]);
+    const kept = slots_of(one).flatMap((slots, e) => (slots.every((slot) => lost.has(slot)) ? [] : [one.entries[e].code]));
+    if (lost.size > 0) cube = cube.select(one.name, kept);
+  });
   return cube;
 }

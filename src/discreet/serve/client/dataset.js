@@ -1,7 +1,7 @@
 // A data set on a site: what readers are told about it, and the tables it answers with.
 
 import { Answer, arrange, Question } from "./answer.js";
-import { cube_of, read_cells, size_of, summed } from "./cells.js";
+import { cube_of, read_cells, size_of, summed, without_never } from "./cells.js";
 import { CubeAxis, product } from "./cube.js";
 import { at_level, counting_only, placed, removed } from "./moves.js";
 import { Policy } from "./policy.js";
@@ -80,17 +80,18 @@ export class Dataset {
     const index = await this.folder.json(this.cells);
     const key = across.map((one) => one.detail.base).join("*");
     const read = async (/** @type {string} */ name) => {
-      const bytes = await this.folder.bytes(`files/${index[name]}.bin`);
+      const bytes = await this.folder.bytes(`files/${index.files[name]}.bin`);
       return summed(read_cells(bytes, product(across.map(size_of))), across);
     };
     const told = { unit: this.units[0], statement: this.statement_of(question), is_integer: this.is_integer };
     const axes = across.map((one) => new CubeAxis(one.name, one.variable.name, one.entries));
-    if (!time) return cube_of(await read(key), axes, told);
+    const never = index.never[key] ?? [];
+    if (!time) return without_never(cube_of(await read(key), axes, told), across, never);
     const chosen = question.filters.includes(time) ? (question.query.where.get(time.name) ?? []) : time.entries.map((entry) => entry.code);
     const entries = time.entries.filter((entry) => chosen.includes(entry.code));
     const parts = await Promise.all(entries.map((entry) => read(`${key}@${entry.code}`)));
     const cube = cube_of(stacked(parts), [new CubeAxis(time.name, time.name, entries), ...axes], told);
-    return cube.reorder(asked.map((one) => one.name));
+    return without_never(cube, across, never.slice(1)).reorder(asked.map((one) => one.name));
   }
 
   /** What is said of a table: as of every table, and which crossing it is. @param {Question} question */

@@ -99,8 +99,11 @@ async function table(asked, dataset, search) {
   const query = query_of(asked, dataset);
   const edit = new Map(asked.given).get("edit") ?? "";
   const own = page_parameters(query, edit);
-  const is_same = urlencode(own) === urlencode(asked.given.filter(([name]) => name !== LANGUAGE));
-  return table_page(asked, dataset, query, edit, is_same ? search : `?${page_address(query, edit)}`);
+  if (urlencode(own) === urlencode(asked.given.filter(([name]) => name !== LANGUAGE))) {
+    return table_page(asked, dataset, query, edit, search);
+  }
+  const given = [...own, ...asked.given.filter(([name]) => name === LANGUAGE)];
+  return table_page(asked, dataset, query_of({ ...asked, given }, dataset), edit, `?${page_address(query, edit)}`);
 }
 
 /** The table of an address, for files. @param {Site} site @param {string} name @param {string} search @param {string} code */

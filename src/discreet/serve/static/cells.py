@@ -87,14 +87,22 @@ class CellWriter:
     dataset: Dataset
     table: InnerTable
 
-    def write(self, folder: SiteFolder) -> dict[str, str]:
-        """Write every file; returns the names of files by what they cross."""
-        found: dict[str, str] = {}
+    def write(self, folder: SiteFolder) -> dict[str, Any]:
+        """Write every file; returns the names of files by what they cross.
+
+        `never` has slots that can occur with no other ones, by crossing and variable.
+        """
+        files: dict[str, str] = {}
+        never: dict[str, list[list[int]]] = {}
         for crossing in self._crossings():
-            for name, content in self._files(crossing):
+            name = "*".join(base.name for base in crossing)
+            possible = possible_of(self.table, self._with_periods(crossing))
+            for file, content in self._files(name, crossing, possible):
                 path = folder.put(content, "bin")
-                found[name] = path.removeprefix("files/").removesuffix(".bin")
-        return found
+                files[file] = path.removeprefix("files/").removesuffix(".bin")
+            if possible is not None and (lost := _never(possible)):
+                never[name] = lost
+        return {"files": files, "never": never}
 
     def _crossings(self) -> list[tuple[Base, ...]]:
         """Every choice of bases that some table reads, by the limits of the policy."""
@@ -116,24 +124,33 @@ class CellWriter:
     def _period(self) -> OfferedVariable | None:
         return next((v for v in self.dataset.variables if v.is_time), None)
 
-    def _files(self, crossing: tuple[Base, ...]) -> Iterator[tuple[str, bytes]]:
-        """The file of a crossing, or those of its periods."""
-        name = "*".join(base.name for base in crossing)
+    def _with_periods(self, crossing: tuple[Base, ...]) -> tuple[Base, ...]:
         if self._period is None:
-            yield name, file_content(self._sums(crossing), self._possible(crossing))
-            return
+            return crossing
         leaves = self._period.axis.leaves
-        time = Base("", self._period.axis, leaves, np.arange(len(leaves)), len(leaves))
-        sums, possible = self._sums((time, *crossing)), self._possible((time, *crossing))
-        for k, period in enumerate(leaves):
+        return (Base("", self._period.axis, leaves, np.arange(len(leaves)), 0), *crossing)
+
+    def _files(
+        self, name: str, crossing: tuple[Base, ...], possible: Mask | None
+    ) -> Iterator[tuple[str, bytes]]:
+        """The file of a crossing, or those of its periods."""
+        sums = sums_of(self.table, self._with_periods(crossing))
+        if self._period is None:
+            yield name, file_content(sums, possible)
+            return
+        for k, period in enumerate(self._period.axis.leaves):
             bits = None if possible is None else possible[k]
             yield f"{name}@{period}", file_content(sums[k], bits)
 
-    def _sums(self, crossing: Sequence[Base]) -> Array:
-        return sums_of(self.table, crossing)
 
-    def _possible(self, crossing: Sequence[Base]) -> Mask | None:
-        return possible_of(self.table, crossing)
+def _never(possible: Mask) -> list[list[int]]:
+    """For each dimension the places that can occur nowhere; nothing where every one can."""
+    every = range(possible.ndim)
+    found = [
+        np.flatnonzero(~possible.any(axis=tuple(k for k in every if k != own))).tolist()
+        for own in every
+    ]
+    return found if any(found) else []
 
 
 def _within(bases: Sequence[Sequence[Base]], room: float, most: int) -> Iterator[tuple[Base, ...]]:
