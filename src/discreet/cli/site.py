@@ -277,6 +277,10 @@ def build(
         bool,
         typer.Option("--parquet", help="With --static: the whole protected tables for programs."),
     ] = False,
+    sign: Annotated[
+        Path | None,
+        typer.Option(help="With --static: an Ed25519 key in PEM that signs the list of files."),
+    ] = None,
     again: Again = False,
     ledger: LedgerFile = None,
     as_json: Json = False,
@@ -297,8 +301,10 @@ def build(
     from discreet.serve.build import datasets_to_build, open_records_of, plan_build  # start-up time
 
     config = read_site(site)
-    if parquet and static is None:
-        raise ParameterError("--parquet goes with --static: name the folder of the site's files.")
+    if (parquet or sign) and static is None:
+        raise ParameterError(
+            "--parquet and --sign go with --static: name the folder of the site's files."
+        )
     if static is not None:
         stale, config = True, _static_config(config, only or ())
     done = []
@@ -324,7 +330,7 @@ def build(
     ]
     told: dict[str, Any] = {"datasets": done}
     if static is not None and not plan:
-        written = _write_static(config, static, parquet)
+        written = _write_static(config, static, parquet, sign)
         told["static"] = {**vars(written), "root": str(written.root)}
         lines.append(
             f"{written.files:,} files in {written.root}, {written.bytes / 1e6:,.1f} MB. Look at "
@@ -349,11 +355,11 @@ def _static_config(config: SiteConfig, only: Sequence[str]) -> SiteConfig:
     return replace(config, datasets=chosen)
 
 
-def _write_static(config: SiteConfig, out: Path, parquet: bool) -> StaticSite:
+def _write_static(config: SiteConfig, out: Path, parquet: bool, sign: Path | None) -> StaticSite:
     from discreet.serve.static.build import write_static  # start-up time
 
     with progress_bar():
-        return write_static(config, out, parquet=parquet)
+        return write_static(config, out, parquet=parquet, sign=sign)
 
 
 def replay(

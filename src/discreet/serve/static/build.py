@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import __version__
 from discreet.errors import DataError
-from discreet.files import written_whole
 from discreet.progress import report
 from discreet.serve.data.inner import InnerSource
 from discreet.serve.site.start import start_site
 from discreet.serve.static.cells import CellWriter, public_table
 from discreet.serve.static.compiler import compile_templates
 from discreet.serve.static.folder import SiteFolder
+from discreet.serve.static.manifest import seal
 from discreet.serve.static.offer import require_static
 from discreet.serve.static.parquet import parquet_of
 from discreet.serve.static.rules import (
@@ -76,17 +76,28 @@ class StaticSite:
     bytes: int
 
 
-def write_static(config: SiteConfig, out: Path, *, parquet: bool = False) -> StaticSite:
+def write_static(
+    config: SiteConfig, out: Path, *, parquet: bool = False, sign: Path | None = None
+) -> StaticSite:
     """Write a site as files; its data sets have been built.
+
+    Args:
+      config: The site.
+      out: The folder.
+      parquet: Whether all cells of each data set lie beside it for programs: they tell crossings
+        of more variables than pages do.
+      sign: An Ed25519 key in PEM to sign the manifest with.
 
     Raises:
       ParameterError: Something in the site's file needs a server.
     """
     require_static(config, config.datasets)
-    return write_site(start_site(config), out, parquet=parquet)
+    return write_site(start_site(config), out, parquet=parquet, sign=sign)
 
 
-def write_site(site: Site, out: Path, *, parquet: bool = False) -> StaticSite:
+def write_site(
+    site: Site, out: Path, *, parquet: bool = False, sign: Path | None = None
+) -> StaticSite:
     """Write the files of a site. What visitors open first, `site.json`, is exchanged last."""
     folder, config = SiteFolder(out), site.config
     told = site_rules(site, __version__)
@@ -104,10 +115,16 @@ def write_site(site: Site, out: Path, *, parquet: bool = False) -> StaticSite:
     styles = [[f"{place}/{n}", _integrity(app[n])] for n in ("style.css", "theme.css")]
     rules = folder.put(to_json(told), "json")
     head = {"format": FORMAT, "version": __version__, "app": place, "site": rules}
-    with written_whole(out / "site.json") as temporary:
-        temporary.write_bytes(to_json({**head, "modules": modules, "styles": styles}))
+    editions = {name: _edition(dataset) for name, dataset in site.datasets.items()}
+    seal(folder, {**head, "modules": modules, "styles": styles}, editions, sign)
     sizes = [size for _, size in folder.written.values()]
     return StaticSite(out, tuple(site.datasets), len(sizes) + 1, sum(sizes))
+
+
+def _edition(dataset: Dataset) -> dict[str, Any]:
+    """What the manifest says of a data set."""
+    told = {"title": dataset.title, "edition": dataset.edition, "updated": dataset.updated}
+    return {**told, "statement": dataset.statement.to_json()}
 
 
 def _put_dataset(site: Site, name: str, folder: SiteFolder, parquet: bool) -> dict[str, Any]:
@@ -123,12 +140,12 @@ def _put_dataset(site: Site, name: str, folder: SiteFolder, parquet: bool) -> di
         )
         for code in site.config.languages
     }
-    whole = parquet_of(public_table(dataset, source.table)) if parquet else b""
+    table = parquet_of(public_table(dataset, source.table)) if parquet else None
     report(f"writing {name}", 1.0)
     return {
-        "parquet": folder.put(whole, "parquet") if whole else None,
         "rules": rules,
         "cells": folder.put(to_json(cells), "json"),
+        "parquet": None if table is None else folder.put(table, "parquet"),
         "edition": dataset.edition,
         "title": dataset.title,
     }

@@ -1,25 +1,27 @@
-"""The whole protected table of a data set as one Parquet file, for programs."""
+"""The cells of a data set for programs: a column of codes for each variable, and the figures."""
 
 from __future__ import annotations
 
-import io
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-import numpy as np
-
+from discreet.frames import value_names
 from discreet.serve.data.inner import InnerTable
 
 
 def parquet_of(table: InnerTable) -> bytes:
-    """A row for each cell that is not zero: its codes, and its protected figure."""
-    import pyarrow as pa
-    from pyarrow import parquet
+    """A protected inner table as a Parquet file; the same cells are the same bytes.
 
-    columns = {
-        axis.name: pa.DictionaryArray.from_arrays(
-            pa.array(codes.astype(np.int32)), pa.array(axis.leaves, pa.string())
-        )
-        for axis, codes in zip(table.axes, table.codes, strict=True)
+    Cells that are not listed are zero, or cannot occur.
+    """
+    codes = {
+        axis.name: pa.DictionaryArray.from_arrays(pa.array(places), pa.array(list(axis.leaves)))
+        for axis, places in zip(table.axes, table.codes, strict=True)
     }
-    content = io.BytesIO()
-    parquet.write_table(pa.table({**columns, table.unit: pa.array(table.values)}), content)
-    return content.getvalue()
+    figures = value_names(codes, [table.unit])[table.unit]
+    told = {b"discreet.edition": table.edition.encode(), b"discreet.unit": table.unit.encode()}
+    found = pa.table({**codes, figures: pa.array(table.values)}).replace_schema_metadata(told)
+    sink = pa.BufferOutputStream()
+    pq.write_table(found, sink, compression="zstd", store_schema=False)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
