@@ -1,9 +1,9 @@
 """What a site of files consists of, file by file, sealed last and looked at again.
 
 The manifest lists every file with its SHA-256, the editions, and what is stated of them. It lies
-among the files that are named by their content; `site.json`, which visitors open first, names it and
-may carry a signature of it. Whoever exchanges a page can exchange the script that checks it, so a
-signature is for programs: `discreet check site out/ --signed-by public.pem`.
+among the files that are named by their content; `site.json`, which visitors open first, names it
+and may carry a signature of it. Whoever exchanges a page can exchange the script that checks it, so
+a signature is for programs: `discreet check site out/ --signed-by public.pem`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def seal(
     editions: Mapping[str, Mapping[str, Any]],
     private_key: Path | None = None,
 ) -> None:
-    """Write the manifest, exchange `site.json` in one step, and take away what nobody opens any more.
+    """Write the manifest, exchange `site.json` in one step, and take away what nobody opens.
 
     The files of the edition before stay, for visitors who are in the middle of it.
 
