@@ -24,12 +24,12 @@ from discreet.cli.options import (
     Weight,
     answer,
     editions_line,
-    progress_bar,
     say,
     with_options,
 )
 from discreet.design.formula import Margins
 from discreet.design.formula import margins as crossings
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.microdata import Microdata
 from discreet.files import written_whole
@@ -128,7 +128,7 @@ def serve(
     require_web()
     given = replace(records, weight=weight, mean_weight=mean_weight)
     path = Path(source) if source.endswith(".toml") else None
-    with progress_bar():
+    with show_progress():
         if path is not None:
             others = {"recipe": recipe, "by": by, "grid": grid, "title": builder.title}
             others["on_the_fly"] = on_the_fly or None
@@ -318,7 +318,7 @@ def build(
             continue
         if data.ledger is None:
             notice(_NO_LEDGER.format(dataset.name))
-        with progress_bar():
+        with show_progress():
             built = build_one(config, dataset, data, again=again)
         mode = editions_line(built.statement)
         entry = {"name": built.name, "edition": built.edition, "cells": built.cells}
@@ -358,7 +358,7 @@ def _static_config(config: SiteConfig, only: Sequence[str]) -> SiteConfig:
 def _write_static(config: SiteConfig, out: Path, parquet: bool, sign: Path | None) -> StaticSite:
     from discreet.serve.static.build import write_static  # start-up time
 
-    with progress_bar():
+    with show_progress():
         return write_static(config, out, parquet=parquet, sign=sign)
 
 
