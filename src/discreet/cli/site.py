@@ -13,6 +13,7 @@ import typer
 
 from discreet.cli.options import (
     UNWEIGHTED,
+    Accept,
     Again,
     Hierarchies,
     Json,
@@ -267,10 +268,13 @@ def build(
         bool, typer.Option("--plan", help="Say what the build takes, and stop.")
     ] = False,
     again: Again = False,
+    accept: Accept = "",
     ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
     """Protect the data sets that are released once, so that `discreet serve` can answer.
+
+    Attacks run first where a recipe has a `gate`, and stop what breaks its rules.
 
     Example: discreet build site.toml
 
@@ -279,7 +283,12 @@ def build(
     Example: discreet build site.toml --ledger discreet.db
     """
     from discreet.serve.build import build as build_one  # start-up time
-    from discreet.serve.build import datasets_to_build, open_records_of, plan_build  # start-up time
+    from discreet.serve.build import (  # start-up time
+        datasets_to_build,
+        open_records_of,
+        pass_gate,
+        plan_build,
+    )
 
     config = read_site(site)
     done = []
@@ -294,6 +303,7 @@ def build(
         if data.ledger is None:
             notice(_NO_LEDGER.format(dataset.name))
         with progress_bar():
+            pass_gate(config, dataset, data, accept)
             built = build_one(config, dataset, data, again=again)
         mode = editions_line(built.statement)
         entry = {"name": built.name, "edition": built.edition, "cells": built.cells}

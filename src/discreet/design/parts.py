@@ -8,12 +8,14 @@ whole are values of the part without a further computation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.arrays import Whole
+from discreet.design.axis import Axis, Level
+from discreet.design.base import MAKERS
 from discreet.design.formula import Block, Margins, NamedTerms, Term, parse, resolve, table_name
 from discreet.errors import DesignError
 
@@ -49,6 +51,55 @@ def part_of(design: StructuredDesign, margins: Margins) -> DesignPart:
     slices = [design.slice_of(places[block.levels]) for block in blocks]
     whole = [np.arange(part.start, part.stop) for part in slices]
     return DesignPart(design.over_axes(used, terms), np.concatenate(whole), tuple(used))
+
+
+@dataclass(frozen=True, eq=False)
+class MergedLeaves:
+    """The same published cells over as few inner cells as they tell apart."""
+
+    design: StructuredDesign
+    inner: Whole  # for each inner cell of the first design its place in this one
+
+
+def merge_leaves(design: StructuredDesign) -> MergedLeaves:
+    """Merge leaves that no published margin tells apart: municipalities, where provinces are shown.
+
+    Published cells are the same ones, in the same order.
+    """
+    used = [
+        list({id(level): level for b in design.blocks if (level := b.levels[a])}.values())
+        for a in range(len(design.axes))
+    ]
+    pairs = [_merged_axis(axis, levels) for axis, levels in zip(design.axes, used, strict=True)]
+    axes, places = [axis for axis, _ in pairs], [place for _, place in pairs]
+    shape = tuple(map(len, axes))
+    codes = [
+        place[np.asarray(leaf)] for place, leaf in zip(places, design.inner_codes(), strict=True)
+    ]
+    flat = np.ravel_multi_index(codes, shape) if axes else np.zeros(1, np.int64)
+    cells, inner = np.unique(flat, return_inverse=True)
+    if len(cells) == np.prod(shape):
+        made: Any = MAKERS["complete"](axes, design.terms, ())
+    else:
+        made = MAKERS["chosen"](axes, design.terms, np.unravel_index(cells, shape))
+    return MergedLeaves(made, inner.astype(np.int64))
+
+
+def _merged_axis(axis: Axis, used: Sequence[Level]) -> tuple[Axis, Whole]:
+    """The axis with classes of leaves as its leaves, and the class of each leaf."""
+    if any(level.is_identity for level in used):
+        return axis, np.arange(len(axis))
+    groups = np.array([level.group for level in used]).reshape(len(used), len(axis)).T
+    _, first, place = np.unique(groups, axis=0, return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))  # classes in the order of their first leaves
+    first, place = np.sort(first), rank[place.ravel()]
+    whole = [level for level in used if len(level) == len(first) and level.covers_all]
+    named = [level.codes[level.group[k]] for level in whole[:1] for k in first]
+    leaves = tuple(named or (axis.leaves[k] for k in first))
+    levels = tuple(
+        replace(level, group=level.group[first]) for level in axis.levels if level in used
+    )
+    return replace(axis, leaves=leaves, levels=levels), place
 
 
 def named_terms(design: StructuredDesign) -> dict[str, list[Term]]:
