@@ -20,6 +20,7 @@ FAST = {
         "tests/test_plugins.py",
         "tests/studies/test_mutants.py",
     ],
+    "display": ["tests/display"],
     "design": [
         "tests/design/test_design.py",
         "tests/design/test_formula.py",
@@ -107,6 +108,7 @@ FAST = {
         "tests/testing/test_methods.py",
     ],
     "serve": [
+        "tests/serve/kernel/test_numbers.py",
         "tests/serve/test_policy.py",
         "tests/serve/test_query.py",
         "tests/serve/test_serve_layers.py",

@@ -16,7 +16,7 @@ import numpy as np
 
 from discreet.arrays import Array
 from discreet.design.formula import Term, resolve
-from discreet.design.parts import merge_leaves
+from discreet.design.parts import sum_to_levels
 from discreet.design.structured import StructuredDesign
 from discreet.facade.table import Table
 from discreet.release.tabulate import take_part
@@ -63,10 +63,11 @@ def _variables(design: StructuredDesign, terms: Sequence[Term]) -> set[int]:
 def public_view(release: Protected, terms: Sequence[Term]) -> Protected:
     """Some margins of a release over the combinations that they tell apart."""
     part: Any = take_part(release, list(terms))  # type: ignore[type-var]
-    merged = merge_leaves(part.design)
-    y, n = part.y, merged.design.n_inner
-    y = _summed(y, merged.inner, n) if isinstance(y, np.ndarray) else None
-    found: Protected = replace(part, design=merged.design, y=y)
+    coarse = part.design.at_published_levels()
+    if coarse is None:
+        return part  # type: ignore[no-any-return]
+    y = sum_to_levels(part.design, coarse, part.y) if isinstance(part.y, np.ndarray) else None
+    found: Protected = replace(part, design=coarse, y=y)
     return found
 
 
@@ -75,17 +76,13 @@ def true_view(table: Table) -> Table:
     if table.inner is None or table.contributions is not None:
         return table
     design = table.design.require_variables("variables to be attacked by")
-    merged = merge_leaves(design)
+    coarse = design.at_published_levels()
+    if coarse is None:
+        return table
 
     def summed(values: Array) -> Array:
-        return _summed(values, merged.inner, merged.design.n_inner)
+        return sum_to_levels(design, coarse, values)
 
     inner = table.inner.apply_linear(summed, table.convention)
-    found: Table = replace(table, design=merged.design, inner=inner)
+    found: Table = replace(table, design=coarse, inner=inner)
     return found
-
-
-def _summed(values: Array, places: Array, n: int) -> Array:
-    out: Array = np.zeros(n, dtype=values.dtype)
-    np.add.at(out, places, values)
-    return out

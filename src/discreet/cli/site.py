@@ -23,12 +23,12 @@ from discreet.cli.options import (
     Weight,
     answer,
     editions_line,
-    progress_bar,
     say,
     with_options,
 )
 from discreet.design.formula import Margins
 from discreet.design.formula import margins as crossings
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.files import written_whole
@@ -126,7 +126,7 @@ def serve(
     require_web()
     given = replace(records, weight=weight, mean_weight=mean_weight)
     path = Path(source) if source.endswith(".toml") else None
-    with progress_bar():
+    with show_progress():
         if path is not None:
             others = {"recipe": recipe, "by": by, "grid": grid, "title": builder.title}
             others["on_the_fly"] = on_the_fly or None
@@ -302,7 +302,7 @@ def build(
             continue
         if data.ledger is None:
             notice(_NO_LEDGER.format(dataset.name))
-        with progress_bar():
+        with show_progress():
             pass_gate(config, dataset, data, accept)
             built = build_one(config, dataset, data, again=again)
         mode = editions_line(built.statement)

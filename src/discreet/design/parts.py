@@ -8,18 +8,17 @@ whole are values of the part without a further computation.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.arrays import Whole
-from discreet.design.axis import Axis, Level
-from discreet.design.base import MAKERS
+from discreet.arrays import Array, Index, Whole
 from discreet.design.formula import Block, Margins, NamedTerms, Term, parse, resolve, table_name
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
+    from discreet.design.axis import Axis, Level
     from discreet.design.structured import StructuredDesign
 
 
@@ -53,53 +52,48 @@ def part_of(design: StructuredDesign, margins: Margins) -> DesignPart:
     return DesignPart(design.over_axes(used, terms), np.concatenate(whole), tuple(used))
 
 
-@dataclass(frozen=True, eq=False)
-class MergedLeaves:
-    """The same published cells over as few inner cells as they tell apart."""
+def coarsen_axes(design: StructuredDesign) -> list[tuple[Axis, Index]] | None:
+    """Axes whose leaves are the finest published groups, with the group of each former leaf.
 
-    design: StructuredDesign
-    inner: Whole  # for each inner cell of the first design its place in this one
-
-
-def merge_leaves(design: StructuredDesign) -> MergedLeaves:
-    """Merge leaves that no published margin tells apart: municipalities, where provinces are shown.
-
-    Published cells are the same ones, in the same order.
+    A fit cannot tell apart leaves that no published level and no structural zero tells apart, and
+    a country has hundreds of municipalities for a handful of provinces. `None` where that joins
+    nothing. Only one level of an axis can take the place of its leaves: it covers all of them, and
+    every other published level is a sum of its groups.
     """
-    used = [
-        list({id(level): level for b in design.blocks if (level := b.levels[a])}.values())
-        for a in range(len(design.axes))
-    ]
-    pairs = [_merged_axis(axis, levels) for axis, levels in zip(design.axes, used, strict=True)]
-    axes, places = [axis for axis, _ in pairs], [place for _, place in pairs]
-    shape = tuple(map(len, axes))
-    codes = [
-        place[np.asarray(leaf)] for place, leaf in zip(places, design.inner_codes(), strict=True)
-    ]
-    flat = np.ravel_multi_index(codes, shape) if axes else np.zeros(1, np.int64)
-    cells, inner = np.unique(flat, return_inverse=True)
-    if len(cells) == np.prod(shape):
-        made: Any = MAKERS["complete"](axes, design.terms, ())
-    else:
-        made = MAKERS["chosen"](axes, design.terms, np.unravel_index(cells, shape))
-    return MergedLeaves(made, inner.astype(np.int64))
+    found = [_coarsen_axis(design, a) for a in range(len(design.axes))]
+    return None if tuple(axis for axis, _ in found) == design.axes else found
 
 
-def _merged_axis(axis: Axis, used: Sequence[Level]) -> tuple[Axis, Whole]:
-    """The axis with classes of leaves as its leaves, and the class of each leaf."""
-    if any(level.is_identity for level in used):
-        return axis, np.arange(len(axis))
-    groups = np.array([level.group for level in used]).reshape(len(used), len(axis)).T
-    _, first, place = np.unique(groups, axis=0, return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))  # classes in the order of their first leaves
-    first, place = np.sort(first), rank[place.ravel()]
-    whole = [level for level in used if len(level) == len(first) and level.covers_all]
-    named = [level.codes[level.group[k]] for level in whole[:1] for k in first]
-    leaves = tuple(named or (axis.leaves[k] for k in first))
-    levels = tuple(
-        replace(level, group=level.group[first]) for level in axis.levels if level in used
+def sum_to_levels(design: StructuredDesign, coarse: StructuredDesign, values: Array) -> Array:
+    """Sums of inner values over the inner cells of `design.at_published_levels()`."""
+    joined = coarsen_axes(design) or []
+    groups = [up[leaf] for (_, up), leaf in zip(joined, design.inner_codes(), strict=True)]
+    cells = coarse.inner_at(np.ravel_multi_index(groups, coarse.shape))
+    found = np.zeros(coarse.n_inner, dtype=values.dtype)
+    np.add.at(found, cells, values)
+    return found
+
+
+def _coarsen_axis(design: StructuredDesign, a: int) -> tuple[Axis, Index]:
+    axis, step = design.axes[a], design.lattice.step
+    used = {level: None for block in design.blocks if (level := block.levels[a]) is not None}
+    for top in used:
+        steps = {level: step(top, level) for level in axis.levels}
+        kept = {level: up for level, up in steps.items() if up is not None}
+        joins = top.covers_all and not top.is_identity and len(top) < len(axis)
+        if joins and used.keys() <= kept.keys() and _is_blind(design, a, top):
+            return axis.coarsened(top, kept), top.group.astype(np.int64)
+    return axis, np.arange(len(axis))
+
+
+def _is_blind(design: StructuredDesign, a: int, level: Level) -> bool:
+    """Whether structural zeros are the same for all leaves of a group."""
+    first = np.array([places[0] for places in level.members().values()])[level.group]
+    return all(
+        np.array_equal(mask.possible, np.take(mask.possible, first, axis=mask.axes.index(a)))
+        for mask in design.masks or ()
+        if a in mask.axes
     )
-    return replace(axis, leaves=leaves, levels=levels), place
 
 
 def named_terms(design: StructuredDesign) -> dict[str, list[Term]]:
