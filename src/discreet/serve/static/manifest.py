@@ -1,8 +1,8 @@
 """What a site of files consists of, file by file, sealed last and looked at again.
 
 The manifest lists every file with its SHA-256, the editions, and what is stated of them. It lies
-among the files that are named by their content; `site.json`, which visitors open first, names it and
-may carry a signature of it. Whoever exchanges a page can exchange the script that checks it, so a
+among the files that are named by their content; `site.json`, which visitors open first, names it
+and may carry a signature of it. Whoever exchanges a page can exchange the script that checks it, so a
 signature is for programs: `discreet check site out/ --signed-by public.pem`.
 """
 
@@ -60,7 +60,7 @@ def seal(
     editions: Mapping[str, Mapping[str, Any]],
     private_key: Path | None = None,
 ) -> None:
-    """Write the manifest, exchange `site.json` in one step, and take away what nobody opens any more.
+    """Write the manifest, exchange `site.json` in one step, and remove what nobody opens any more.
 
     The files of the edition before stay, for visitors who are in the middle of it.
 
@@ -166,12 +166,12 @@ def _damaged(root: Path, paths: set[str]) -> list[str]:
     """Files of other editions that are not what their names say."""
     single = sorted(path for path in paths if path.startswith("files/"))
     names = {path: path.split("/")[1].split(".")[0] for path in single}
-    return [path for path in single if not _digest(_bytes(root, path) or b"").startswith(names[path])]
+    return [
+        path for path in single if not _digest(_bytes(root, path) or b"").startswith(names[path])
+    ]
 
 
-def _signature_fault(
-    head: Mapping[str, Any], content: bytes, key: Ed25519PublicKey
-) -> str | None:
+def _signature_fault(head: Mapping[str, Any], content: bytes, key: Ed25519PublicKey) -> str | None:
     from cryptography.exceptions import InvalidSignature  # an optional package
 
     told = head.get("signature")
@@ -217,8 +217,9 @@ def _read_private(path: Path) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError as error:
         raise MissingDependencyError("a signature", "cryptography", "sign") from error
+    content = _key_bytes(path)
     try:
-        found = load_pem_private_key(_key_bytes(path), password=None)
+        found = load_pem_private_key(content, password=None)
     except (ValueError, TypeError) as error:
         raise _wrong_key(path, "private") from error
     if not isinstance(found, Ed25519PrivateKey):
@@ -232,8 +233,9 @@ def _read_public(path: Path) -> Ed25519PublicKey:
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
     except ImportError as error:
         raise MissingDependencyError("a signature", "cryptography", "sign") from error
+    content = _key_bytes(path)
     try:
-        found = load_pem_public_key(_key_bytes(path))
+        found = load_pem_public_key(content)
     except ValueError as error:
         raise _wrong_key(path, "public") from error
     if not isinstance(found, Ed25519PublicKey):
