@@ -90,8 +90,8 @@ def check(
     elif subject == "engine":
         _check_engine(source, json)
     elif subject == "site":
-        place = Path(_require(source, "the site's file"))
-        _check_files(place, signed_by, json) if place.is_dir() else _check_site(place, json)
+        path = Path(_require(source, "the site's file"))
+        _check_files(path, signed_by, json) if path.is_dir() else _check_site(path, json)
     else:
         _check_install(out, json)
 

@@ -2,8 +2,8 @@
 
 The manifest lists every file with its SHA-256, the editions, and what is stated of them. It lies
 among the files that are named by their content; `site.json`, which visitors open first, names it
-and may carry a signature of it. Whoever exchanges a page can exchange the script that checks it, so a
-signature is for programs: `discreet check site out/ --signed-by public.pem`.
+and may carry a signature of it. Whoever exchanges a page can exchange the script that checks it, so
+a signature is for programs: `discreet check site out/ --signed-by public.pem`.
 """
 
 from __future__ import annotations
