@@ -19,6 +19,7 @@ FAST = {
         "tests/test_plugins.py",
         "tests/studies/test_mutants.py",
     ],
+    "display": ["tests/display"],
     "design": [
         "tests/design/test_design.py",
         "tests/design/test_formula.py",

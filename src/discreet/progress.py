@@ -24,6 +24,11 @@ def report(task: str, fraction: float) -> None:
         listener(task, min(max(fraction, 0.0), 1.0))
 
 
+def is_heard() -> bool:
+    """Whether somebody listens to progress already."""
+    return _listener.get() is not None
+
+
 def notice(text: str) -> None:
     """Say something that the custodian should know before the work goes on; never a record's value.
 

@@ -18,9 +18,9 @@ from discreet.cli.options import (
     RecordOptions,
     answer,
     in_flags,
-    progress_bar,
     with_options,
 )
+from discreet.display.bars import show_progress
 from discreet.errors import DataError, EngineError, MissingDependencyError, ParameterError
 from discreet.release.language import FOLDER
 
@@ -115,7 +115,7 @@ def _check_data(
 
     numbers = [name for name in (records.weight, records.key, *values) if name]
     data = records.open(source, hierarchies=hierarchies, weight=None, key=None)
-    with progress_bar():
+    with show_progress():
         findings = look_through(data, by, numbers=numbers, max_codes=max_codes)
     memory = None if findings.size is None else findings.size.memory
     summary = {"side": "confidential", **asdict(findings), "memory": memory}
@@ -130,7 +130,7 @@ def _check_publication(path: Path, json: bool) -> None:
     from discreet.publication.wording import wording_faults  # start-up time
 
     plan = Publication.read(path)
-    with progress_bar():
+    with show_progress():
         table = count_edition(plan, path.parent)
     faults = wording_faults(plan, path.parent, table.design)
     lines = [f"{path}: {len(table.tables)} tables, {table.design.n_published:,} cells"]
@@ -148,7 +148,7 @@ def _check_engine(address: str | None, json: bool) -> None:
     from discreet.testing import check_engine  # start-up time
 
     backend = _backend(address)
-    with progress_bar():
+    with show_progress():
         report = check_engine(backend)
     summary = {"engine": backend.name, "passed": report.passed, "unsupported": report.unsupported}
     answer(summary, json, f"{backend.name}: {report}")
@@ -271,7 +271,7 @@ def _check_install(out: Path | None, json: bool) -> None:
         named = _NAME.match(requirement)
         if named and named[0] != "discreet" and (extra is None or extra[1] != "dev"):
             found.setdefault(extra[1] if extra else "core", {})[named[0]] = _version(named[0])
-    with progress_bar():
+    with show_progress():
         validation = check_install()
     lines = [f"discreet {about['Version']}"]
     for part, packages in found.items():

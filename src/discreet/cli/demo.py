@@ -17,11 +17,12 @@ from urllib.parse import urlencode
 
 import typer
 
-from discreet.cli.options import progress_bar, say
+from discreet.cli.options import say
 from discreet.cli.site import DEFAULT_METHOD, run_site
 from discreet.demo import hierarchies, opened, structural_zeros, write_parquet
 from discreet.design.formula import margins
 from discreet.design.hierarchy import Hierarchy
+from discreet.display.bars import show_progress
 from discreet.errors import DataError
 from discreet.facade.microdata import Microdata
 from discreet.files import OWNER_ONLY, written_whole
@@ -61,7 +62,7 @@ def demo(
     """
     if check or not no_serve:
         require_web()
-    with progress_bar():
+    with show_progress():
         people = prepared(folder, persons, seed)
         first = Publication(FIRST_TABLE, DEFAULT_METHOD).run(people)
     say(f"{people.origin}: {persons:,} people of an invented country\n\n{first}\n")
@@ -74,7 +75,7 @@ def demo(
             _show_files(folder, port, check=check)
             return
         _build(folder / SITE)
-        with progress_bar():
+        with show_progress():
             holder = load_site(folder / SITE)
         _check(holder) if check else _serve(holder, folder / SITE, port)
 
@@ -134,7 +135,7 @@ def _build(path: Path) -> None:
     for dataset in datasets_to_build(config, stale=True):
         data = open_records_of(config, dataset)
         say(f"Building {plan_build(dataset, data).text}.")
-        with progress_bar():
+        with show_progress():
             build(config, dataset, data, again=False)
 
 
@@ -152,7 +153,7 @@ def _show_files(folder: Path, port: int | None, *, check: bool) -> None:
         text = tomli_w.dumps({**site, "datasets": {"census": census}})
         temporary.write_text(text, encoding="utf-8", newline="\n")
     _build(folder / STATIC_SITE)
-    with progress_bar():
+    with show_progress():
         written = write_static(read_site(folder / STATIC_SITE), folder / "static", parquet=True)
     say(f"{written.files:,} files in {written.root}, {written.bytes / 1e6:,.1f} MB")
     handler = partial(SimpleHTTPRequestHandler, directory=str(written.root))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.options import Again, Json, answer, progress_bar
+from discreet.cli.options import Again, Json, answer
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.publication import Publication
 
@@ -62,7 +63,7 @@ def publish(
         answer({"folder": str(folder), "withdrawn": withdraw}, json, f"{folder}: withdrawn.")
         return
     is_named = edition or corrects or plan.data.get("edition")
-    with progress_bar():
+    with show_progress():
         if isinstance(plan.data.get("time"), str) and not is_named:
             made = editions.publish_periods(plan, base, again=again)
         else:

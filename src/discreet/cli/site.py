@@ -24,12 +24,12 @@ from discreet.cli.options import (
     Weight,
     answer,
     editions_line,
-    progress_bar,
     say,
     with_options,
 )
 from discreet.design.formula import Margins
 from discreet.design.formula import margins as crossings
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.microdata import Microdata
 from discreet.files import written_whole
@@ -128,7 +128,7 @@ def serve(
     require_web()
     given = replace(records, weight=weight, mean_weight=mean_weight)
     path = Path(source) if source.endswith(".toml") else None
-    with progress_bar():
+    with show_progress():
         if path is not None:
             others = {"recipe": recipe, "by": by, "grid": grid, "title": builder.title}
             others["on_the_fly"] = on_the_fly or None
@@ -279,7 +279,7 @@ def build(
     ] = False,
     sign: Annotated[
         Path | None,
-        typer.Option(help="With --static: a private Ed25519 key in PEM that signs the manifest."),
+        typer.Option(help="With --static: an Ed25519 key in PEM that signs the list of files."),
     ] = None,
     again: Again = False,
     ledger: LedgerFile = None,
@@ -302,8 +302,9 @@ def build(
 
     config = read_site(site)
     if (parquet or sign) and static is None:
-        given = "--parquet" if parquet else "--sign"
-        raise ParameterError(f"{given} goes with --static: name the folder of the site's files.")
+        raise ParameterError(
+            "--parquet and --sign go with --static: name the folder of the site's files."
+        )
     if static is not None:
         stale, config = True, _static_config(config, only or ())
     done = []
@@ -317,7 +318,7 @@ def build(
             continue
         if data.ledger is None:
             notice(_NO_LEDGER.format(dataset.name))
-        with progress_bar():
+        with show_progress():
             built = build_one(config, dataset, data, again=again)
         mode = editions_line(built.statement)
         entry = {"name": built.name, "edition": built.edition, "cells": built.cells}
@@ -357,7 +358,7 @@ def _static_config(config: SiteConfig, only: Sequence[str]) -> SiteConfig:
 def _write_static(config: SiteConfig, out: Path, parquet: bool, sign: Path | None) -> StaticSite:
     from discreet.serve.static.build import write_static  # start-up time
 
-    with progress_bar():
+    with show_progress():
         return write_static(config, out, parquet=parquet, sign=sign)
 
 

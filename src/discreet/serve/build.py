@@ -25,6 +25,7 @@ from discreet.serve.data.inner import (
     write_build,
 )
 from discreet.serve.data.live import axis_named, method_of, names_of, open_records
+from discreet.serve.data.measures import tables_of
 from discreet.serve.data.source import require_declared
 from discreet.tables.statement import plain_data
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from discreet.design.axis import Axis
     from discreet.facade.microdata import Microdata
     from discreet.publication import Publication
+    from discreet.release.cube import Cube
     from discreet.serve.site.config import DatasetConfig, SiteConfig
     from discreet.tables.statement import Statement
 
@@ -90,9 +92,13 @@ def origin_of(dataset: DatasetConfig, folder: Path) -> str:
     machine that serves what was built elsewhere has none.
     """
     recipe, records = dataset.recipe, dataset.records
-    lists = [Path(path) for path in recipe.hierarchies.values()]
+    sums = {name: measure.recipe for name, measure in dataset.measures.items()}
+    lists = [Path(path) for r in (recipe, *sums.values()) for path in r.hierarchies.values()]
+    wanted: Any = recipe.to_dict()
+    if sums:  # builds of before stay what they are where nothing is summed
+        wanted = [wanted, {name: one.to_dict() for name, one in sums.items()}]
     if records is None:
-        return digest(_to_json(recipe.to_dict()), _read_all(lists)).hex()
+        return digest(_to_json(wanted), _read_all(lists)).hex()
     if records.codes is not None:
         lists += CodeLists.files(folder / records.codes)
     names = [f.name for f in fields(records) if f.name not in _NOT_DECIDING]
@@ -100,7 +106,7 @@ def origin_of(dataset: DatasetConfig, folder: Path) -> str:
     for name in _SINCE_0_2:  # builds of 0.2 stay what they are while nothing new is said
         if said[name] is None:
             del said[name]
-    origin = digest(_to_json([recipe.to_dict(), said]), _read_all(lists)).hex()
+    origin = digest(_to_json([wanted, said]), _read_all(lists)).hex()
     if records.secret is None or not os.access(folder / records.secret, os.R_OK):
         return origin
     return f"{origin}.{Secret.from_file(folder / records.secret).mark}"
@@ -181,9 +187,26 @@ def build(
     table = repeated_table(dataset.recipe, data, folder, origin)
     if table is None:
         table = inner_table(dataset.recipe, data, origin, again=again)
+    if dataset.measures:
+        table = replace(table, sums=protected_sums(dataset, data, again=again))
     place = write_build(table, folder)
     report(f"building {dataset.name}", 1.0)
     return FinishedBuild(dataset.name, table.edition, place, len(table.values), table.statement)
+
+
+def protected_sums(
+    dataset: DatasetConfig, data: Microdata, *, again: bool
+) -> dict[str, tuple[Cube, ...]]:
+    """The protected tables of each sum, released once."""
+    if data.data_set.mode.every is not None:
+        raise ParameterError(
+            f"editions={data.data_set.keys!r} repeats figures of an earlier edition, and sums "
+            f"beside counts are of their own edition. Use editions = 'fresh' for {dataset.name!r}."
+        )
+    return {
+        name: tables_of(measure.recipe.run(data, again=again))
+        for name, measure in dataset.measures.items()
+    }
 
 
 def repeated_table(

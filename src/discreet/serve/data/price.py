@@ -46,6 +46,11 @@ class Price:
     bytes: int
     seconds: float
 
+    def __add__(self, other: Price) -> Price:
+        """What two crossings of the same cells cost together."""
+        size, seconds = self.bytes + other.bytes, self.seconds + other.seconds
+        return Price(self.cells, max(self.inner, other.inner), size, seconds)
+
 
 def protected_price(rows: int) -> dict[str, float]:
     """What prices of tables are made of, for tables that are sums of so many protected cells."""

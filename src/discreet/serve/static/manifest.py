@@ -60,7 +60,7 @@ def seal(
     editions: Mapping[str, Mapping[str, Any]],
     private_key: Path | None = None,
 ) -> None:
-    """Write the manifest, exchange `site.json` in one step, and remove what nobody opens any more.
+    """Write the manifest, exchange `site.json` in one step, and take away what nobody opens.
 
     The files of the edition before stay, for visitors who are in the middle of it.
 
@@ -217,9 +217,8 @@ def _read_private(path: Path) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError as error:
         raise MissingDependencyError("a signature", "cryptography", "sign") from error
-    content = _key_bytes(path)
     try:
-        found = load_pem_private_key(content, password=None)
+        found = load_pem_private_key(_key_bytes(path), password=None)
     except (ValueError, TypeError) as error:
         raise _wrong_key(path, "private") from error
     if not isinstance(found, Ed25519PrivateKey):
@@ -233,9 +232,8 @@ def _read_public(path: Path) -> Ed25519PublicKey:
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
     except ImportError as error:
         raise MissingDependencyError("a signature", "cryptography", "sign") from error
-    content = _key_bytes(path)
     try:
-        found = load_pem_public_key(content)
+        found = load_pem_public_key(_key_bytes(path))
     except ValueError as error:
         raise _wrong_key(path, "public") from error
     if not isinstance(found, Ed25519PublicKey):

@@ -128,7 +128,7 @@ def about_dataset(request: Request, dataset: str) -> Response:
     found, texts = site_for(request).dataset(dataset), texts_for(request)
     statement = found.statement
     plain = statement_notes(statement, found.source.mode, texts)
-    plain += budget_note(found.source.budget, texts)
+    plain += budget_note(found.source.budget, texts) + wording.measure_notes(found, texts)
     return page(
         request,
         "dataset.html",
