@@ -15,6 +15,7 @@ import typer
 
 from discreet.cli.options import (
     UNWEIGHTED,
+    Accept,
     Again,
     Hierarchies,
     Json,
@@ -282,12 +283,14 @@ def build(
         typer.Option(help="With --static: an Ed25519 key in PEM that signs the list of files."),
     ] = None,
     again: Again = False,
+    accept: Accept = "",
     ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
     """Protect the data sets that are released once, so that `discreet serve` can answer.
 
-    With --static the builder needs no server: any file server hands the folder out.
+    Attacks run first where a recipe has a `gate`, and stop what breaks its rules. With --static the
+    builder needs no server: any file server hands the folder out.
 
     Example: discreet build site.toml
 
@@ -298,7 +301,12 @@ def build(
     Example: discreet build site.toml --static out
     """
     from discreet.serve.build import build as build_one  # start-up time
-    from discreet.serve.build import datasets_to_build, open_records_of, plan_build  # start-up time
+    from discreet.serve.build import (  # start-up time
+        datasets_to_build,
+        open_records_of,
+        pass_gate,
+        plan_build,
+    )
 
     config = read_site(site)
     if (parquet or sign) and static is None:
@@ -319,6 +327,7 @@ def build(
         if data.ledger is None:
             notice(_NO_LEDGER.format(dataset.name))
         with show_progress():
+            pass_gate(config, dataset, data, accept)
             built = build_one(config, dataset, data, again=again)
         mode = editions_line(built.statement)
         entry = {"name": built.name, "edition": built.edition, "cells": built.cells}
