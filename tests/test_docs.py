@@ -1,5 +1,6 @@
 """What is printed runs: Python blocks of the README and the docs, page by page."""
 
+import json
 import re
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from discreet import registry
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
 import readability  # noqa: E402  (tools are no package)
+import suppression_page  # noqa: E402
 import tutorials  # noqa: E402
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -131,6 +133,15 @@ def test_the_page_on_the_command_line_is_its_own_help():
     )
     shown = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     assert done.stdout == shown, "run: python tools/cli_page.py"
+
+
+def test_figures_of_suppression_are_those_that_were_measured():
+    for path, page in suppression_page.pages().items():
+        assert path.read_text(encoding="utf-8") == page, "run: python tools/suppression_page.py"
+    cases = json.loads(suppression_page.DATA.read_text(encoding="utf-8"))
+    faults = [n for n, case in cases.items() if case["ours"]["short"] + case["ours"]["in_sums"]]
+    assert not faults, "the page says that every interval of ours is proven"
+    assert not [n for n, case in cases.items() if case["ours"].get("audited")]
 
 
 def test_no_registry_host_or_lock_file_is_committed():
