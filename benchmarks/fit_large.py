@@ -31,25 +31,26 @@ PEERS = [
 """Recorded times of the field for ten two-way margins of a five-way table."""
 
 
-def design(sizes: tuple[int, ...], *, trees: bool = False) -> dc.Design:
-    """All two-way margins; with trees on the two longest variables."""
+def design(sizes: tuple[int, ...], *, trees: float = 0.0) -> dc.Design:
+    """All two-way margins; with trees on the two longest variables, even for a power of one."""
     axes = [
         dc.design.Axis.flat(n, [f"{n}{i}" for i in range(s)])
         for n, s in zip(NAMES, sizes, strict=True)
     ]
     if trees:
-        axes[4] = dc.design.Axis.from_hierarchies("e", [tree("e", sizes[4], (12,))])
-        axes[5] = dc.design.Axis.from_hierarchies("f", [tree("f", sizes[5], (10, 10))])
+        axes[4] = dc.design.Axis.from_hierarchies("e", [tree("e", sizes[4], (12,), trees)])
+        axes[5] = dc.design.Axis.from_hierarchies("f", [tree("f", sizes[5], (10, 10), trees)])
     return dc.Design.product(axes, list(itertools.combinations(NAMES, 2)))
 
 
-def tree(name: str, size: int, parts: tuple[int, ...]) -> dc.Hierarchy:
-    """Codes in groups of groups, as even as they can be."""
+def tree(name: str, size: int, parts: tuple[int, ...], power: float = 1.0) -> dc.Hierarchy:
+    """Codes in groups of groups: even ones, or with a power of two like 1, 3, 5, … in size."""
 
     def below(codes: list[str], left: tuple[int, ...], path: str) -> Any:
         if not left:
             return codes
-        cut = [part.tolist() for part in np.array_split(np.array(codes), left[0])]
+        ends = np.rint(len(codes) * (np.arange(1, left[0]) / left[0]) ** power).astype(int)
+        cut = [part.tolist() for part in np.split(np.array(codes), ends)]
         return {f"{path}.{i}": below(part, left[1:], f"{path}.{i}") for i, part in enumerate(cut)}
 
     return dc.Hierarchy.from_dict(
@@ -103,7 +104,7 @@ def census(device: str, largest: float) -> Iterator[dict[str, Any]]:
     """The elementary table of a census: plain, with an exact margin, with hierarchies."""
     if largest < np.prod(CENSUS):
         return
-    flat, nested = design(CENSUS), design(CENSUS, trees=True)
+    flat, nested = design(CENSUS), design(CENSUS, trees=1.0)
     truth, noisy = margins(flat, device)
     yield measured("log-linear", dc.LogLinear(device=device), flat, truth)
     yield measured("non-negative", dc.NonNegative(device=device), flat, noisy)
@@ -114,6 +115,9 @@ def census(device: str, largest: float) -> Iterator[dict[str, Any]]:
     truth, noisy = margins(nested, device)
     yield measured("log-linear, hierarchies", dc.LogLinear(device=device), nested, truth)
     yield measured("non-negative, hierarchies", dc.NonNegative(device=device), nested, noisy)
+    uneven = design(CENSUS, trees=2.0)
+    noisy = margins(uneven, device)[1]
+    yield measured("non-negative, uneven groups", dc.NonNegative(device=device), uneven, noisy)
 
 
 def growth(device: str, largest: float) -> Iterator[dict[str, Any]]:

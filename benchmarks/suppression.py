@@ -1,105 +1,126 @@
-"""Suppression by elimination beside recorded patterns of R packages and τ-ARGUS."""
+"""Suppression beside recorded patterns of R packages and τ-ARGUS, at the same attackers.
 
+`python -m benchmarks.suppression` takes recorded tables of up to 4,000 cells, or cases whose names
+hold one of the words on the command line. What is measured goes to `docs/suppression_compared.json`
+case by case, so that the whole can be made in pieces; `tools/suppression_page.py` writes the page.
+"""
+
+import json
+import os
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import discreet as dc
-from benchmarks._five_way import five_way, load
-from benchmarks._measure import peak_gib, print_table
 from benchmarks._recorded import Recorded, recorded, recorded_sums
+from discreet.solve.linear.changes import Changes
 from discreet.suppress import Pattern
-from discreet.suppress.gauss import suppress_by_gauss
-from discreet.suppress.plan import PublicationPlan, priority
-from discreet.tables.canonical import canonical_table
+from discreet.suppress.bank import EVERYBODY
+from discreet.suppress.interval import IntervalSearch, _prove_at_once, prove_one
+from discreet.suppress.proofs import Proofs
+from discreet.suppress.unions import find_unions
 
-PEER_CPU_FROM = 2_900  # cells from which times are compared
-AT_THE_LIMIT = 3  # sums exactly at a rule's limit, which the R package decides by rounding errors
-
-
-def told(pattern: Pattern) -> int:
-    """Sensitive cells that everybody, or somebody alone in a cell, can compute."""
-    return len(dc.audit(pattern, intervals="none", explain=0).at_risk)
-
-
-def made_safe(case: Recorded) -> Pattern:
-    """The recorded pattern with the further suppressions that lone contributors call for."""
-    pattern, is_public = case.pattern, case.method.zeros_are_public
-    shown = np.flatnonzero(~pattern.suppressed)
-    score = priority(pattern, pattern.z + 1.0)
-    order = shown[np.argsort(-score[shown], kind="stable")]
-    is_zero = (pattern.z[order] == 0) & is_public
-    return suppress_by_gauss(pattern, PublicationPlan(order[is_zero], order[~is_zero], is_public))
+DATA = Path(__file__).parents[1] / "docs" / "suppression_compared.json"
+LARGEST = 4_000  # cells, unless others are asked for by name; beyond it nobody attacks the others'
+AUDITED = 1_500  # cells up to which our patterns are audited by programs that share nothing else
+KINDS = ("public", "lone", "inside", "outside")
+"""The public, somebody alone in a cell, in the sensitive cell, and in another hidden one."""
 
 
-def eliminated(method: dc.Suppress, table: dc.Table) -> Pattern:
-    """The pattern of elimination alone, before what signs tell is repaired."""
-    wider, order = method._with_order(table)
-    pattern, plan = method._sensitive(canonical_table(wider, order))
-    found = suppress_by_gauss(pattern, plan, singletons=method.singletons)
-    return found if order is None else found.put_back(wider.design, order)
+def cases(wanted: list[str]) -> Iterator[Recorded]:
+    """Recorded runs with the default rules on lone contributors."""
+    for source in (recorded, recorded_sums):
+        for case in source():
+            is_chosen = any(name in case.name for name in wanted)
+            if case.method.singletons and (
+                is_chosen or (not wanted and len(case.pattern.z) <= LARGEST)
+            ):
+                yield case
 
 
-def compared(case: Recorded, *, singletons: bool) -> list:
-    """Our pattern beside the other program's, at the same safety."""
-    method = replace(case.method, secondary="gauss", singletons=singletons)
+def attacked(case: Recorded, ours: Pattern) -> tuple[dict[str, int], int]:
+    """Sensitive cells of a recorded pattern that are short of their rule, and people in sums.
+
+    Programs among its hidden cells look for a table that each attacker cannot rule out. A cell that
+    the public knows too closely counts for the public alone, others for each kind that does.
+    """
+    method = case.method
+    bare, plan = method._sensitive(method._with_order(case.table)[0])
+    bare = replace(bare, lower=ours.lower, upper=ours.upper)
+    search = IntervalSearch(bare, plan, singletons=True, every_row=True)
+    search.is_open = search.cells.open_in(case.pattern.suppressed)
+    within, bank = Changes(search.sums, search.is_open), search.bank
+    required, X = bank.required, bare.design.matrix().tocsc()
+    short: dict[str, set[int]] = {kind: set() for kind in KINDS}
+    for item in range(len(required)):
+        if prove_one(bank, within, item):
+            continue
+        place = int(required.place[item])
+        for view in sorted(bank.open_views(item)):
+            if view not in bank.open_views(item) or _prove_at_once(bank, within, item, [view]):
+                continue
+            if view == EVERYBODY:
+                short["public"].add(place)
+                break
+            one = required.attackers[view - 1]
+            inside = X.indices[X.indptr[place] : X.indptr[place + 1]]
+            is_in = np.isin(one.cells, inside).any()
+            short["inside" if is_in else "lone" if one.kind == "lone" else "outside"].add(place)
+    state = np.where(bare.primary, bare.state, case.pattern.state).astype(np.int8)
+    proofs = Proofs(bank.changes(bare.design.n_inner))
+    told = find_unions(replace(bare, state=state, proofs=proofs))
+    found = {kind: len(cells - short["public"]) for kind, cells in short.items()}
+    people = {owner for each in told.sums for owner in each.owners}
+    return found | {"public": len(short["public"])}, len(people)
+
+
+def compared(case: Recorded) -> dict[str, Any]:
+    """Our pattern beside the recorded one."""
     started = time.process_time()
-    ours = eliminated(method, case.table)
+    ours = case.method.pattern(case.table)
     cpu = time.process_time() - started
-    peer = made_safe(case) if singletons else case.pattern
-    if (ours.primary != peer.primary).sum() > AT_THE_LIMIT:
-        raise SystemExit(f"{case.name}: other primaries than the recorded ones.")
-    counts = [ours.n_secondary, peer.n_secondary, int(ours.cost), int(peer.cost)]
-    view = "lone" if singletons else "equations"
-    risk = [told(ours), told(case.pattern)]
-    return [case.name, view, len(ours.z), ours.n_primary, *counts, *risk, cpu, case.cpu or "-"]
-
-
-def totals(rows: list[list], view: str) -> None:
-    """Sums over all cases, and the worst time ratio of large tables."""
-    some = [row for row in rows if row[1] == view]
-    sums = [sum(row[k] for row in some) for k in range(4, 10)]
-    slow = max(row[10] / row[11] for row in some if row[2] >= PEER_CPU_FROM)
-    print(
-        f"{view}: secondary {sums[0]} (peer {sums[1]}), suppressed sum {sums[2]} (peer {sums[3]}), "
-        f"told to lone contributors {sums[4]} (peer {sums[5]}), CPU at most {slow:.3f} of peer's"
-    )
-
-
-def five() -> list[list]:
-    """The two-way margins of the five-way data, with the peer's recorded figures."""
-    table = five_way(dc.margins(list("abcde"), 2, lower=True))
-    rows = []
-    for rule in (dc.rules.Threshold(3), dc.rules.Threshold(3, zeros=True)):
-        started = time.process_time()
-        pattern = eliminated(dc.Suppress(rule, "gauss"), table)
-        cpu = time.process_time() - started
-        rows.append([rule.name, len(pattern.z), pattern.n_primary, pattern.n_secondary, cpu])
-    return rows
-
-
-def shown(title: str, rows: list[list]) -> None:
-    """Every case, and the totals of both views."""
-    header = [title, "view", "cells", "primary", "secondary", "peer", "sum", "peer"]
-    print_table([*header, "told", "peer", "CPU s", "peer"], rows)
-    for view in ("equations", "lone"):
-        totals(rows, view)
+    found: dict[str, Any] = {"cells": len(ours.z), "sensitive": ours.n_primary}
+    found["recorded"] = {
+        "secondary": case.pattern.n_secondary,
+        "sum": float(ours.z[case.pattern.suppressed].sum()),
+        "cpu": case.cpu,
+    }
+    unproven = ours.proofs.unproven(ours)
+    unproven = unproven[unproven < len(ours.z)]
+    found["ours"] = {
+        "secondary": ours.n_secondary,
+        "sum": float(ours.z[ours.suppressed].sum()),
+        "cpu": cpu,
+        "short": len(unproven),
+        "in_sums": 0,
+        "unproved": len(ours.unproved),
+    }
+    if len(ours.z) <= AUDITED:
+        audit = dc.audit(replace(ours, proofs=None), exact=False, explain=0)
+        found["ours"]["audited"] = len(audit.at_risk)
+        found["ours"]["in_sums"] = len(audit.unions.sums) if audit.unions is not None else 0
+    if len(ours.z) <= LARGEST:
+        short, people = attacked(case, ours)
+        found["recorded"] |= {"short": short, "in_sums": people}
+    return found | {"load": os.getloadavg()[0]}
 
 
 def main() -> None:
-    """Print every case, the totals, and the five-way table."""
-    cases = list(recorded())
-    compared(cases[0], singletons=True)  # compiles
-    print(load())
-    shown("counts", [compared(case, singletons=s) for case in cases for s in (False, True)])
-    sums = [compared(case, singletons=case.method.singletons) for case in recorded_sums()]
-    shown("sums", sums)
-    print("lone: the recorded patterns with what they lack against lone contributors")
-    print("Bar: not more and not larger than the peer's in total; CPU at most a tenth.")
-    print_table(["two-way margins", "cells", "primary", "secondary", "CPU s"], five())
-    print("peer: 3 primary, 55 suppressed in 132 s without zeros; over 600 s with them")
-    print(f"peak {peak_gib():.2f} GiB")
+    """Measure the cases asked for, and store each as it comes."""
+    chosen = [word for word in sys.argv[1:] if not word.startswith("-")]
+    first = next(recorded())
+    first.method.pattern(first.table)  # compiles
+    for case in cases(chosen):
+        found = compared(case)
+        stored = json.loads(DATA.read_text()) if DATA.exists() else {}
+        stored[case.name] = found
+        DATA.write_text(json.dumps(stored, indent=1, sort_keys=True) + "\n")
+        print(case.name, json.dumps(found), flush=True)
 
 
 if __name__ == "__main__":

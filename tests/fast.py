@@ -11,6 +11,7 @@ FAST = {
         "tests/test_ground.py",
         "tests/test_registry.py",
         "tests/publication/test_plan.py",
+        "tests/publication/test_gate.py::test_rules_that_make_no_sense",
         "tests/publication/test_editions.py::test_an_edition_is_published_once",
         "tests/publication/test_editions.py::test_advice_to_the_office_is_in_no_public_file",
         "tests/publication/test_editions.py::test_notes_are_complete_in_norwegian_for_every_method",
@@ -19,6 +20,7 @@ FAST = {
         "tests/test_plugins.py",
         "tests/studies/test_mutants.py",
     ],
+    "display": ["tests/display"],
     "design": [
         "tests/design/test_design.py",
         "tests/design/test_formula.py",
@@ -106,6 +108,7 @@ FAST = {
         "tests/testing/test_methods.py",
     ],
     "serve": [
+        "tests/serve/kernel/test_numbers.py",
         "tests/serve/test_policy.py",
         "tests/serve/test_query.py",
         "tests/serve/test_serve_layers.py",

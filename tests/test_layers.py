@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"arrays", "errors", "files", "frames", "progress", "registry"}
+    {"arrays", "display", "errors", "files", "frames", "progress", "registry"}
     | {"accounting", "digests", "lazy", "moved", "randomness", "signatures"},
     {"design"},
     {"solve", "tables"},

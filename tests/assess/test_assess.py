@@ -81,7 +81,7 @@ def test_it_reads_well_and_is_marked_confidential():
     html = result._repr_html_()
     assert "confidential" in html
     reasons = {s.reason for s in result.skipped}
-    assert html.count("<tr>") == len(result.scores) + len(reasons) + 1
+    assert html.count("<tr>") + html.count("<li>") == len(result.scores) + len(reasons) + 2
 
 
 def test_measures_that_do_not_apply_are_grouped_by_the_reason():

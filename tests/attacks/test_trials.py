@@ -65,7 +65,6 @@ def test_a_trial_has_no_method_that_a_protected_value_has_not(trial):
     verbs = {"fit", "round", "standard_errors", "intervals"}
     assert methods(Result) - methods(Protected) == verbs
     assert methods(Release) - methods(Result) >= {"to_arrow", "to_pandas", "to_polars", "save"}
-    assert not hasattr(trial, "_repr_html_")
 
 
 def test_whatever_is_made_from_a_trial_is_one(trial):
@@ -74,9 +73,10 @@ def test_whatever_is_made_from_a_trial_is_one(trial):
         assert isinstance(made, Trial)
 
 
-def test_a_trial_shows_no_value(trial):
-    assert repr(trial) == "Trial (confidential): 240 published cells"
+def test_a_trial_says_that_it_is_confidential_wherever_it_is_shown(trial):
+    assert repr(trial).startswith("Trial (confidential): 240 published cells")
     assert str(trial) == repr(trial)
+    assert 'class="confidential"' in trial._repr_html_()
 
 
 def test_an_experiment_touches_neither_ledger_nor_secret(tmp_path):

@@ -38,16 +38,15 @@ def test_neither_keys_nor_secret_of_the_records_are_used(name):
     np.testing.assert_array_equal(one, two)
 
 
-def test_a_trial_cannot_be_shown_written_or_handed_out(tmp_path):
+def test_a_trial_cannot_be_written_or_handed_out(tmp_path):
     trial = TABLE.simulate(dc.Safe(proposals=1e3), seed=1)
     assert isinstance(trial, Protected)
     assert not isinstance(trial, dc.Release)
     for name in (
         "to_arrow", "to_pandas", "to_polars", "to_microdata", "inner_to_arrow", "save", "tabulate",
-        "_repr_html_",
     ):  # fmt: skip
         assert not hasattr(trial, name)
-    assert repr(trial) == "Trial (confidential): 48 published cells"
+    assert repr(trial).startswith("Trial (confidential): 48 published cells")
     with pytest.raises(ConfidentialError, match="only a release"):
         write_csv(trial, tmp_path / "t.csv")
 

@@ -150,7 +150,9 @@ def test_what_cannot_be_combined_is_refused():
         release.fit(zeros="inner")
     start = dc.LogLinear(start=np.ones(release.design.n_inner))
     for fitter in (start, dc.solve.Chain([dc.NonNegative(), start])):
-        with pytest.raises(ParameterError, match="start= has a value for each inner cell"):
+        with pytest.raises(
+            ParameterError, match="start= and variance= have a value for each inner cell"
+        ):
             release.fit(fitter, zeros="margins")
 
 

@@ -3,14 +3,18 @@
 from dataclasses import replace
 from functools import cache
 
+import numpy as np
+
 from discreet import Secret
 from discreet.publication import Choice, Publication
 from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.data.inner import InnerSource, InnerTable
 from discreet.serve.data.live import LiveSource
+from discreet.serve.data.measures import Measure
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import SiteConfig
 from discreet.serve.site.site import Site
+from discreet.tables.protected import CellStatus
 from tests.serve.records import RECIPE, small_country
 
 ZEROS = [{"region": ["ABROAD"], "age": ["65+"]}]
@@ -37,6 +41,17 @@ def once(policy=None, **changes):
     """The data set that is released once."""
     dataset = Dataset("once", ABOUT, InnerSource(inner_table()), policy or Policy())
     return replace(dataset, **changes)
+
+
+def sums_of_once(scale=1):
+    """A sum of the small country with hidden cells, and its mean."""
+    counts = once().cube(("region", "age"), "count")
+    hidden = (counts.values % 7 == 3) & (counts.status == CellStatus.published)
+    status = np.where(hidden, np.int8(CellStatus.suppressed), counts.status)
+    values = np.where(hidden, 0, counts.values * scale * 10.5)
+    table = replace(counts, values=values, status=status.astype(np.int8), unit="income")
+    titles = {"income": "income", "mean-income": "income per person"}
+    return {name: Measure(name, title, (table,)) for name, title in titles.items()}
 
 
 def live(policy=None, **changes):

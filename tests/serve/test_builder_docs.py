@@ -22,8 +22,11 @@ def test_every_entry_is_described(section):
 
 
 def test_the_example_is_a_site():
-    (example,) = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    example, sums = re.findall(r"^```toml\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     config = site_of(tomllib.loads(example), Path())
+    of_firms = example.replace(".census", ".firms") + sums
+    (turnover,) = site_of(tomllib.loads(of_firms), Path()).datasets[0].measures.values()
+    assert turnover.recipe.magnitude["value"] == "turnover"
     assert [d.mode for d in config.datasets] == ["release-once", "on-the-fly"]
     assert config.datasets[0].policy.max_variables == 4
 

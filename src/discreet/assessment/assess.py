@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from discreet import registry
+from discreet import display, registry
 from discreet.assessment.compare.contestants import build_from
 from discreet.assessment.measure import EVERYTHING, Measure, NotApplicableError, Score
+from discreet.display import Display, Displayed, Grid
+from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, ParameterError, PluginError, UnknownNameError
 from discreet.facade.table import Table
+from discreet.progress import report
 from discreet.release.inference.law import matrix_of
 from discreet.tables import show
 from discreet.tables.protected import Protected
@@ -54,7 +57,7 @@ class Framed(show.Frames):
 
 
 @dataclass(frozen=True, repr=False)
-class Assessment(Framed):
+class Assessment(Displayed, Framed):
     """**Confidential.** Scores of a table and its release, and the measures that do not apply.
 
     Any library that reads Arrow takes it as a table: `pyarrow.table(assessment)`.
@@ -109,12 +112,20 @@ class Assessment(Framed):
         """Measures that do not apply, by the reason."""
         return group_by_key((s.reason, s.name) for s in self.skipped)
 
-    def _repr_html_(self) -> str:
-        rows = [("kind", *HEADER), *((s.kind, *_score_row(s)) for s in self.scores)]
-        rows += [("", ", ".join(names), "", "–", "", why) for why, names in self._reasons().items()]
-        return show.html_table("Assessment (confidential)", rows)
+    def _display(self) -> Display:
+        kinds = ("risk", "utility", "description")
+        scores = {kind: [_score_row(s) for s in self.scores if s.kind == kind] for kind in kinds}
+        grids = [
+            Grid.of([HEADER, *rows], kind.capitalize(), right=[2])
+            for kind, rows in scores.items()
+            if rows
+        ]
+        lacking = [f"{', '.join(names)}: {why}" for why, names in self._reasons().items()]
+        lines = [("Not applicable", lacking)] if lacking else []
+        return Display("Assessment", "confidential", grids=grids, lines=lines)
 
 
+@shows_progress("measuring risk and utility")
 def assess(
     table: Table | Any,
     release: Protected | Any,
@@ -151,7 +162,8 @@ def assess(
         if name not in known:
             raise UnknownNameError("option of these measures", name, known)
     scores, skipped = [], []
-    for measure in built:
+    for k, measure in enumerate(built):
+        report("measures", k / len(built))
         try:
             scores.append(measure(table, release))
         except NotApplicableError as error:
@@ -261,7 +273,7 @@ def _guard_plugin(kind: str, name: str, measure: Measure, *, is_asked: bool) -> 
 
 def align_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> list[str]:
     """Columns under each other, indented; some of them to the right."""
-    return [f"  {line}" for line in show.align_columns(rows, right)]
+    return [f"  {line}" for line in display.align_columns(rows, right)]
 
 
 def group_by_key(pairs: Iterable[tuple[Key, Thing]]) -> dict[Key, list[Thing]]:

@@ -15,6 +15,7 @@ from discreet.assessment.measure import BaseMeasure, NotApplicableError
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.base import Design
 from discreet.design.formula import Block
+from discreet.design.parts import sum_to_levels
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import DesignError, ParameterError
@@ -273,6 +274,11 @@ def _reorder(values: Array, source: Design, target: Design, cells: Cells) -> Arr
     if where is not None and _has_same_cells(lift.design, target):
         size = target.n_published if cells == "published" else target.n_inner
         return spread(values, where, size)
+    coarse = lift.design.at_published_levels()  # what fits are made over
+    if where is not None and coarse is not None and _has_same_cells(coarse, target):
+        if cells == "published":
+            return spread(values, where, target.n_published)
+        return sum_to_levels(lift.design, coarse, spread(values, where, lift.design.n_inner))
     raise DesignError(
         "the table and the release are not about the same cells. Assess a release against the "
         "table it was made from."

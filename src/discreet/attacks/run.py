@@ -16,6 +16,8 @@ from discreet.attacks.custodian import Custodian, Maker, names_of_cells
 from discreet.attacks.frame import Attack, Claims, Knowledge
 from discreet.attacks.games import OF_RECORDS, play_with, trait
 from discreet.attacks.scoring import WORST, Finding, Tally
+from discreet.display import Display, Displayed, Grid
+from discreet.display.bars import shows_progress
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
 from discreet.progress import report
@@ -35,7 +37,7 @@ _PROVEN = "What follows from the release with certainty, without the truth."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Findings(Mapping[str, Finding]):
+class Findings(Displayed, Mapping[str, Finding]):
     """**Confidential.** What each attack reached, by its name.
 
     Attributes:
@@ -118,16 +120,35 @@ class Findings(Mapping[str, Finding]):
         lines = [_MARKING if is_judged else _PROVEN]
         for found in self.values():
             lines.append(str(found))
-            if found.is_above() or found.proven:
-                lines += [f"  told: {cell}" for cell in found.worst]
-                lines.append(f"  what would stop it: {found.remedy}")
+            lines += [f"  {line}" for line in found.told]
         lines += [f"{name}: nothing to attack, {why}" for name, why in self.passed_over.items()]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
         return self.text
 
+    def _display(self) -> Display:
+        is_judged = any(found.judged.targets for found in self.values())
+        header = ("attack", "right", "claims", "guessing", "lift", "at least", "at most", "certain")
+        rows: list[tuple[str, ...]] = [header]
+        for name, found in self.items():
+            ends = (f"{end:.2f}" for end in (found.lift, *found.lift_interval()))
+            claims = f"{found.judged.claims:,}"
+            shares = f"{found.success:.1%}", claims, f"{found.guess:.1%}"
+            figures = (*shares, *ends) if found.judged.targets else ("–",) * 6
+            rows.append((name, *figures, f"{found.proven:,}"))
+        passed = [f"{name}: nothing to attack, {why}" for name, why in self.passed_over.items()]
+        told = [(name, found.told) for name, found in self.items() if found.told]
+        return Display(
+            "Attacks",
+            "confidential" if is_judged else "",
+            grids=[Grid.of(rows, right=range(1, len(header)))] if len(rows) > 1 else [],
+            lines=[*told, *([("Passed over", passed)] if passed else [])],
+            note=_MARKING if is_judged else _PROVEN,
+        )
 
+
+@shows_progress("attacking")
 def attack(
     table: Any,
     release: Any,
@@ -137,6 +158,7 @@ def attack(
     method: Method | Maker | str | None = None,
     before: Sequence[Table] = (),
     seed: int = 1,
+    progress: bool = True,
 ) -> Findings:
     """What an intruder recovers from a release, beside what guessing gives.
 
@@ -156,6 +178,7 @@ def attack(
         is a guess without any release, and findings say so.
       before: True tables of the earlier releases in `knowledge`, oldest first.
       seed: Root of everything that is drawn; the same seed gives the same findings.
+      progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
     """
     known = Knowledge() if knowledge is None else knowledge
     of_records = isinstance(release, Synthesized)
@@ -171,7 +194,7 @@ def attack(
     found, passed = {}, {}
     for k, each in enumerate(chosen):
         report("attacks", k / len(chosen))
-        why = _refusal(each, release, known, of_records)
+        why = refusal_of(each, release, known, of_records)
         if why:
             passed[each.name] = why
         else:
@@ -182,6 +205,7 @@ def attack(
     return Findings(found, passed)
 
 
+@shows_progress("attacking")
 def attack_method(
     table: Table,
     method: Method | Maker | str,
@@ -191,6 +215,7 @@ def attack_method(
     reruns: int = 0,
     knowledge: Knowledge | None = None,
     seed: int = 1,
+    progress: bool = True,
 ) -> Findings:
     """The same over many draws of a method, pooled: a judgement of the method, not of one release.
 
@@ -203,6 +228,7 @@ def attack_method(
         anew so many times.
       knowledge: What the intruder knows beside each release.
       seed: Root of everything that is drawn.
+      progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
     """
     whole("replicates", replicates, 1)
     known = Knowledge() if knowledge is None else knowledge
@@ -218,6 +244,7 @@ def attack_method(
 
     pooled = Findings({})
     for k in range(replicates):
+        report("draws", k / replicates)
         first = seed + 104729 * k  # apart from the seeds of the draws without records
         more = tuple(draw(first + 1 + j) for j in range(reruns))
         told = replace(known, earlier=(*known.earlier, *more))
@@ -235,7 +262,7 @@ def _prove(chosen: list[Any], release: Any, knowledge: Knowledge, seed: int) -> 
         )
     found, passed = {}, {}
     for each in chosen:
-        why = _refusal(each, release, knowledge, isinstance(release, Synthesized))
+        why = refusal_of(each, release, knowledge, isinstance(release, Synthesized))
         if why:
             passed[each.name] = why
             continue
@@ -274,7 +301,7 @@ def _chosen(attacks: Sequence[AttackLike] | AttackLike | None) -> tuple[list[Any
     return made, True
 
 
-def _refusal(attack: Any, release: Any, knowledge: Knowledge, of_records: bool) -> str:
+def refusal_of(attack: Any, release: Any, knowledge: Knowledge, of_records: bool) -> str:
     """Why an attack has nothing to attack."""
     if (trait(attack, "about") in OF_RECORDS) != of_records:
         return "it is about " + ("tables" if of_records else "synthetic records")

@@ -14,6 +14,7 @@ import numpy as np
 
 from discreet.arrays import Array
 from discreet.attacks.frame import Claims
+from discreet.display import Display, Displayed
 from discreet.errors import ParameterError
 
 LEVEL = 0.95
@@ -65,7 +66,7 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class Finding(Displayed):
     """**Confidential.** What one attack reached, beside its baseline.
 
     Attributes:
@@ -172,6 +173,32 @@ class Finding:
             f"lift {self.lift:.2f} ({ends[0]:.2f} to {ends[1]:.2f})"
         )
         return found + (f"; {self._certain}" if self.proven or self.undecided else "")
+
+    def _display(self) -> Display:
+        low, high = self.judged.interval()
+        ends = self.lift_interval()
+        facts = {
+            "claims that are right": f"{self.success:.1%} of {self.judged.claims:,} "
+            f"({low:.1%} to {high:.1%})",
+            "targets named": f"{self.judged.recall:.1%} of {self.judged.targets:,}",
+            self.beside: f"{self.guess:.1%}",
+            "lift": f"{self.lift:.2f} ({ends[0]:.2f} to {ends[1]:.2f})",
+        }
+        certain = {"certain": self._certain if self.proven or self.undecided else ""}
+        return Display(
+            f"Attack: {self.attack}",
+            "confidential",
+            {**(facts if self.judged.targets else {}), **certain},
+            lines=self.told,
+        )
+
+    @property
+    def told(self) -> list[str]:
+        """What the release told, the smallest first, and what would stop it."""
+        if not (self.is_above() or self.proven):
+            return []
+        cells = [f"told: {cell}" for cell in self.worst]
+        return [*cells, f"what would stop it: {self.remedy}"]
 
     @property
     def _certain(self) -> str:

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from discreet.cli.options import Json, SecretFile, answer, progress_bar
+from discreet.cli.options import Json, SecretFile, answer
+from discreet.display.bars import show_progress
 
 
 def argus(
@@ -34,7 +35,7 @@ def argus(
     from discreet.facade.batch import run_batch  # start-up time
     from discreet.suppress.report import describe_pattern  # start-up time
 
-    with progress_bar():
+    with show_progress():
         done = run_batch(job, secret=secret, show_kinds=show_kinds)
     reports = {}
     for number, found in done.tables.items():

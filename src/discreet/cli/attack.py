@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from discreet.cli.judge import finite_rows
-from discreet.cli.options import Json, answer, progress_bar
+from discreet.cli.options import Json, answer
+from discreet.display.bars import show_progress
 from discreet.facade.table import read_release, read_table
 from discreet.files import OWNER_ONLY, written_whole
 
@@ -50,7 +51,7 @@ def attack(
     from discreet.attacks import attack as attack_release  # start-up time
 
     known = Knowledge(earlier=tuple(read_release(path) for path in earlier or ()))
-    with progress_bar():
+    with show_progress():
         found = attack_release(
             None if truth is None else read_table(truth),
             read_release(release),

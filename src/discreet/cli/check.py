@@ -18,9 +18,9 @@ from discreet.cli.options import (
     RecordOptions,
     answer,
     in_flags,
-    progress_bar,
     with_options,
 )
+from discreet.display.bars import show_progress
 from discreet.errors import DataError, EngineError, MissingDependencyError, ParameterError
 from discreet.release.language import FOLDER
 
@@ -37,7 +37,9 @@ def check(
     ],
     source: Annotated[
         str | None,
-        typer.Argument(help="Records, a publication.toml, an engine's address, or a site.toml."),
+        typer.Argument(
+            help="Records, a publication.toml, an engine's address, a site.toml or a site of files."
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="data: a planned table, as a formula; its size is told.")
@@ -53,6 +55,10 @@ def check(
     out: Annotated[
         Path | None,
         typer.Option(help="install: the report to be signed off, .md or .html."),
+    ] = None,
+    signed_by: Annotated[
+        Path | None,
+        typer.Option(help="site: the public key, in PEM, that a site of files is signed with."),
     ] = None,
     records: Annotated[RecordOptions, (*_ROLES, *FILE_OPTIONS)],
     json: Json = False,
@@ -84,7 +90,8 @@ def check(
     elif subject == "engine":
         _check_engine(source, json)
     elif subject == "site":
-        _check_site(Path(_require(source, "the site's file")), json)
+        path = Path(_require(source, "the site's file"))
+        _check_files(path, signed_by, json) if path.is_dir() else _check_site(path, json)
     else:
         _check_install(out, json)
 
@@ -108,7 +115,7 @@ def _check_data(
 
     numbers = [name for name in (records.weight, records.key, *values) if name]
     data = records.open(source, hierarchies=hierarchies, weight=None, key=None)
-    with progress_bar():
+    with show_progress():
         findings = look_through(data, by, numbers=numbers, max_codes=max_codes)
     memory = None if findings.size is None else findings.size.memory
     summary = {"side": "confidential", **asdict(findings), "memory": memory}
@@ -123,7 +130,7 @@ def _check_publication(path: Path, json: bool) -> None:
     from discreet.publication.wording import wording_faults  # start-up time
 
     plan = Publication.read(path)
-    with progress_bar():
+    with show_progress():
         table = count_edition(plan, path.parent)
     faults = wording_faults(plan, path.parent, table.design)
     lines = [f"{path}: {len(table.tables)} tables, {table.design.n_published:,} cells"]
@@ -141,7 +148,7 @@ def _check_engine(address: str | None, json: bool) -> None:
     from discreet.testing import check_engine  # start-up time
 
     backend = _backend(address)
-    with progress_bar():
+    with show_progress():
         report = check_engine(backend)
     summary = {"engine": backend.name, "passed": report.passed, "unsupported": report.unsupported}
     answer(summary, json, f"{backend.name}: {report}")
@@ -167,6 +174,29 @@ def _backend(address: str | None) -> Any:
             "postgresql://host/database, snowflake://…, bigquery://…, mssql://…; the engine's own "
             "package is needed as well, `pip install 'ibis-framework[snowflake]'`."
         ) from None
+
+
+def _check_files(root: Path, signed_by: Path | None, json: bool) -> None:
+    from discreet.serve.static.manifest import check_files  # start-up time
+
+    found = check_files(root, signed_by)
+    editions = ", ".join(f"{name} ({edition})" for name, edition in found.editions.items())
+    signed = "signed" if found.is_signed else "not signed"
+    if signed_by is not None and not found.faults:
+        signed = f"signed with the key of {signed_by}"
+    lines = [
+        f"{root}: {editions}",
+        f"  {found.files:,} files by discreet {found.version}, {signed}; {found.older:,} more of "
+        "the edition before",
+        *(f"  {fault}" for fault in found.faults),
+    ]
+    answer(asdict(found), json, "\n".join(lines))
+    if found.faults:
+        n = len(found.faults)
+        raise DataError(
+            f"{root} is not as it was written: {n} fault{'s' if n > 1 else ''}, listed above. Copy "
+            "the folder again from where it was made, or build it again."
+        )
 
 
 def _check_site(path: Path, json: bool) -> None:
@@ -241,7 +271,7 @@ def _check_install(out: Path | None, json: bool) -> None:
         named = _NAME.match(requirement)
         if named and named[0] != "discreet" and (extra is None or extra[1] != "dev"):
             found.setdefault(extra[1] if extra else "core", {})[named[0]] = _version(named[0])
-    with progress_bar():
+    with show_progress():
         validation = check_install()
     lines = [f"discreet {about['Version']}"]
     for part, packages in found.items():

@@ -17,10 +17,10 @@ from discreet.cli.options import (
     Out,
     RecordOptions,
     answer,
-    progress_bar,
     say,
     with_options,
 )
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.ledger import Ledger
@@ -62,7 +62,7 @@ def keys(
     data = records.open(source, id=id, editions=None)
     policy = records.editions or DEFAULT_EDITIONS
     found = secret_of(secret, data.data_set.name)
-    with progress_bar():
+    with show_progress():
         if into is not None:
             data.store_keys(into, found, editions=policy)
         elif out is not None:
@@ -92,7 +92,7 @@ def codes(
     if out.exists():
         raise ParameterError(f"{out} exists, and may have been reviewed; choose another name.")
     data = records.open(source)
-    with progress_bar():
+    with show_progress():
         draft = draft_code_lists(data, max_codes)
     with written_whole(out, OWNER_ONLY) as temporary:
         temporary.write_text(draft.text, encoding="utf-8", newline="\n")

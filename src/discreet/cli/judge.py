@@ -15,10 +15,10 @@ from discreet.cli.options import (
     choice,
     pairs,
     plain_values,
-    progress_bar,
     write_rows,
 )
 from discreet.design.formats.files import read_text
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.table import Table, read_release, read_table
 from discreet.files import OWNER_ONLY, ending_of
@@ -67,7 +67,7 @@ def assess(
     if fitter is not None:
         options["fitter"] = build_from("fitter", fitter)
     truth, public = read_table(table), read_release(release)
-    with progress_bar():
+    with show_progress():
         found = measure_all(truth, public, measure, **options)
     summary = {"side": "confidential", "scores": finite_rows(found.frame)}
     answer(summary, json, f"{found}")
@@ -147,7 +147,7 @@ def audit(
     truth = None if table is None else read_table(table)
     if (release is None) == (labels is None):
         raise ParameterError("give either a release, or --labels with --table.")
-    with progress_bar():
+    with show_progress():
         found = find_out(
             _pattern(truth, labels) if release is None else read_release(release),
             None if release is None else truth,
@@ -291,7 +291,7 @@ def compare(
     goal = next(iter(_numbers([equal_risk], "an equal risk").items())) if equal_risk else None
     options = options_of(set, sensitive, ptable)
     truth = read_table(table)
-    with progress_bar():
+    with show_progress():
         found = compare_methods(
             truth,
             method,

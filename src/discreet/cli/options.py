@@ -11,10 +11,7 @@ import inspect
 import json
 import re
 import shlex
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
@@ -28,7 +25,6 @@ from discreet.facade.opening import open as open_microdata
 from discreet.facade.release import Release
 from discreet.files import EVERYONE, PARQUET, written_whole
 from discreet.ledger import Ledger
-from discreet.progress import listening
 from discreet.registry import plain_value
 from discreet.release.formats.write import writer_of
 from discreet.tables.editions import DRAWS_NOTHING
@@ -50,6 +46,7 @@ Again = Annotated[
         "--again", help="Make a second table-wise release of an edition; both can be averaged."
     ),
 ]
+Accept = Annotated[str, typer.Option(help="Why it may pass although attacks on it did not finish.")]
 Hierarchies = Annotated[
     list[str] | None,
     typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),
@@ -278,7 +275,6 @@ Parameters = Annotated[
     list[str] | None,
     typer.Option("--set", "-s", help="A parameter, as NAME=VALUE (may be repeated)."),
 ]
-_PATIENCE = 1.0  # seconds; a bar for quicker work would only flicker
 
 
 def pairs(given: list[str] | None, what: str, form: str = "NAME=VALUE") -> dict[str, str]:
@@ -331,29 +327,6 @@ def _flag(found: re.Match[str]) -> str:
 def answer(summary: dict[str, Any], as_json: bool, text: str) -> None:
     """The result of a command: one JSON object, or text."""
     say(json.dumps(summary, ensure_ascii=False) if as_json else text)
-
-
-@contextmanager
-def progress_bar() -> Iterator[None]:
-    """A progress bar on the error stream for work that takes over a second."""
-    if not sys.stderr.isatty():
-        yield
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    started, tasks = time.monotonic(), {}
-    with Progress(console=Console(stderr=True), transient=True, auto_refresh=True) as bar:
-
-        def show(task: str, fraction: float) -> None:
-            if time.monotonic() - started < _PATIENCE:
-                return
-            if task not in tasks:
-                tasks[task] = bar.add_task(task, total=1.0)
-            bar.update(tasks[task], completed=fraction)
-
-        with listening(show):
-            yield
 
 
 def check_out(out: Path | None) -> None:

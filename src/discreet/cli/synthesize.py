@@ -22,11 +22,11 @@ from discreet.cli.options import (
     answer,
     check_out,
     plain_values,
-    progress_bar,
     save_or_write,
     with_options,
     write_rows,
 )
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.files import ending_of, written_whole
@@ -167,7 +167,7 @@ def synthesize(
 
     _check_options(method, out, about.report, seed)
     data = replace(records, secret=secret).open(source)
-    with progress_bar():
+    with show_progress():
         made: Any = make(
             data,
             model,
@@ -281,7 +281,7 @@ def private(
     ending_of(out, (".csv", ".parquet"))
     data = records.open(source)
     ledger = book.open()
-    with progress_bar():
+    with show_progress():
         made = data.private(by, epsilon=epsilon, delta=delta, ledger=ledger, seed=seed)
         rows = made.to_microdata()
     if release is not None:

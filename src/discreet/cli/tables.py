@@ -26,7 +26,6 @@ from discreet.cli.options import (
     pairs,
     plain_values,
     previous_releases,
-    progress_bar,
     save_or_write,
     say,
     with_options,
@@ -34,6 +33,7 @@ from discreet.cli.options import (
     write_rows,
 )
 from discreet.design.support import Support
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.facade.table import read_release, read_table
 from discreet.files import OWNER_ONLY, PARQUET, ending_of
@@ -139,7 +139,7 @@ def tabulate(
     data = records.open(source, hierarchies=hierarchy, ledger=ledger)
     if magnitude.link is not None:
         data = data.with_parts(*read_link(magnitude.link))
-    with progress_bar():
+    with show_progress():
         chosen = choice(Support, support, "--support")
         made = data.tabulate(margins, support=chosen, **magnitude.arguments)
         made.save(out)
@@ -206,7 +206,7 @@ def protect(
     chosen = registry.build("method", method, plain_values(set))
     from discreet.suppress.pattern import watched_patterns  # start-up time
 
-    with progress_bar(), watched_patterns() as patterns:
+    with show_progress(), watched_patterns() as patterns:
         release = truth.protect(
             chosen,
             unit=unit,
@@ -292,7 +292,7 @@ def fit(
     whole = _rounding(round, seed)
     public = read_release(release)
     chosen = registry.build("fitter", fitter, plain_values(set))
-    with progress_bar():
+    with show_progress():
         fitted = public.fit(chosen, zeros=zeros, decimals=decimals or whole is not None)
     result = fitted.fit_result
     if whole is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -181,6 +181,16 @@ class Axis:
         if name in short:
             return short[name]
         raise UnknownNameError(f"level of variable {self.name!r}", name, [*short, LEAVES])
+
+    def coarsened(self, to: Level, steps: Mapping[Level, Whole32]) -> Axis:
+        """The variable with the groups of a level as its leaves.
+
+        Args:
+          to: A level that covers all leaves.
+          steps: For the levels that stay, it among them, the group of each of its groups.
+        """
+        levels = tuple(Level(v.name, v.codes, steps[v]) for v in self.levels if v in steps)
+        return replace(self, leaves=to.codes, levels=levels)
 
     def short_name(self, level: Level) -> str:
         """A level's name without the variable in front."""

@@ -217,6 +217,10 @@ class Design(ABC):
         """The design itself where it is made of variables, `None` where it is a matrix."""
         return None
 
+    def at_published_levels(self) -> StructuredDesign | None:
+        """The same published cells over inner cells that they tell apart; `None` where these do."""
+        return None
+
     @property
     def product_form(self) -> ProductDesign | None:
         """The design itself where it is a full crossing of variables, else `None`."""

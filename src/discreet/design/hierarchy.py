@@ -21,11 +21,14 @@ from discreet.design.formats.tree import (
     reading_order,
     write_nested,
 )
+from discreet.display import Display, Displayed, Grid, Heading
 from discreet.errors import CodeError, ParameterError, UnknownNameError
+
+_MOST_SHOWN, _MOST_OPEN = 2_000, 30  # codes in a piece of HTML, and those that stand open
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Hierarchy:
+class Hierarchy(Displayed):
     """A tree over the codes of one variable: leaves are inner categories, the root is the total.
 
     Branches may end at different depths. Because codes are kept depth first, the leaves under any
@@ -404,6 +407,43 @@ class Hierarchy:
 
     def __contains__(self, code: object) -> bool:
         return code in self._positions
+
+    def _display(self) -> Display:
+        """The tree, open down to a screen of codes; of very many codes the first."""
+        above: dict[str, tuple[int, ...]] = {}
+        for code in self.codes[:_MOST_SHOWN]:
+            parent = self.parents.get(code)
+            above[code] = () if parent is None else (*above[parent], self._positions[parent])
+        heads = [
+            Heading(
+                code if self.labels.get(code, code) == code else f"{code} {self.labels[code]}",
+                len(path),
+                path,
+            )
+            for code, path in above.items()
+        ]
+        sizes = [
+            sum(len(path) <= depth for path in above.values()) for depth in range(self.depth + 1)
+        ]
+        unfolded = max(1, sum(size <= _MOST_OPEN for size in sizes) - 1)
+        rest = len(self.codes) - len(heads)
+        tree = Grid(
+            heads,
+            [Heading("level"), Heading("categories")],
+            [
+                [self._level_of(len(h.above)), f"{len(self.leaves_of(c)):,}"]
+                for h, c in zip(heads, above, strict=True)
+            ],
+            corner="code",
+            unfolded=(unfolded, 1),
+            left=(0,),
+            note=f"Not shown here: {rest:,} further codes." if rest else "",
+        )
+        said = f"{len(self.codes):,} codes, {len(self.leaves):,} of them categories"
+        return Display("Hierarchy", facts=[("codes", said)], grids=[tree])
+
+    def _level_of(self, depth: int) -> str:
+        return self.level_names[depth] if self.level_names else str(depth)
 
     def __repr__(self) -> str:
         return f"Hierarchy({self.root!r}, {len(self.leaves)} leaves, depth {self.depth})"

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from discreet.arrays import Whole
+from discreet.arrays import Array, Index, Whole
 from discreet.design.formula import Block, Margins, NamedTerms, Term, parse, resolve, table_name
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
+    from discreet.design.axis import Axis, Level
     from discreet.design.structured import StructuredDesign
 
 
@@ -49,6 +50,50 @@ def part_of(design: StructuredDesign, margins: Margins) -> DesignPart:
     slices = [design.slice_of(places[block.levels]) for block in blocks]
     whole = [np.arange(part.start, part.stop) for part in slices]
     return DesignPart(design.over_axes(used, terms), np.concatenate(whole), tuple(used))
+
+
+def coarsen_axes(design: StructuredDesign) -> list[tuple[Axis, Index]] | None:
+    """Axes whose leaves are the finest published groups, with the group of each former leaf.
+
+    A fit cannot tell apart leaves that no published level and no structural zero tells apart, and
+    a country has hundreds of municipalities for a handful of provinces. `None` where that joins
+    nothing. Only one level of an axis can take the place of its leaves: it covers all of them, and
+    every other published level is a sum of its groups.
+    """
+    found = [_coarsen_axis(design, a) for a in range(len(design.axes))]
+    return None if tuple(axis for axis, _ in found) == design.axes else found
+
+
+def sum_to_levels(design: StructuredDesign, coarse: StructuredDesign, values: Array) -> Array:
+    """Sums of inner values over the inner cells of `design.at_published_levels()`."""
+    joined = coarsen_axes(design) or []
+    groups = [up[leaf] for (_, up), leaf in zip(joined, design.inner_codes(), strict=True)]
+    cells = coarse.inner_at(np.ravel_multi_index(groups, coarse.shape))
+    found = np.zeros(coarse.n_inner, dtype=values.dtype)
+    np.add.at(found, cells, values)
+    return found
+
+
+def _coarsen_axis(design: StructuredDesign, a: int) -> tuple[Axis, Index]:
+    axis, step = design.axes[a], design.lattice.step
+    used = {level: None for block in design.blocks if (level := block.levels[a]) is not None}
+    for top in used:
+        steps = {level: step(top, level) for level in axis.levels}
+        kept = {level: up for level, up in steps.items() if up is not None}
+        joins = top.covers_all and not top.is_identity and len(top) < len(axis)
+        if joins and used.keys() <= kept.keys() and _is_blind(design, a, top):
+            return axis.coarsened(top, kept), top.group.astype(np.int64)
+    return axis, np.arange(len(axis))
+
+
+def _is_blind(design: StructuredDesign, a: int, level: Level) -> bool:
+    """Whether structural zeros are the same for all leaves of a group."""
+    first = np.array([places[0] for places in level.members().values()])[level.group]
+    return all(
+        np.array_equal(mask.possible, np.take(mask.possible, first, axis=mask.axes.index(a)))
+        for mask in design.masks or ()
+        if a in mask.axes
+    )
 
 
 def named_terms(design: StructuredDesign) -> dict[str, list[Term]]:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from discreet.arrays import Array, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.formula import Block, Margins
+from discreet.design.parts import coarsen_axes
 from discreet.design.structured import StructuredDesign, flat_position
 from discreet.design.support import LARGEST_DENSE, CombinationMask, Lift
 from discreet.errors import DesignError
@@ -50,6 +51,13 @@ class ProductDesign(StructuredDesign):
     def over_axes(self, kept: Sequence[int], margins: Margins) -> ProductDesign:
         """The crossing of some of the axes."""
         return ProductDesign([self.axes[a] for a in kept], margins)
+
+    def at_published_levels(self) -> StructuredDesign | None:
+        """The crossing of the published groups; `None` where leaves are published."""
+        joined = coarsen_axes(self)
+        if joined is None:
+            return None
+        return ProductDesign([axis for axis, _ in joined], self.terms)
 
     def leaf_positions(self, cells: Array) -> list[NDArray[np.integer[Any]]]:
         """For each axis the leaf positions of some inner cells, without listing those of all."""

@@ -15,6 +15,7 @@ from discreet.arrays import Array, Index, Unsigned64, Whole, Whole32
 from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.base import Design, Restricted
 from discreet.design.formula import Margins
+from discreet.design.parts import coarsen_axes
 from discreet.design.product import ProductDesign, first_of_equal
 from discreet.design.structured import StructuredDesign, rank_positions
 from discreet.design.support import (
@@ -313,6 +314,18 @@ class DeclaredDesign(SparseDesign):
         if left.all():
             return ProductDesign(axes, margins)
         return DeclaredDesign(axes, margins, (CombinationMask(tuple(range(len(kept))), left),))
+
+    def at_published_levels(self) -> StructuredDesign | None:
+        """The possible combinations of the published groups; `None` where leaves are published."""
+        joined = coarsen_axes(self)
+        if joined is None:
+            return None
+        firsts = [np.unique(group, return_index=True)[1] for _, group in joined]
+        masks = [
+            CombinationMask(m.axes, m.possible[np.ix_(*(firsts[a] for a in m.axes))])
+            for m in self.masks or ()
+        ]
+        return DeclaredDesign([axis for axis, _ in joined], self.terms, tuple(masks))
 
     def require_dense(self) -> None:
         """Refuse an array of all inner cells when it cannot be held in memory."""

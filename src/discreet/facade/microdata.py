@@ -13,6 +13,7 @@ from discreet import registry
 from discreet.design.formats.tree import quote_codes
 from discreet.design.formula import Margins
 from discreet.design.support import Support
+from discreet.display.bars import shows_progress
 from discreet.errors import KeysError, ParameterError, UnknownNameError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
@@ -234,6 +235,7 @@ class Microdata(UnitRecords):
         policy, edition = self.data_set.keys, self.data_set.edition
         return record_keys.write(path, side, record_keys.Header(self.convention, policy, edition))
 
+    @shows_progress("tabulating")
     def tabulate(
         self,
         margins: Margins,
@@ -248,6 +250,7 @@ class Microdata(UnitRecords):
         negative: Negative = "refuse",
         largest: int = LARGEST,
         inner: bool = True,
+        progress: bool = True,
     ) -> Table:
         """Count the records of every published cell, with weights and keys if there are any.
 
@@ -276,6 +279,7 @@ class Microdata(UnitRecords):
             largest needs n.
           inner: Whether inner cells are held where there are not too many. Methods that look noise
             up by cell keys do without; memory then grows with the published cells alone.
+          progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
         """
         self.check_keys()
         if self.time:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from discreet.arrays import Real
 from discreet.design.formula import Margins, Term
+from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, UnknownNameError
 from discreet.release.files import save
 from discreet.release.formats.write import write
@@ -28,6 +29,7 @@ class Result(Protected):
 
     makes_whole: ClassVar[bool] = False  # whether fitted counts become whole numbers unasked
 
+    @shows_progress("fitting")
     def fit(
         self,
         fitter: Fitter | str = "auto",
@@ -35,12 +37,16 @@ class Result(Protected):
         zeros: str = "all",
         require: bool = False,
         decimals: bool | None = None,
+        progress: bool = True,
     ) -> Self:
         """Recover inner cells from the released ones; the result adds up.
 
         Cells that are not published have weight zero; the others weigh by their public precision.
         Where a fit does not reach its tolerance, its best table is returned: `fit_result` has the
         certificate, and the statement says that it does not hold.
+
+        Inner cells are those that published levels tell apart: where provinces are published, a
+        fit has no municipalities.
 
         Counts of a release become whole numbers, and published cells their sums, near the fit
         (`round("near")`); the choice follows from public values. What may be negative
@@ -53,6 +59,7 @@ class Result(Protected):
             lie in a published cell with released value zero; the others are zero.
           require: Whether a fit that did not reach its tolerance is an error.
           decimals: Whether counts keep the decimals of the fit, for experts.
+          progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
         """
         from discreet.release.fitting import fit_cells, to_whole_numbers  # start-up time: Numba
 
@@ -61,7 +68,8 @@ class Result(Protected):
         keeps_decimals = not self.makes_whole if decimals is None else decimals
         return fitted if keeps_decimals else to_whole_numbers(fitted)
 
-    def round(self, method: str = "margins", *, seed: int) -> Self:
+    @shows_progress("rounding")
+    def round(self, method: str = "margins", *, seed: int, progress: bool = True) -> Self:
         """Round the inner cells down or up to whole numbers; published cells are their sums.
 
         The seed need not be secret: what is rounded is public already.
@@ -72,6 +80,7 @@ class Result(Protected):
             total kept), ``"cube"`` (unbiased, sums kept as far as possible) or ``"multinomial"``
             (decimals cut off and spread, unbiased, the total kept).
           seed: Seed of the random choices.
+          progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
         """
         from discreet.release.fitting import round_cells  # start-up time, as for `fit`
 
@@ -223,5 +232,6 @@ class Trial(Result, Experiment):
     """**Confidential.** One draw of an experiment, to be measured and thrown away.
 
     What a seed draws can be drawn again, and many draws together give the truth away; so a trial
-    cannot be shown, written or handed out. Made by `Table.simulate`.
+    shows itself to the custodian, marked as confidential, and cannot be written or handed out.
+    Made by `Table.simulate`.
     """

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 from discreet.design.formula import Margins, Term
 from discreet.design.support import Support
+from discreet.display.bars import shows_progress
 from discreet.facade.release import Release, Trial
 from discreet.protect.publish import publish, simulate
 from discreet.release.files import CSV, read_csv
@@ -201,6 +202,7 @@ class Table(TrueTable):
         """The margins of each table by its name, as they were given or made from its variables."""
         return dict(self.design.tables)
 
+    @shows_progress("protecting")
     def protect(
         self,
         method: Method | str,
@@ -210,6 +212,7 @@ class Table(TrueTable):
         again: bool = False,
         previous: PublicTable | Sequence[PublicTable] | None = None,
         publish_parameters: bool = True,
+        progress: bool = True,
         **parameters: Any,
     ) -> Release:
         """Protect the table for publication.
@@ -227,6 +230,7 @@ class Table(TrueTable):
             values until they are due. A ledger remembers them itself.
           publish_parameters: Whether the statement tells the parameters of noise by key, such as D,
             V and js. Protection must not rest on keeping them: measures and attacks know them.
+          progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
           **parameters: Parameters of a method that is given by name.
         """
         made = publish(
@@ -241,8 +245,15 @@ class Table(TrueTable):
         )
         return Release.wrap(made)
 
+    @shows_progress("simulating")
     def simulate(
-        self, method: Method | str, *, seed: int, unit: str | None = None, **parameters: Any
+        self,
+        method: Method | str,
+        *,
+        seed: int,
+        unit: str | None = None,
+        progress: bool = True,
+        **parameters: Any,
     ) -> Trial:
         """Protect the table as an experiment: keys, secret and noise are drawn from a seed.
 
@@ -252,6 +263,7 @@ class Table(TrueTable):
           method: A method, or the name of a registered one.
           seed: Seed of the experiment.
           unit: As for `protect`.
+          progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
           **parameters: Parameters of a method that is given by name.
         """
         return Trial.wrap(simulate(self, method, parameters, seed=seed, unit=unit))

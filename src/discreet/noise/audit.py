@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
+from discreet.display import Display, Displayed, Grid, align_columns
 from discreet.errors import DataError, ParameterError
 from discreet.noise.lookup import whole_counts
 
@@ -45,7 +46,7 @@ class NeighbourPair:
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixAudit:
+class MatrixAudit(Displayed):
     """Moments of every row and the distance between neighbouring counts.
 
     Attributes:
@@ -134,9 +135,15 @@ class MatrixAudit:
             )
         return [*said, *_GENERAL_LIMITS]
 
+    def _display(self) -> Display:
+        rows = Grid.of(_rows(self), right=range(5))
+        said = (("Guaranteed", self.guaranteed()), ("Not guaranteed", self.not_guaranteed()))
+        return Display(f"Audit of: {self.matrix.name}", grids=[rows], lines=said)
+
     def __str__(self) -> str:
         """The audit as text: rows, then promises, then limits."""
-        lines = [f"Audit of: {self.matrix.name}", "", _table(self), "", "Guaranteed:"]
+        rows = align_columns(_rows(self), right=range(5))
+        lines = [f"Audit of: {self.matrix.name}", "", *rows, "", "Guaranteed:"]
         lines += [f"  - {sentence}" for sentence in self.guaranteed()]
         lines += ["Not guaranteed:"]
         lines += [f"  - {sentence}" for sentence in self.not_guaranteed()]
@@ -181,16 +188,16 @@ def _compare(matrix: TransitionMatrix, a: int, b: int, epsilon: float | None) ->
     return NeighbourPair(a, b, epsilon, float(excess.sum()))
 
 
-def _table(audit: MatrixAudit) -> str:
-    head = f"{'count':>7} {'mean':>9} {'variance':>9} {'stay':>7} {'entropy':>8}"
+def _rows(audit: MatrixAudit) -> list[tuple[str, ...]]:
+    """A header and the figures of each row; of many rows the first and the last."""
     columns = zip(audit.counts, audit.mean, audit.variance, audit.stay, audit.entropy, strict=True)
-    lines = []
-    for count, *row in columns:
-        m, v, s, h = (round(x, 4) + 0.0 for x in row)  # adding zero turns -0.0 into 0.0
-        lines.append(f"{count:>7} {m:>9.4f} {v:>9.4f} {s:>7.4f} {h:>8.4f}")
-    if len(lines) > 30:
-        lines = [*lines[:15], f"{'…':>7} ({len(lines) - 30} rows)", *lines[-15:]]
-    return "\n".join([head, *lines])
+    rows = [
+        (str(count), *(f"{round(x, 4) + 0.0:.4f}" for x in row))  # plus zero: −0.0 becomes 0.0
+        for count, *row in columns
+    ]
+    if len(rows) > 30:
+        rows = [*rows[:15], ("…", f"({len(rows) - 30} rows)", "", "", ""), *rows[-15:]]
+    return [("count", "mean", "variance", "stay", "entropy"), *rows]
 
 
 def _rounding(matrix: TransitionMatrix) -> float:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
+from discreet.display import Display, Displayed, Grid, Heading, Mark
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
 from discreet.noise import checks
 from discreet.noise.audit import MatrixAudit, audit
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
     from discreet.tables.keys import Edge
 
 _DEFAULT_ROWS = 40  # what a plot shows legibly
+_MOST_MOVES = 15  # to each side, of what a notebook shows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TransitionMatrix:
+class TransitionMatrix(Displayed):
     r"""The law of the published count `j` given the true count `i`, row by row.
 
     A row is a sequence of intervals that share out the range of the keys: interval `k` of row `r`
@@ -217,16 +219,22 @@ class TransitionMatrix:
             for v, p in zip(self.deviations.tolist(), law[i], strict=True)
             if p > 0
         ]
+        upright = alt.Axis(labelAngle=0)
+        shades = alt.Scale(scheme="cividis", type="sqrt", domain=[0, 1], reverse=True)
         chart: altair.Chart = (
             alt.Chart(alt.InlineData(values=cells), title=self.name)
-            .mark_rect()
+            .mark_rect(stroke="white", strokeWidth=0.5)
             .encode(
-                x=alt.X("deviation:O", title="published − true count"),
+                x=alt.X("deviation:O", title="published − true count", axis=upright),
                 y=alt.Y("count:O", title="true count", sort="ascending"),
-                # cividis is readable without colour vision
-                color=alt.Color("probability:Q", scale=alt.Scale(scheme="cividis")),
+                # cividis is readable without colour vision; reversed, what is likely prints dark
+                color=alt.Color("probability:Q", scale=shades, legend=alt.Legend(format=".0%")),
                 tooltip=["count:Q", "published:Q", alt.Tooltip("probability:Q", format=".6f")],
             )
+            .properties(width=alt.Step(20), height=alt.Step(20))
+            .configure_axis(labelFontSize=11, titleFontSize=12, titleFontWeight="normal")
+            .configure_legend(labelLimit=0, titleFontSize=11, labelFontSize=11)
+            .configure_title(anchor="start", fontSize=14)
         )
         return chart
 
@@ -287,6 +295,35 @@ class TransitionMatrix:
         are absent have pvalue 0.
         """
         return from_ons(frame, TransitionMatrix)
+
+    def _display(self) -> Display:
+        """Each row's law, the larger a probability the darker; of many rows the first."""
+        rows = range(min(len(self.starts), _DEFAULT_ROWS))
+        reach = min(self.max_move, _MOST_MOVES)
+        middle = slice(self.max_move - reach, self.max_move + reach + 1)
+        law = self.law[: len(rows), middle].tolist()
+        grid = Grid(
+            [Heading(self._counts_of(k)) for k in rows],
+            [Heading(f"{v:+d}" if v else "0") for v in self.deviations[middle].tolist()],
+            [[Mark(f"{p:.3g}" if p else "", shade=0.75 * p) for p in row] for row in law],
+            corner="count \\ change",
+            note="" if law == self.law.tolist() else "Not shown here: further rows or changes.",
+        )
+        facts = {
+            "rows": f"{len(self.starts):,}",
+            "largest change": f"{self.max_move:g}",
+            "never published": f"1 to {self.blocked}" if self.blocked else "",
+        }
+        return Display(f"Transition matrix: {self.name}", facts=facts, grids=[grid])
+
+    def _counts_of(self, row: int) -> str:
+        """The counts that a row serves."""
+        first, last = int(self.starts[row]), len(self.starts) - 1
+        if row > last - self.period:
+            step = f" and every {self.period}th from there" if self.period > 1 else " and above"
+            return f"{first}{step}"
+        end = int(self.starts[row + 1]) - 1
+        return f"{first}" if end == first else f"{first} to {end}"
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.starts)} rows, moves up to {self.max_move}>"

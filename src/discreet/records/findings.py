@@ -11,6 +11,7 @@ from typing import Any
 
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, parse
+from discreet.display import align_columns
 from discreet.errors import UnknownNameError
 from discreet.records.backend import fetch
 from discreet.records.query import language_of
@@ -62,13 +63,9 @@ class Findings:
     size: Size | None = None  # of the crossing that is planned
 
     def __str__(self) -> str:
-        width = max((len(column.name) for column in self.columns), default=0)
         lines = [f"{self.origin} (confidential): {self.records:,} records"]
-        for column in self.columns:
-            line = f"  {column.name:<{width}}  {column.kind}, {_number_of(column.codes, 'value')}"
-            line += f", {column.missing:,} missing" if column.missing else ""
-            shown = [f"{n:,} {_IN_WORDS[look]}" for look, n in column.looks.items() if n]
-            lines.append(line + (f": {', '.join(shown)}" if shown else ""))
+        rows = [("  " + column.name, _said_of(column)) for column in self.columns]
+        lines += align_columns(rows) if rows else []
         if self.size is not None:
             inner, mebibytes = self.size.inner, self.size.memory / 2**20
             held = f"{inner:,} combinations of codes" if inner else "no crossing of all variables"
@@ -77,6 +74,13 @@ class Findings:
                 f"{mebibytes:,.1f} MiB of memory"
             )
         return "\n".join([*lines, *(f"- {remark}" for remark in self.remarks)])
+
+
+def _said_of(column: ColumnFacts) -> str:
+    line = f"{column.kind}, {_number_of(column.codes, 'value')}"
+    line += f", {column.missing:,} missing" if column.missing else ""
+    shown = [f"{n:,} {_IN_WORDS[look]}" for look, n in column.looks.items() if n]
+    return line + (f": {', '.join(shown)}" if shown else "")
 
 
 def _number_of(n: int, thing: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from discreet.display import Display, Displayed, Grid, align_columns
 from discreet.errors import (
     DataError,
     KeysError,
@@ -28,7 +29,7 @@ from discreet.tables.truth import Bounds, DataSet
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class UnitRecords:
+class UnitRecords(Displayed):
     """**Confidential.** Records where they lie, and the roles of their columns.
 
     What floors pass to each other; users hold `Microdata`, which adds the verbs. Nothing is read
@@ -238,18 +239,33 @@ class UnitRecords:
     def __repr__(self) -> str:
         lines = [f"Microdata (confidential): {self.origin}"]
         lines.append(f"  data set {self.data_set.name!r}, edition {self.data_set.edition!r}")
-        width = max(map(len, self.columns), default=0)
-        for name, kind in self.table.schema().items():
-            type_name = str(kind.copy(nullable=True))
-            lines.append(f"  {name:<{width}}  {type_name:<9} {self._role_of(name)}".rstrip())
-        if self.record_keys is not None:
-            lines.append(f"  record keys in a side table, by {self.record_keys.id}")
-        if self.has_keys:
-            lines.append(f"  keys: {self.data_set.keys}, convention {self.convention.name}")
-        if self.structural_zeros:
-            lines.append(f"  {len(self.structural_zeros)} rules on structural zeros")
-        lines += [f"  note: {note}" for note in self.notes]
+        columns = self._described_columns()
+        lines += [f"  {line}" for line in align_columns(columns)] if columns else []
+        lines += [f"  {remark}" for remark in self._remarks()]
         return "\n".join(lines)
+
+    def _display(self) -> Display:
+        """Columns and their roles; no record."""
+        edition = f"{self.data_set.name}, edition {self.data_set.edition}"
+        facts = [("records", str(self.origin)), ("data set", edition)]
+        columns = Grid.of([("column", "type", "role"), *self._described_columns()])
+        return Display("Microdata", "confidential", facts, [columns], self._remarks())
+
+    def _described_columns(self) -> list[tuple[str, str, str]]:
+        return [
+            (name, str(kind.copy(nullable=True)), self._role_of(name))
+            for name, kind in self.table.schema().items()
+        ]
+
+    def _remarks(self) -> list[str]:
+        said = []
+        if self.record_keys is not None:
+            said.append(f"record keys in a side table, by {self.record_keys.id}")
+        if self.has_keys:
+            said.append(f"keys: {self.data_set.keys}, convention {self.convention.name}")
+        if self.structural_zeros:
+            said.append(f"{len(self.structural_zeros)} rules on structural zeros")
+        return said + [f"note: {note}" for note in self.notes]
 
     def _role_of(self, name: str) -> str:
         bounds = self.data_set.bounds

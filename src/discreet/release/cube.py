@@ -229,6 +229,20 @@ class Cube:
             per_cent = np.where(base_shown & (base != 0), 100.0 * self.values / base, np.nan)
         return replace(self, values=per_cent)
 
+    def per(self, counts: Cube) -> Cube:
+        """Each value divided by the released count of its cell, which has the same variables.
+
+        Hidden where either is; not a number where a shown value has a count of none.
+        """
+        if [axis.codes for axis in self.axes] != [axis.codes for axis in counts.axes]:
+            raise DesignError("values and counts must be of the same cells.")
+        status = np.where(self.is_shown & ~counts.is_shown, counts.status, self.status)
+        is_shown = self.is_shown & counts.is_shown
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(counts.values > 0, self.values / counts.values, np.nan)
+        values = np.where(is_shown, found, 0.0)
+        return replace(self, values=values, status=status.astype(np.int8))
+
     def _sum(self, name: str, codes: Sequence[str]) -> tuple[Array, NDArray[np.int8]]:
         """Values and status of a sum: what holds a hidden or absent part is itself one."""
         axis, dimension = self.axis(name), self._dimension(name)

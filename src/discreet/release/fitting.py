@@ -32,6 +32,7 @@ from discreet.tables.protected import COUNT, Protected
 from discreet.tables.statement import Sentence, step_of
 
 AnyProtected = TypeVar("AnyProtected", bound=Protected)
+_CELL_OPTIONS = ("start", "variance")
 ALL, MARGINS = "all", "margins"
 """Which inner cells a fit may fill: all, or those in no published cell that is zero."""
 
@@ -46,6 +47,7 @@ def fit_cells(
         raise ParameterError(f"a fitter or its name was expected, got {fitter!r}.")
     check_zeros(zeros)
     fitter = _with_noise_of(protected, fitter)
+    protected = _at_published_levels(protected, fitter)
     closed = zeros == MARGINS
     if closed:
         fit = _fit_without_zeros(protected, fitter)
@@ -78,6 +80,25 @@ def fit_cells(
         fit_result=fit,
         statement=protected.statement.then(step),
     )
+
+
+def _at_published_levels(protected: AnyProtected, fitter: Any) -> AnyProtected:
+    """The values over the groups that are published, unless somebody speaks of finer cells.
+
+    A fit would spread each province evenly over its municipalities, which says nothing and takes
+    fifty times as long. Published cells are the same, in the same order.
+    """
+    coarse = protected.design.at_published_levels() if protected.y is None else None
+    if coarse is None or _has_cell_options(fitter):
+        return protected
+    status, quality = protected.status, protected.quality
+    return protected.with_parts(design=coarse, status=status, quality=quality)
+
+
+def _has_cell_options(fitter: Any) -> bool:
+    """Whether a fitter, or one that it tries, has a value for each inner cell."""
+    parts = (fitter, *getattr(fitter, "fitters", ()))
+    return any(getattr(part, name, None) is not None for part in parts for name in _CELL_OPTIONS)
 
 
 def _with_noise_of(protected: Protected, fitter: Fitter) -> Fitter:
@@ -134,13 +155,11 @@ def _fit_without_zeros(protected: Protected, fitter: Any) -> Any:
         raise ParameterError(
             "a likelihood says itself which cells may be zero; leave out zeros='margins'."
         )
-    for part in (fitter, *getattr(fitter, "fitters", ())):
-        for name in ("start", "variance"):
-            if getattr(part, name, None) is not None:
-                raise ParameterError(
-                    f"{name}= has a value for each inner cell, but zeros='margins' leaves "
-                    "some out. Use zeros='all', with a variance of 0 where cells are to stay zero."
-                )
+    if _has_cell_options(fitter):
+        raise ParameterError(
+            "start= and variance= have a value for each inner cell, but zeros='margins' leaves "
+            "some out. Use zeros='all', with a variance of 0 where cells are to stay zero."
+        )
     design, weights = protected.design, protected.fit_weights()
     zero = np.asarray(protected.z) == 0
     if weights is not None:
@@ -205,8 +224,8 @@ def round_cells(protected: AnyProtected, method: str, seed: int) -> AnyProtected
     )
 
 
-_LARGEST_ROUNDED = 2_000_000
-"""Inner cells up to which counts are rounded unasked: less than a second for each million."""
+_LARGEST_ROUNDED = 20_000_000
+"""Inner cells up to which counts are rounded unasked: a fifth of a second for 3.6 million."""
 _NEGATIVE = ("least-squares", "additive")  # fitters whose values may be below zero
 
 

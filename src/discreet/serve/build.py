@@ -15,6 +15,7 @@ from discreet.design.support import LARGEST_DENSE
 from discreet.digests import digest
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.progress import report
+from discreet.protect.publish import open_ledger
 from discreet.protect.sentences import process
 from discreet.records.code_list import CodeLists
 from discreet.records.secret import Secret
@@ -25,6 +26,7 @@ from discreet.serve.data.inner import (
     write_build,
 )
 from discreet.serve.data.live import axis_named, method_of, names_of, open_records
+from discreet.serve.data.measures import tables_of
 from discreet.serve.data.source import require_declared
 from discreet.tables.statement import plain_data
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from discreet.design.axis import Axis
     from discreet.facade.microdata import Microdata
     from discreet.publication import Publication
+    from discreet.release.cube import Cube
     from discreet.serve.site.config import DatasetConfig, SiteConfig
     from discreet.tables.statement import Statement
 
@@ -89,10 +92,14 @@ def origin_of(dataset: DatasetConfig, folder: Path) -> str:
     ledger and its budget do not. The mark follows behind a dot where the secret is at hand: a
     machine that serves what was built elsewhere has none.
     """
-    recipe, records = dataset.recipe, dataset.records
-    lists = [Path(path) for path in recipe.hierarchies.values()]
+    recipe, records = replace(dataset.recipe, gate=None), dataset.records  # it draws nothing
+    sums = {name: measure.recipe for name, measure in dataset.measures.items()}
+    lists = [Path(path) for r in (recipe, *sums.values()) for path in r.hierarchies.values()]
+    wanted: Any = recipe.to_dict()
+    if sums:  # builds of before stay what they are where nothing is summed
+        wanted = [wanted, {name: one.to_dict() for name, one in sums.items()}]
     if records is None:
-        return digest(_to_json(recipe.to_dict()), _read_all(lists)).hex()
+        return digest(_to_json(wanted), _read_all(lists)).hex()
     if records.codes is not None:
         lists += CodeLists.files(folder / records.codes)
     names = [f.name for f in fields(records) if f.name not in _NOT_DECIDING]
@@ -100,7 +107,7 @@ def origin_of(dataset: DatasetConfig, folder: Path) -> str:
     for name in _SINCE_0_2:  # builds of 0.2 stay what they are while nothing new is said
         if said[name] is None:
             del said[name]
-    origin = digest(_to_json([recipe.to_dict(), said]), _read_all(lists)).hex()
+    origin = digest(_to_json([wanted, said]), _read_all(lists)).hex()
     if records.secret is None or not os.access(folder / records.secret, os.R_OK):
         return origin
     return f"{origin}.{Secret.from_file(folder / records.secret).mark}"
@@ -181,9 +188,45 @@ def build(
     table = repeated_table(dataset.recipe, data, folder, origin)
     if table is None:
         table = inner_table(dataset.recipe, data, origin, again=again)
+    if dataset.measures:
+        table = replace(table, sums=protected_sums(dataset, data, again=again))
     place = write_build(table, folder)
     report(f"building {dataset.name}", 1.0)
     return FinishedBuild(dataset.name, table.edition, place, len(table.values), table.statement)
+
+
+def pass_gate(
+    config: SiteConfig, dataset: DatasetConfig, data: Microdata, accept: str = ""
+) -> None:
+    """Attack the method before a data set is built, where its recipe has a `gate`.
+
+    Raises:
+      GateError: Attacks found more than the gate allows, or did not finish.
+    """
+    recipe = _on_occurring_cells(dataset.recipe)
+    if recipe.gate is None or recipe.gate.is_off:
+        return
+    from discreet.publication.gate import Gatekeeper, judge_method  # start-up time
+
+    found = judge_method(recipe, replace(data, ledger=None), recipe.tabulate(data))
+    folder = config.folder / "confidential"
+    path = folder / f"{dataset.name}-{data.data_set.edition}.gate.md"
+    Gatekeeper(path, accept, open_ledger(data.ledger), data.data_set).check(found)
+
+
+def protected_sums(
+    dataset: DatasetConfig, data: Microdata, *, again: bool
+) -> dict[str, tuple[Cube, ...]]:
+    """The protected tables of each sum, released once."""
+    if data.data_set.mode.every is not None:
+        raise ParameterError(
+            f"editions={data.data_set.keys!r} repeats figures of an earlier edition, and sums "
+            f"beside counts are of their own edition. Use editions = 'fresh' for {dataset.name!r}."
+        )
+    return {
+        name: tables_of(measure.recipe.run(data, again=again))
+        for name, measure in dataset.measures.items()
+    }
 
 
 def repeated_table(

@@ -61,7 +61,7 @@ class Query:
       picked: For a variable the codes that are shown; all where none are named.
       where: For a variable the codes that make the population that is counted.
       groups: For a variable the visitor's own groups, label → codes.
-      unit: `"count"` or `"weight"`; `""` for what the data set offers first.
+      unit: `"count"`, `"weight"` or a measure; `""` for what the data set offers first.
       view: How it is looked at.
     """
 
@@ -159,7 +159,7 @@ class _QueryParser:
             picked=_freeze(self.coded["pick"]),
             where=_freeze(self.coded["where"]),
             groups={v: _groups(v, texts) for v, texts in sorted(self.coded["group"].items())},
-            unit=one_of("unit", self.single.get("unit", ""), ("", "count", "weight")),
+            unit=self.single.get("unit", ""),
             view=self.view(),
         )
 

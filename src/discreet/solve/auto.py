@@ -12,7 +12,8 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
-from discreet.design.fused.null_space import Contradictions, NullSpace
+from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.null_space import NullSpace
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import ParameterError
 from discreet.registry import load

@@ -103,6 +103,12 @@ class DualNewton:
                 return False
         return False
 
+    def try_at(self, point: Real, ridge: float) -> None:
+        """Go to a point if the objective is lower there."""
+        at = self.passes.table(point)
+        if self._objective(ridge, point, at) < self._objective(ridge, self.nu, self.at):
+            self.nu, self.at = point, at
+
     def _step(self, ridge: float, gradient: Real) -> bool:
         """One Newton step with backtracking; whether the objective fell."""
         direction = self._direction(ridge, gradient)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.design.inner import ListedTable, ModelTable, chosen_cells, write_cells
+from discreet.display import Display, Displayed
 from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError
 
 
@@ -80,7 +81,7 @@ class Certificate:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fit:
+class Fit(Displayed):
     """Fitted inner cells `y` and published cells `z = X'y`.
 
     Attributes:
@@ -154,6 +155,17 @@ class Fit:
                 f"{self.status.value} (After {self.iterations} steps: {self.certificate}.)"
             )
         return self
+
+    def _display(self) -> Display:
+        facts = {
+            "status": self.status.value,
+            "certificate": str(self.certificate),
+            "steps": f"{self.iterations:,}",
+            "seconds": f"{self.seconds:.2g}",
+            **{k: str(said) for k, said in self.notes.items() if isinstance(said, str)},
+        }
+        sizes = f"{self.cells.size:,} inner and {len(self.z):,} published cells"
+        return Display(f"Fit of {sizes}", facts=facts)
 
     def __repr__(self) -> str:
         """How the fit ended and what it reached, without its cells."""

@@ -52,23 +52,39 @@ _CHEAPER = 1 - 1e-9  # a swap must gain more than rounding errors
 
 
 def suppress_by_interval(
-    pattern: Pattern, plan: PublicationPlan, *, singletons: bool = True
+    pattern: Pattern,
+    plan: PublicationPlan,
+    *,
+    singletons: bool = True,
+    earlier: Pattern | None = None,
 ) -> Pattern:
     """The pattern with secondary suppressions and proofs of all intervals.
 
     The arguments are those of `suppress_by_gauss`; intervals that nothing gives are an error.
+    An earlier pattern of the same cells, in which less was sensitive, is where the search begins.
     """
     try:
-        return _search_pattern(pattern, plan, singletons, every_row=False)
+        return _search_pattern(pattern, plan, singletons, earlier, every_row=False)
     except InfeasibleError:
         # Representatives stand for many inner cells, and may lack the one that makes the room.
-        return _search_pattern(pattern, plan, singletons, every_row=True)
+        return _search_pattern(pattern, plan, singletons, earlier, every_row=True)
 
 
 def _search_pattern(
-    pattern: Pattern, plan: PublicationPlan, singletons: bool, *, every_row: bool
+    pattern: Pattern,
+    plan: PublicationPlan,
+    singletons: bool,
+    earlier: Pattern | None,
+    *,
+    every_row: bool,
 ) -> Pattern:
     search = IntervalSearch(pattern, plan, singletons=singletons, every_row=every_row)
+    if earlier is not None:
+        before = search.start_from(earlier)
+        search.prove()
+        search.repair()
+        search.thin(~before)
+        return search.pattern()
     search.prove()
     search.repair()
     # Swaps start from a pattern without needless cells, and may make others needless.
@@ -117,6 +133,14 @@ class IntervalSearch:
         # Which inner cells everybody knows follows from the cells that are shown in any case.
         needs = requirements(start.showing(plan.must), self.sums, lone=singletons)
         self.bank = ProofBank(needs, self.sums)
+
+    def start_from(self, earlier: Pattern) -> Mask:
+        """Hide what an earlier pattern hides, with its proofs; which sums are open then."""
+        self.is_open |= self.cells.open_in(earlier.suppressed)
+        if earlier.proofs is not None:
+            for change in self.sums.changes_of(self.start, earlier.proofs.changes):
+                self.bank.add(change)
+        return self.is_open.copy()
 
     def prove(self, effort: int = _EFFORT) -> None:
         """Find proofs among the cells that are suppressed already, if there are not too many."""

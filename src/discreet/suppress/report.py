@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.display import Display, Displayed, Grid, align_columns
 from discreet.rules.counts import PrimaryRule, lines
 from discreet.suppress.pattern import Pattern
 from discreet.suppress.plan import cell_name
@@ -21,7 +22,7 @@ _COSTLIEST, _MOST_NAMED = 5, 20  # more than a screen of them is read by nobody
 
 
 @dataclass(frozen=True)
-class PatternReport:
+class PatternReport(Displayed):
     """**Confidential.** What a pattern hides and why.
 
     Attributes:
@@ -48,28 +49,37 @@ class PatternReport:
         }
 
     def __str__(self) -> str:
-        width = max(map(len, self.levels), default=0)
-        head = f"{'Confidential.':{width + 2}}  {'shown':>9} {'primary':>9} {'secondary':>9}"
-        rows = [
-            f"{name:{width}}  {shown:>9,} {primary:>9,} {secondary:>9,}"
-            for name, (shown, primary, secondary) in self.levels.items()
-        ]
+        head, *levels = self._rows("Confidential.")
+        rows = align_columns([head, *(("  " + line[0], *line[1:]) for line in levels)], (1, 2, 3))
+        return "\n".join([*rows, *("\n  ".join([said, *lines]) for said, lines in self._blocks())])
+
+    def _display(self) -> Display:
+        grid = Grid.of(self._rows("cells"), right=(1, 2, 3))
+        return Display("Suppressed cells", "confidential", grids=[grid], lines=self._blocks())
+
+    def _rows(self, corner: str) -> list[tuple[str, ...]]:
+        rows = ((name, *(f"{n:,}" for n in counts)) for name, counts in self.levels.items())
+        return [(corner, "shown", "primary", "secondary"), *rows]
+
+    def _blocks(self) -> list[tuple[str, list[str]]]:
+        """Headings and what stands under them."""
         rules = [f"{name}: {n:,} cells" for name, n in self.found.items()]
         costly = [f"{cell}: {why}" for cell, why in self.costliest.items()]
-        parts = [[head, *rows]]
-        parts += [["Found by rule", *rules]] if rules else []
+        blocks = [("Found by rule", rules)] if rules else []
         # Statements follow from method and design alone, so that only the custodian is told.
         hides = any(primary or secondary for _, primary, secondary in self.levels.values())
         forced = "No cell is hidden: those that the rules find are shown all the same (forced=)."
         none = forced if any(self.found.values()) else "No cell is sensitive, so all are shown."
-        parts += [] if hides else [[none]]
-        parts += [["Costliest cells that are hidden to protect others", *costly]] if costly else []
+        blocks += [] if hides else [(none, [])]
+        costliest = "Costliest cells that are hidden to protect others"
+        blocks += [(costliest, costly)] if costly else []
         if self.unproved:
             said = "Contributors of whom sums were searched, but nothing is proven"
             more = len(self.unproved) - _MOST_NAMED
             rest = [f"and {more:,} others"] if more > 0 else []
-            parts += [[f"{said}: {len(self.unproved):,}", *self.unproved[:_MOST_NAMED], *rest]]
-        return "\n".join("\n  ".join(part) for part in parts)
+            named = [*self.unproved[:_MOST_NAMED], *rest]
+            blocks.append((f"{said}: {len(self.unproved):,}", named))
+        return blocks
 
 
 def describe_pattern(

@@ -7,6 +7,7 @@ the table, or of its inner cells where no line gives it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +20,13 @@ from discreet.design.structured import StructuredDesign
 from discreet.errors import DataError
 from discreet.rules.counts import lines
 from discreet.solve.linear.boxes import Boxes
-from discreet.solve.linear.changes import Tied
+from discreet.solve.linear.changes import Change, Tied
 from discreet.solve.linear.unknowns import distinct_columns
 from discreet.suppress.pattern import Pattern
 
 NONE = -1
 """Stands for the sum of a published cell all of whose inner cells are known."""
+_UNMOVED = 1e-9  # of the largest move of a change: what products of matrices leave of cells unmoved
 # Up to so many inner cells for each published one all are rows: boxes, the cheapest proofs, move
 # single inner cells. Beyond that the programs would have many more columns than sums.
 _MANY = 8
@@ -47,6 +49,28 @@ class TableSums(Tied):
     inner: Whole
     of_difference: Whole
     lines: Any
+
+    def changes_of(self, pattern: Pattern, changes: csc_array) -> Iterator[Change]:
+        """Changes of inner cells, a column each, as moves of the sums.
+
+        Those are left out that move an inner cell which is no sum here.
+        """
+        outside = np.ones(changes.shape[0], dtype=bool)
+        outside[self.inner] = False
+        cells = np.flatnonzero(self.of_cell != NONE)
+        published = csc_array(pattern.design.matrix().tocsc().T @ changes)
+        both = vstack([published.tocsr()[cells], changes.tocsr()[self.inner]], format="csc")
+        places = np.concatenate([self.of_cell[cells], self.of_row])
+        differences = csc_array(pattern.difference_signs().T @ published)
+        moved = np.zeros(len(self))
+        for k in np.flatnonzero(~(np.abs(changes).T @ outside.astype(float) > 0)).tolist():
+            part = slice(*both.indptr[k : k + 2])
+            apart = slice(*differences.indptr[k : k + 2])
+            moved[:] = 0.0
+            moved[places[both.indices[part]]] = both.data[part]
+            moved[self.of_difference[differences.indices[apart]]] = differences.data[apart]
+            found = np.flatnonzero(np.abs(moved) > _UNMOVED * np.abs(moved).max(initial=0.0))
+            yield Change(found, moved[found])
 
 
 def table_sums(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> TableSums:

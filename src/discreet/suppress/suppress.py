@@ -225,12 +225,23 @@ class Suppress:
 
     def _true_to_contributors(self, pattern: Pattern, plan: PublicationPlan) -> Pattern:
         """Secondary suppressions, until no sum of hidden cells tells too much of a contributor."""
+        choose, options = _SECONDARY[self.secondary], {"singletons": self.singletons}
+        found = choose(pattern, plan, **options)
+        unions = find_unions(found)
         for _ in range(_ROUNDS):
-            found = _SECONDARY[self.secondary](pattern, plan, singletons=self.singletons)
-            unions = find_unions(found)
             if not unions.sums:
                 break
-            pattern = replace(pattern, differences=(*pattern.differences, *unions.sums))
+            differences = (*pattern.differences, *unions.sums)
+            pattern = replace(pattern, differences=differences)
+            if self.secondary == "interval":
+                # A search anew would take as long as the first one; a few cells are missing.
+                moved = replace(pattern, lower=found.lower, upper=found.upper)
+                wider = choose(moved, plan, **options, earlier=found)
+                unions = find_unions(wider, found, unions)
+                found = wider
+            else:
+                found = choose(pattern, plan, **options)
+                unions = find_unions(found)
         left = {owner for each in unions.sums for owner in each.owners}
         return replace(found, unproved=tuple(sorted({*unions.unproved, *left})))
 

@@ -78,16 +78,32 @@ def closeness_of(rules: Sequence[PrimaryRule], table: TrueTable) -> tuple[Closen
     return tuple(found)
 
 
-def find_unions(pattern: Pattern) -> Unions:
-    """Sums of hidden cells that tell too much about contributors; a few of each."""
+def find_unions(
+    pattern: Pattern, earlier: Pattern | None = None, known: Unions | None = None
+) -> Unions:
+    """Sums of hidden cells that tell too much about contributors; a few of each.
+
+    Where it is known what was found of an earlier pattern, and this one hides as much and more,
+    those alone are looked at again of whom a sum told too much, or who are in the further cells.
+    """
     if not pattern.closeness or pattern.contributions is None or pattern.y is None:
         return Unions((), ())
     search = _UnionSearch(pattern)
     sums: list[Difference] = []
     unproved: set[int] = set()
+    is_again = np.ones(len(search.everybody), dtype=bool)
+    if earlier is not None and known is not None:
+        # What hides somebody still does when other cells are hidden as well.
+        more = pattern.suppressed & ~earlier.suppressed
+        if not (earlier.suppressed & ~pattern.suppressed).any():
+            is_again = search.are_in(np.flatnonzero(more))
+            told = [one for each in known.sums for one in each.owners]
+            is_again |= np.isin(search.everybody.numbers, told)
+            unproved.update(known.unproved)
     for closeness in pattern.closeness:
         groups, left_out = search.groups(closeness)
         unproved.update(search.everybody.numbers[left_out].tolist())
+        groups = [who for who in groups if is_again[list(who)].any()]
         for done, who in enumerate(groups, 1):
             found = search.closest(who, closeness)
             if found is None:
@@ -140,6 +156,12 @@ class _UnionSearch:
         touched = csr_array(abs(self.everybody.shares) + self.everybody.known).tocoo()
         part = self.part_of[touched.row]
         self.inside = [np.unique(touched.col[part == k]) for k in range(len(self.members))]
+
+    def are_in(self, cells: Index) -> Mask:
+        """Which contributors have something in some of the published cells."""
+        inside = self.pattern.design.matrix().tocsc()[:, cells].sum(axis=1)
+        touched = self.everybody.shares.T @ np.asarray(inside, dtype=np.float64).ravel()
+        return np.asarray(touched > 0)
 
     def groups(self, closeness: Closeness) -> tuple[list[tuple[int, ...]], Index]:
         """Contributors who are looked at one by one or together; of whom some groups are left out.
@@ -194,10 +216,11 @@ class _UnionSearch:
         if closeness.is_alone:
             cells = cells[own[cells] >= (1 - _MISSING) * self.z[cells]]
         is_exempt = np.isin(self.cells[cells], closeness.exempt)
-        # One cell is what its own rule is about, unless several pool what they know.
-        if len(cells) < 1 + (closeness.coalition < 2) or is_exempt.all():
-            return []
         target = _Target(cells, self.z[cells] - (1 + closeness.share) * own[cells], is_exempt)
+        is_safe = is_exempt.all() or (not closeness.coalition and (target.spare >= 0).all())
+        # One cell is what its own rule is about, unless several pool what they know.
+        if is_safe or len(cells) < 1 + (closeness.coalition < 2):
+            return []
         # Among a few who are alone in cells, each is somebody whom the others come close to.
         others = self._others(cells, () if closeness.is_alone and len(who) > 1 else who)
         parts = self.by_cell[:, cells].tocsr()[others].toarray()

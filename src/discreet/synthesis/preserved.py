@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from discreet.arrays import Real
+from discreet.display import Display, Displayed, Grid, align_columns
 from discreet.errors import DataError
 from discreet.frames import to_arrow
 from discreet.synthesis.formula import parse
@@ -49,7 +50,7 @@ class ComparedFigure:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Preserved(show.Frames):
+class Preserved(Displayed, show.Frames):
     """**Confidential.** Figures of original and synthetic records side by side.
 
     Made by `Preserved.of`. Drawn by `discreet.assessment.plots.suppressed`.
@@ -108,11 +109,13 @@ class Preserved(show.Frames):
         return pa.table({c: [getattr(figure, c) for figure in self.figures] for c in columns})
 
     def __repr__(self) -> str:
-        lines = show.align_columns(self._rows(), right=range(2, len(_HEADER)))
+        lines = align_columns(self._rows(), right=range(2, len(_HEADER)))
         return "\n".join([self.summary, *lines])
 
-    def _repr_html_(self) -> str:
-        return show.html_table(self.summary, self._rows())
+    def _display(self) -> Display:
+        title, _, said = self.summary.partition(" (confidential): ")
+        grid = Grid.of(self._rows(), said, right=range(2, len(_HEADER) - 1))
+        return Display(title, "confidential", grids=[grid])
 
     def _rows(self) -> list[Sequence[str]]:
         rows: list[Sequence[str]] = [_HEADER]

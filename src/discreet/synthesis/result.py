@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from discreet.arrays import Real
+from discreet.display import Display, Displayed, Grid, align_columns
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.files import written_whole
 from discreet.frames import open_frame, to_arrow
@@ -56,7 +57,7 @@ class Synthesized:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Synthetic(show.Frames, Synthesized):
+class Synthetic(Displayed, show.Frames, Synthesized):
     """**Public.** Synthetic records that may be shown and handed out, with their statement.
 
     Made by `discreet.synthesis`.
@@ -78,10 +79,12 @@ class Synthetic(show.Frames, Synthesized):
     def __repr__(self) -> str:
         said = textwrap.fill(self.statement.text, _WIDTH)
         title, rows = self._title_and_head()
-        return "\n".join([title, *show.align_columns(rows, right=range(len(rows[0]))), said])
+        return "\n".join([title, *align_columns(rows, right=range(len(rows[0]))), said])
 
-    def _repr_html_(self) -> str:
-        return show.html_table(*self._title_and_head(), self.statement.text)
+    def _display(self) -> Display:
+        title, rows = self._title_and_head()
+        head = Grid.of(rows, f"the first {len(rows) - 1} records", right=range(len(rows[0])))
+        return Display(title, "public", grids=[head], note=self.statement.text)
 
     def _title_and_head(self) -> tuple[str, list[Sequence[str]]]:
         def text(value: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from discreet import __version__, registry
 from discreet.arrays import Real, Whole
+from discreet.display.bars import shows_progress
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.frames import open_frame
 from discreet.ledger import Ledger
@@ -151,6 +152,7 @@ class SynthesisOptions:
         self.again, self.seed = again, seed
 
 
+@shows_progress("making synthetic records")
 @takes_options(SynthesisOptions)
 def synthesize(  # noqa: D417  see its class
     data: Any, options: SynthesisOptions

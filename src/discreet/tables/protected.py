@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
+from discreet.display import Display, Displayed, Mark
 from discreet.errors import ConfidentialError, DesignError
 from discreet.tables import show
+from discreet.tables.show import CONFIDENTIAL as CONFIDENTIAL_SIGN
 from discreet.tables.show import NO_QUALITY
 from discreet.tables.statement import Statement
 
@@ -50,6 +52,11 @@ class CellStatus(enum.IntEnum):
 STATUS_NAMES = tuple(status.name.replace("_", " ") for status in CellStatus)
 """What frames and files call each status."""
 HIDDEN = (CellStatus.suppressed, CellStatus.below_threshold)
+_SIGNS = {
+    CellStatus.suppressed: Mark(CONFIDENTIAL_SIGN, "suppressed"),
+    CellStatus.below_threshold: Mark(CONFIDENTIAL_SIGN, "below the threshold"),
+    CellStatus.structural_zero: Mark("–", "cannot occur"),
+}
 _OUTSIDE = {"status": CellStatus.published, "quality": NO_QUALITY, "precision": 0.0}
 """What cells get that a release has and its table, read from the records, had not."""
 
@@ -59,7 +66,7 @@ class Protected:
     """A design with protected values and the statement that goes with them.
 
     Methods return it; `Table.protect` makes a `Release` of it, `Table.simulate` a `Trial`. It can
-    be measured and attacked, but neither shown nor written.
+    be measured and attacked, but neither shown nor written; what is made of it can be looked at.
 
     Attributes:
       design: The public design.
@@ -138,6 +145,17 @@ class Protected:
         weights = np.where(finite, precision / most, _EXACT)
         return np.where(self.hidden, 0.0, weights)
 
+    def _visible(self) -> Array:
+        """Published values, masked where a cell is not shown."""
+        hidden = self.hidden
+        return np.ma.array(self.z, mask=hidden) if hidden.any() else self.z
+
+    def _signs(self) -> list[Mark | None]:
+        """For each cell the mark that stands in place of its value; none where all are figures."""
+        if self.status is None:
+            return []
+        return [_SIGNS.get(CellStatus(status)) for status in self.status.tolist()]
+
     def with_parts(self, **parts: Any) -> Self:
         """The same with other contents; what was said of single cells before is gone."""
         return replace(self, **{"status": None, "quality": None, **parts})
@@ -148,12 +166,16 @@ CONFIDENTIAL = (
     "again. Many of them give the true table away. Do not publish it."
 )
 """What stands at the beginning of a pickled trial."""
+_TRIAL = (
+    "One draw of an experiment, for the custodian to look at and to measure. Many draws together "
+    "give the true table away, so that a trial cannot be written or handed out."
+)
 _EXACT = 1e6  # weight of values without noise beside the most precise noisy ones
 _WIDTH = 100  # of a printed statement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PublicTable(show.Frames, Protected):
+class PublicTable(Displayed, show.Frames, Protected):
     """**Public.** Protected values that may be shown and handed out; never the truth, never keys.
 
     What floors pass to each other; users hold a `Release`, which adds the verbs.
@@ -199,31 +221,28 @@ class PublicTable(show.Frames, Protected):
         shown = show.text(self.design, self._visible(), title=title, unit=self.unit)
         return f"{shown}\n{textwrap.fill(self.statement.plain, _WIDTH)}".rstrip()
 
-    def _repr_html_(self) -> str:
-        return show.html(
-            self.design,
-            self._visible(),
-            self.table_name or "Release",
-            note=self.statement.plain,
-            unit=self.unit,
-        )
-
-    def _visible(self) -> Array:
-        """Published values, masked where a cell is not shown."""
-        hidden = self.hidden
-        return np.ma.array(self.z, mask=hidden) if hidden.any() else self.z
+    def _display(self) -> Display:
+        values = show.grids(self.design, self._visible(), self.unit, self._signs())
+        note = self.statement.plain
+        return Display(self.table_name or "Release", "public", grids=values, note=note)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Experiment(Protected):
+class Experiment(Displayed, Protected):
     """**Confidential.** One draw of an experiment, to be measured and thrown away.
 
-    What a seed draws can be drawn again, and many draws together give the truth away; so it cannot
-    be shown, written or handed out. Users hold a `Trial`, which adds the verbs.
+    What a seed draws can be drawn again, and many draws together give the truth away; so it shows
+    itself to the custodian, marked as confidential, and cannot be written or handed out. Users hold
+    a `Trial`, which adds the verbs.
     """
 
     def __repr__(self) -> str:
-        return f"Trial (confidential): {self.design.n_published:,} published cells"
+        values = self._visible()
+        return show.text(self.design, values, title="Trial (confidential)", unit=self.unit)
+
+    def _display(self) -> Display:
+        values = show.grids(self.design, self._visible(), self.unit, self._signs())
+        return Display("Trial", "confidential", grids=values, note=_TRIAL)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled, for workers; whoever opens the file reads first what it is."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from discreet.arrays import Array
+from discreet.display import Grid, Mark, align_columns
 from discreet.errors import MissingDependencyError
 from discreet.frames import value_names
+from discreet.tables.crossed import crossed_grid, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,35 +126,28 @@ def parts(design: Design, z: Array) -> list[tuple[str, Design, Array]]:
     return [(name, part.design, z[part.cells]) for name, part in found]
 
 
-def html(design: Design, z: Array, title: str, note: str = "", unit: str = "count") -> str:
-    """The same tables for a notebook."""
-    shown = parts(design, z)
-    made = [
-        html_table(f"{name or title}: {part.n_published:,} published cells", _rows(part, v, unit))
-        for name, part, v in shown
-    ]
-    return "".join(made) + (f"<p>{escape(note)}</p>" if note else "")
+def grids(
+    design: Design, z: Array, unit: str = "count", signs: Sequence[Mark | None] = ()
+) -> list[Grid]:
+    """The same tables as crossed trees, for a notebook.
+
+    Args:
+      design: The design.
+      z: Values.
+      unit: What they are.
+      signs: For each cell the mark that stands in place of its value, if any; none when empty.
+    """
+    made = []
+    for name, part, cells in parts(design, np.arange(len(z))):
+        sign_of = partial(_sign, signs, cells)
+        counted = f"{part.n_published:,} published cells"
+        caption = f"{name}: {counted}" if name else counted
+        made.append(crossed_grid(part, z[cells], caption, unit, sign_of))
+    return made
 
 
-def align_columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
-    """Columns under each other; some of them to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    sides = [str.rjust if j in right else str.ljust for j in range(len(widths))]
-    lined = (
-        [side(text, width) for side, text, width in zip(sides, row, widths, strict=True)]
-        for row in rows
-    )
-    return ["  ".join(row).rstrip() for row in lined]
-
-
-def html_table(caption: str, rows: Sequence[Sequence[str]], note: str = "") -> str:
-    """A table for a notebook, its header first, and a note below it."""
-    head, *body = (list(map(escape, row)) for row in rows)
-    cells = "".join(f"<th>{text}</th>" for text in head)
-    lines = "".join("<tr>" + "".join(f"<td>{text}</td>" for text in row) + "</tr>" for row in body)
-    top = f"<caption>{escape(caption)}</caption><thead><tr>{cells}</tr></thead>"
-    table = f"<table>{top}<tbody>{lines}</tbody></table>"
-    return table + (f"<p>{escape(note)}</p>" if note else "")
+def _sign(signs: Sequence[Mark | None], cells: Array, k: int) -> Mark | None:
+    return signs[cells[k]] if len(signs) else None
 
 
 def _is_crosstab(design: Design) -> bool:
@@ -202,6 +197,4 @@ def _long_rows(design: Design, z: Array, unit: str) -> list[list[str]]:
 
 
 def _number(value: Any) -> str:
-    if value is np.ma.masked:
-        return CONFIDENTIAL
-    return f"{value:,.2f}" if isinstance(value, (float, np.floating)) else f"{value:,}"
+    return CONFIDENTIAL if value is np.ma.masked else number(value)

@@ -145,11 +145,17 @@ class Statement:
           changes_values: Whether values are other ones afterwards, so that what was said of them
             is void.
         """
-        before = [
+        before = self.without_values if changes_values else self
+        return replace(self, steps=(*before.steps, step))
+
+    @property
+    def without_values(self) -> Statement:
+        """The statement without what holds for these values alone."""
+        steps = (
             replace(s, sentences=tuple(t for t in s.sentences if t.about != "values"))
             for s in self.steps
-        ]
-        return replace(self, steps=(*(before if changes_values else self.steps), step))
+        )
+        return replace(self, steps=tuple(steps))
 
     def with_first_step(self, step: Step) -> Statement:
         """The statement with a step in front."""

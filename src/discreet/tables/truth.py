@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Cell, Design
+from discreet.display import Display, Displayed
 from discreet.errors import DataError, DesignError, KeysError, ParameterError
 from discreet.tables import show
 from discreet.tables.editions import EditionMode
@@ -144,7 +145,7 @@ class SecretLike(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TrueTable(show.Frames):
+class TrueTable(Displayed, show.Frames):
     """**Confidential.** A design with true published values, and inner ones where they are known.
 
     What floors pass to each other; users hold a `Table`, which adds the verbs.
@@ -307,9 +308,10 @@ class TrueTable(show.Frames):
     def __repr__(self) -> str:
         return show.text(self.design, *self._view())
 
-    def _repr_html_(self) -> str:
+    def _display(self) -> Display:
         values, title, unit = self._view()
-        return show.html(self.design, values, title, unit=unit)
+        title = title.removesuffix(" (confidential)")
+        return Display(title, "confidential", grids=show.grids(self.design, values, unit))
 
     def _view(self) -> tuple[Any, str, str]:
         """What a table shows of itself: counts, or magnitudes where it has some."""

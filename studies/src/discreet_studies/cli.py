@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from discreet.cli.options import Json, answer, progress_bar, say
+from discreet.cli.options import Json, answer, say
+from discreet.display import align_columns
+from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -43,8 +45,7 @@ def study(
 
     if action == "list":
         lines = {key: entry.about for key, entry in STUDIES.items()}
-        width = max(map(len, lines))
-        answer({"studies": lines}, json, "\n".join(f"{k:{width}}  {v}" for k, v in lines.items()))
+        answer({"studies": lines}, json, "\n".join(align_columns([*lines.items()])))
         return
     if name is None:
         raise ParameterError(f"name a study to run, or all: {', '.join(STUDIES)}.")
@@ -62,7 +63,7 @@ def _run(name: str, options: Options, folder: Path, json: bool) -> Study:
     from discreet_studies.catalogue import run_study
     from discreet_studies.page import study_text, write_page
 
-    with progress_bar():
+    with show_progress():
         found = run_study(name, options)
         folder.mkdir(parents=True, exist_ok=True)
         path = write_page(found, folder / f"{name}.html")

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from discreet.display import Display, Displayed, Grid, Line, Side
+
 MARKING = "Confidential. This study discusses true counts of the records it was made from."
 
 _WHOLE = 5e-7  # whole numbers are printed exactly; fits meet them to rounding
@@ -305,7 +307,7 @@ class Origin:
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(Displayed):
     """A paper, run again.
 
     Attributes:
@@ -332,6 +334,26 @@ class Study:
     log: tuple[LogEntry, ...] = ()
     origin: Origin | None = field(default=None, compare=False)
     seconds: float = field(default=0.0, compare=False)
+
+    def _display(self) -> Display:
+        header = ("row", "column", "printed", "ours", "verdict")
+        grids = [
+            Grid.of(
+                [
+                    header,
+                    *((f.row, f.column, f.printed, f.shown, f.verdict.value) for f in t.figures),
+                ],
+                f"{t.title}. {t.caption}",
+                right=(2, 3),
+            )
+            for t in self.tables
+        ]
+        said = [f"{f.outcome.value}: {f.text}" for f in self.findings]
+        found = [("What the paper says, and what we find", said)] if said else []
+        lines: list[Line] = [*found, *self.notes]
+        facts = {"paper": self.source, "outcome": self.summary}
+        side: Side = "confidential" if self.is_confidential else "public"
+        return Display(self.title, side, facts, grids, lines)
 
     @property
     def figures(self) -> Iterator[Figure]:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from discreet.assessment.plots.style import to_svg
 from discreet.assessment.report.page import templates
+from discreet.display import align_columns
 from discreet.errors import ParameterError
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
-from discreet.tables.show import align_columns
 from discreet_studies.model import (
     MARKING,
     Figure,

@@ -11,7 +11,7 @@ import discreet as dc
 from discreet import Design, Release, Table, audit
 from discreet.assessment.audit import DisagreementError, equations
 from discreet.assessment.audit.equations import by_decimals, by_leverage, by_programs
-from discreet.errors import ParameterError
+from discreet.errors import NotConvergedError, ParameterError
 from discreet.randomness import stream
 from discreet.rules.counts import Difference
 from discreet.solve.linear.unknowns import unknowns
@@ -159,7 +159,7 @@ def test_the_published_cells_that_disclose_one_are_named():
     found = audit(paper_pattern().publishing({"row": 1, "col": 2}))
     assert "(row=1, col=1) = (row=1) − (row=1, col=2)" in found.text
     assert "disclosed by equations alone: 2" in found.text
-    assert "<section>" in found.to_html()
+    assert "Audit of a suppression pattern" in found.to_html()
     frame = found.to_pandas()
     assert len(frame) == 8
     assert (frame["wrong"].str.contains("disclosed by equations")).sum() == 2
@@ -337,6 +337,66 @@ def test_sums_of_a_value_are_audited_and_replaced_by_decimals():
     assert shown == pytest.approx(pattern.z[pattern.position({"activity": "a"})])
     with pytest.raises(ParameterError, match="method.pattern"):
         audit(release, paper_table())
+
+
+@pytest.mark.parametrize("margins", ["trade*region", "trade*region[side] + size"])
+def test_a_release_of_sums_whose_cells_were_read_from_records_is_audited_beside_its_table(margins):
+    frame = {"trade": list("aabbbccc") * 2, "region": list("xyxyzxyz") * 2}
+    frame |= {"size": list("mmmmmmmn") * 2, "firm": list(range(16))}
+    frame |= {"turnover": [90.0, 5, 8, 7, 60, 4, 3, 9] * 2}
+    frame = {name: values[:-5] for name, values in frame.items()}
+    sides = dc.Hierarchy(
+        "Total",
+        {"E": "Total", "W": "Total", "x": "E", "y": "E", "z": "W"},
+        level_names=("all", "side", "region"),
+    )
+    table = dc.Table.from_contributions(
+        frame,
+        margins,
+        value="turnover",
+        contributor="firm",
+        support="occurring",
+        hierarchies={"region": sides},
+    )
+    method = dc.Suppress([dc.rules.FewContributors(3), dc.rules.PPercent(10)])
+    release, pattern = table.protect(method), method.pattern(table)
+    assert release.design.n_inner > table.design.n_inner
+    inside, alone = audit(release, table), audit(pattern)
+    assert release.hidden.sum() == pattern.suppressed.sum() > 0
+    assert len(inside.disclosed) == len(alone.disclosed) == 0
+    assert inside.attackers == alone.attackers > 0
+    np.testing.assert_allclose(inside.subject.values, table_sums_of(table, inside))
+
+
+def test_explanations_are_left_out_where_programs_fail_and_have_no_rounding_errors(monkeypatch):
+    design = Design.product({"r": 3, "c": 4}, "r*c")
+    table = Table.from_inner(design, np.array([1, 3, 0, 21, 4, 6, 4, 6, 2, 11, 8, 13]))
+    bare = dc.Suppress().primary(table)
+    terms = [term.coefficient for told in audit(bare).sources.values() for term in told]
+    assert terms
+    assert all(one == np.rint(one) for one in terms)
+    found = equations._as_fractions(np.array([0.999999, -1.0000004, 1 / 3 + 1e-7]))
+    np.testing.assert_array_equal(found, [1.0, -1.0, 1 / 3])
+
+    def stuck(*_args, **_options):
+        raise NotConvergedError("a linear program was not solved: Unknown.")
+
+    subject = audit(bare).subject
+    monkeypatch.setattr(equations.Program, "minimise", stuck)
+    found = equations.disclosing_cells(subject.X, subject.shown, subject.targets)
+    assert found == [None] * len(subject.hidden)
+
+
+def table_sums_of(table, found):
+    """True sums of the hidden cells of an audit, looked up by their codes."""
+    values = dict(
+        zip(map(str, cells_of(table.design)), table.contributions.published.sum, strict=True)
+    )
+    return [values[str(found.subject.design.cell(int(k)))] for k in found.subject.hidden]
+
+
+def cells_of(design):
+    return [design.cell(k) for k in range(design.n_published)]
 
 
 def test_two_lone_contributors_together_find_out_what_neither_does():

@@ -155,7 +155,7 @@ def _nobody_in_other_cells() -> Any:
 
 def _no_sums() -> Any:
     """Planted: sums of hidden cells are not looked at."""
-    return patch.object(suppress, "find_unions", lambda _: unions.Unions((), ()))
+    return patch.object(suppress, "find_unions", lambda *_: unions.Unions((), ()))
 
 
 PLANTED = {

@@ -9,9 +9,10 @@ import pytest
 import discreet as dc
 from discreet.errors import InfeasibleError
 from discreet.suppress import suppress as module
+from discreet.suppress.interval import IntervalSearch
 from discreet.suppress.report import describe_pattern
 from discreet.suppress.unions import find_unions
-from tests.protect.suppress.search import Case, SumRule, union_faults
+from tests.protect.suppress.search import Case, SumRule, random_case, union_faults
 
 RULE = dc.rules.PPercent(10)
 
@@ -32,7 +33,7 @@ def enterprise(others=("B08", "B09")):
 def without_unions(monkeypatch, table, rule=RULE, **options):
     """The pattern of a program that looks at single cells alone."""
     with monkeypatch.context() as planted:
-        nothing = lambda pattern: find_unions(replace(pattern, closeness=()))  # noqa: E731
+        nothing = lambda pattern, *_: find_unions(replace(pattern, closeness=()))  # noqa: E731
         planted.setattr(module, "find_unions", nothing)
         return dc.Suppress(rule, **options).pattern(table)
 
@@ -65,6 +66,35 @@ def test_an_enterprise_in_three_hidden_cells_is_not_known_from_their_sum(way, mo
     assert pattern.unproved == ()
     assert dc.audit(pattern).is_clean
     assert not list(union_faults(case_of(table), pattern, SumRule(0.1)))
+
+
+def test_sums_are_protected_from_where_the_search_for_cells_ended(monkeypatch):
+    """Later rounds hide more, and find the sums that a search for all would find."""
+    seen, swaps = [], []
+
+    def compared(pattern, earlier=None, known=None):
+        found = find_unions(pattern, earlier, known)
+        if earlier is not None:
+            assert not (earlier.suppressed & ~pattern.suppressed).any()
+            assert {each.cells for each in found.sums} == {
+                each.cells for each in find_unions(pattern).sums
+            }
+        seen.append(len(found.sums))
+        return found
+
+    monkeypatch.setattr(module, "find_unions", compared)
+    swap = IntervalSearch.swap
+    monkeypatch.setattr(IntervalSearch, "swap", lambda self: swaps.append(swap(self)))
+    for table in (enterprise(), *(random_case(number).table for number in (0, 2, 8))):
+        seen.clear()
+        swaps.clear()
+        pattern = dc.Suppress(RULE).pattern(table)
+        assert len(swaps) == 1
+        assert seen[-1] == 0
+        assert len(pattern.proofs.unproven(pattern)) == 0
+        assert dc.audit(replace(pattern, proofs=None), lone="signs", workers=1).is_clean
+        if len(seen) > 1:
+            assert seen[0] > 0
 
 
 def test_dominance_is_asked_of_sums_too(monkeypatch):

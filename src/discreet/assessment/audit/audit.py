@@ -25,6 +25,7 @@ from discreet.assessment.audit.perturbed import PerturbedAudit, audit_perturbed
 from discreet.assessment.audit.ranges import is_perturbed
 from discreet.assessment.audit.subject import Audit, Subject, subject_of
 from discreet.assessment.cells import check_choice
+from discreet.display.bars import shows_progress
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
 from discreet.noise.matrix import TransitionMatrix
@@ -88,6 +89,7 @@ class AuditOptions:
         whole("coalition", self.coalition, 1)
 
 
+@shows_progress("auditing")
 @takes_options(AuditOptions)
 def audit(  # noqa: D417  see its class
     source: Pattern | Protected, options: AuditOptions

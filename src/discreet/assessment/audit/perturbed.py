@@ -27,6 +27,7 @@ from discreet.assessment.audit.ranges import IMPOSSIBLE, CountRanges, ranges_of
 from discreet.assessment.audit.subject import MARKING, list_names
 from discreet.assessment.cells import true_values
 from discreet.design.base import Design
+from discreet.display import Display, Displayed
 from discreet.errors import InfeasibleError
 from discreet.facade.table import Table
 from discreet.noise.matrix import TransitionMatrix
@@ -49,7 +50,7 @@ _PROGRAM_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PerturbedAudit:
+class PerturbedAudit(Displayed):
     """**Confidential.** The counts that are possible behind each perturbed value.
 
     Attributes:
@@ -146,17 +147,15 @@ class PerturbedAudit:
 
     def to_html(self) -> str:
         """The findings as a piece of HTML."""
-        from discreet.assessment.report.page import templates  # start-up time: jinja2
+        return self._repr_html_()
 
-        parts = {"marking": MARKING, "counts": self._counts(), "findings": self._findings()}
-        page = templates().get_template("audit.html")
-        return page.render(**parts, title="Audit of perturbed counts", explained=[])
+    def _display(self) -> Display:
+        facts = [(name, str(said)) for name, said in self._findings()]
+        said = [MARKING, self._counts()]
+        return Display("Audit of perturbed counts", "confidential", facts, lines=said)
 
     def __repr__(self) -> str:
         return self.text
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
 
     def _counts(self) -> str:
         said = f"{len(self.z):,} published cells. Known to everybody: {self.alone.known_from}."

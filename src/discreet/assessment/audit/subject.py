@@ -15,8 +15,10 @@ from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import Bracket, Term, Told
 from discreet.assessment.cells import true_values
 from discreet.design.base import Design
+from discreet.display import Display, Displayed
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
+from discreet.protect.cells import on_public_support
 from discreet.solve.linear.intervals import Limits
 from discreet.suppress.attackers import Attackers, attackers
 from discreet.suppress.pattern import Pattern, of_table, published_values
@@ -199,15 +201,17 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
 
 def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
     """True sums of a table of magnitudes, and who is alone in its inner cells."""
+    # A release lies on the public support, whatever the table's own was read from.
+    found = on_public_support(table, with_inner=table.inner is not None)
     given = table.contributions
-    sizes = (table.design.n_published, table.design.n_inner)
+    sizes = (found.design.n_published, found.design.n_inner)
     is_same = sizes == (release.design.n_published, release.design.n_inner)
     if given is None or given.value != release.unit or not is_same:
         raise ParameterError(
             f"the table does not hold {release.unit!r} of the cells that were released. Audit the "
             "pattern instead: `dc.audit(method.pattern(table))`."
         )
-    named = replace(table, unit=release.unit)
+    named = replace(found, unit=release.unit)
     return published_values(named).astype(np.float64), of_table(named)
 
 
@@ -230,7 +234,7 @@ _FAULTS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit:
+class Audit(Displayed):
     """**Confidential.** What the public, and somebody alone in a cell, can find out.
 
     Positions are those of published cells. Sensitive differences of a pattern follow behind the
@@ -413,18 +417,15 @@ class Audit:
 
     def to_html(self) -> str:
         """The findings as a piece of HTML."""
-        from discreet.assessment.report.page import templates  # start-up time: jinja2
+        return self._repr_html_()
 
-        parts = {"marking": MARKING, "counts": self._counts(), "findings": self._findings()}
-        page = templates().get_template("audit.html")
-        title = "Audit of a suppression pattern"
-        return page.render(**parts, title=title, explained=self._explanations())
+    def _display(self) -> Display:
+        facts = [(name, str(said)) for name, said in self._findings()]
+        said = [MARKING, self._counts(), *self._explanations()]
+        return Display("Audit of a suppression pattern", "confidential", facts, lines=said)
 
     def __repr__(self) -> str:
         return self.text
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
 
     def _explanations(self) -> list[str]:
         some = [*self.disclosed[:_MOST_SHOWN], *self.disclosed_with_signs[:_MOST_SHOWN]]

@@ -28,6 +28,8 @@ from discreet.assessment.compare.summary import (
 )
 from discreet.assessment.measure import Measure, loss
 from discreet.assessment.plots.risk_utility import risk_utility_map
+from discreet.display import Display, Displayed, Grid
+from discreet.display.bars import shows_progress
 from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.release import Trial
 from discreet.facade.table import Table
@@ -40,7 +42,7 @@ RANGE = "95 % range"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Framed):
+class Comparison(Displayed, Framed):
     """**Confidential.** Scores of several methods with their uncertainty.
 
     Attributes:
@@ -131,6 +133,25 @@ class Comparison(Framed):
 
     def __repr__(self) -> str:
         """Risk and utility of every method, and how an equal risk was reached."""
+        size, measures, rows, remarks = self._view()
+        lines = [f"Comparison (confidential): {size}", measures, "", *align_columns(rows), *remarks]
+        if self.tuning:
+            lines += ["", *(f"  {t.sentence}" for t in self.tuning)]
+        return "\n".join(lines)
+
+    def _display(self) -> Display:
+        size, measures, rows, remarks = self._view()
+        tuning = [t.sentence for t in self.tuning]
+        numbers = range(2, len(rows[0]) - 1)
+        return Display(
+            f"Comparison: {size}",
+            "confidential",
+            grids=[Grid.of(rows, measures, right=numbers)],
+            lines=[*(line.strip() for line in remarks if line.strip()), *tuning],
+        )
+
+    def _view(self) -> tuple[str, str, list[tuple[str, ...]], list[str]]:
+        """How large it is, what is measured, rows under their header, and remarks."""
         chosen, marks = self._measures_to_show(), self._marks()
         first, last = chosen[0][1], chosen[-1][1]
         draws = max(line["replicates"] for line in first.lines)
@@ -139,16 +160,9 @@ class Comparison(Framed):
             (*_row(*lines[: len(chosen)]), marks.get((lines[-1]["label"], lines[-1]["fitter"]), ""))
             for lines in pair_rows(first, last)
         ]
-        lines = [
-            f"Comparison (confidential): {len(self.labels)} methods, {draws:,} draws each",
-            "; ".join(f"{kind}: {s.title}, {s.lines[0]['reading']}" for kind, s in chosen),
-            "",
-            *align_columns([header, *rows]),
-            *_remarks([selection for _, selection in chosen]),
-        ]
-        if self.tuning:
-            lines += ["", *(f"  {t.sentence}" for t in self.tuning)]
-        return "\n".join(lines)
+        size = f"{len(self.labels)} methods, {draws:,} draws each"
+        measures = "; ".join(f"{kind}: {s.title}, {s.lines[0]['reading']}" for kind, s in chosen)
+        return size, measures, [header, *rows], list(_remarks([s for _, s in chosen]))
 
     def _measures_to_show(self) -> list[tuple[str, MeasureRows]]:
         """The measure of risk and the one of utility, or what there is of them."""
@@ -166,6 +180,7 @@ class Comparison(Framed):
         return {(ranked[0]["label"], ranked[0]["fitter"]): "best", **marks}
 
 
+@shows_progress("comparing methods")
 def compare(
     table: Table,
     methods: MethodsLike,
@@ -179,6 +194,7 @@ def compare(
     tune: Tuning | None = None,
     resume: str | Path | None = None,
     workers: int | None = None,
+    progress: bool = True,
     **options: Any,
 ) -> Comparison:
     r"""Compare methods on one table by risk and utility, over many draws.
@@ -211,6 +227,7 @@ def compare(
       resume: Directory of finished draws: an interrupted comparison goes on where it stopped.
         Draws made to find an equal risk are kept beside it.
       workers: Number of processes; by default all cores when the work is worth it.
+      progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
       **options: Given to every measure that has an option of this name, such as
         `sensitive="party"`.
 

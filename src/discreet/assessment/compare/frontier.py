@@ -17,6 +17,7 @@ from discreet.assessment.compare.job import Sampler
 from discreet.assessment.compare.summary import RISKS, Line, pair_rows
 from discreet.assessment.measure import Measure
 from discreet.assessment.plots.risk_utility import frontier_map
+from discreet.display import Display, Displayed, Grid
 from discreet.errors import DiscreetError, ParameterError
 from discreet.facade.table import Table
 from discreet.tables.protected import Method
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Frontier(Framed):
+class Frontier(Displayed, Framed):
     """**Confidential.** Settings of one method by risk and utility.
 
     Attributes:
@@ -74,6 +75,19 @@ class Frontier(Framed):
         return frontier_map(self)
 
     def __repr__(self) -> str:
+        refused = [f"  {label}: {reason}" for label, reason in self.failed.items()]
+        title, rows = self._view()
+        return "\n".join([f"Frontier (confidential): {title}", *align_columns(rows), *refused])
+
+    def _display(self) -> Display:
+        title, rows = self._view()
+        grid = Grid.of(rows, right=range(1, len(rows[0]) - 1))
+        refused = [f"{label}: {reason}" for label, reason in self.failed.items()]
+        lines = [("Refused", refused)] if refused else []
+        return Display(f"Frontier: {title}", "confidential", grids=[grid], lines=lines)
+
+    def _view(self) -> tuple[str, list[tuple[str, ...]]]:
+        """The two measures, and rows under their header."""
         best = set(self.efficient)
         header = ("setting", "risk", RANGE, "utility", RANGE, "")
         rows = [
@@ -86,9 +100,7 @@ class Frontier(Framed):
             for a, b in self.pairs
         ]
         names = [self.comparison[name].title for name in (self.risk, self.utility)]
-        title = f"Frontier (confidential): {' against '.join(names)}"
-        refused = [f"  {label}: {reason}" for label, reason in self.failed.items()]
-        return "\n".join([title, *align_columns([header, *rows]), *refused])
+        return " against ".join(names), [header, *rows]
 
 
 def frontier(

@@ -157,11 +157,21 @@ class DatasetList(ClosedModel):
     links: Links
 
 
+class MeasureModel(ClosedModel):
+    """A sum or a mean beside the counts."""
+
+    name: str
+    title: str
+    mean_of: str | None
+    crossings: list[list[str]]
+
+
 class DatasetModel(DatasetSummary):
     """A data set: what is on offer and what is done to its figures."""
 
     mode: Literal["release-once", "on-the-fly"]
     units: list[str]
+    measures: list[MeasureModel]
     variables: list[VariableModel]
     footnotes: list[str]
     limits: dict[str, Any]
@@ -309,7 +319,7 @@ TABLE_PARAMETERS: list[dict[str, Any]] = [
     _parameter("rows", "Variables or levels in rows: region or region[province].", _MANY),
     _parameter("columns", "Variables or levels in columns.", _MANY),
     _parameter("layers", "Variables or levels of which a page shows one category.", _MANY),
-    _parameter("unit", "What is counted.", _one_of(["count", "weight"])),
+    _parameter("unit", "What is published: count, weight or a measure.", {"type": "string"}),
     _parameter("show", "Figures, or per cent of what.", _one_of(SHOWS)),
     _parameter("totals", "Whether totals are part of the table.", _one_of(["0", "1"])),
     _parameter("sort", "The column by which a page sorts rows.", {"type": "string"}),

@@ -211,7 +211,16 @@ def dataset_json(dataset: Dataset, base: str) -> dict[str, Any]:
     return {
         **summary_json(dataset, base),
         "mode": dataset.source.mode,
-        "units": list(dataset.source.units),
+        "units": list(dataset.units),
+        "measures": [
+            {
+                "name": measure.name,
+                "title": measure.title,
+                "mean_of": measure.sum if measure.is_mean else None,
+                "crossings": [list(names) for names in measure.crossings],
+            }
+            for measure in dataset.measures.values()
+        ],
         "variables": [
             {
                 "name": variable.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -12,8 +12,9 @@ from discreet.errors import ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.answer import Answer, Question, arrange
 from discreet.serve.data.cache import MAKING_SEATS, WRITING_SEATS, MemoryCache, Seats
+from discreet.serve.data.measures import Measure
 from discreet.serve.data.price import Price
-from discreet.serve.data.source import DetailedVariable, OfferedVariable, Source
+from discreet.serve.data.source import DetailedVariable, OfferedVariable, Source, by_detail
 from discreet.serve.moves import at_level, counting_only, placed, removed
 from discreet.serve.policy.policy import Policy, public_statement
 from discreet.serve.policy.rules import Figures, JudgedTable
@@ -107,6 +108,7 @@ class Dataset:
       switch: Whether the office has closed it, and for whom it is.
       has_queue: Whether somebody makes expensive tables apart from the visitors who ask for them.
       time: The variable of periods, where one is on offer: no figure adds periods up.
+      measures: Sums and means beside the counts, by their codes.
     """
 
     name: str
@@ -116,6 +118,7 @@ class Dataset:
     switch: Switch = field(default_factory=Switch)
     has_queue: bool = False
     time: str = ""
+    measures: Mapping[str, Measure] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.policy.check_names({v.name: v for v in self.variables})
@@ -148,8 +151,8 @@ class Dataset:
 
     @property
     def units(self) -> tuple[str, ...]:
-        """What is published, the first by default."""
-        return self.source.units
+        """What is published, the first by default: counts, then measures."""
+        return (*self.source.units, *self.measures)
 
     @property
     def periods(self) -> tuple[str, ...]:
@@ -182,9 +185,11 @@ class Dataset:
             self.switch.check(self.title)
             question = Question.checked(self, query)
             try:
+                self._check_shares(question)
                 self.policy.check(question)
                 self._check_price(question)
-                judged = self._judge(question, lambda details: self.cube(details, question.unit))
+                counted = self.counted_in(question.unit)
+                judged = self._judge(question, lambda details: self.cube(details, counted))
             except Refusal as refusal:
                 # Asked for only now: each offer is checked like a question of its own.
                 if not refusal.offers:
@@ -209,6 +214,22 @@ class Dataset:
         if self.has_queue and is_asked and not self.is_quick(question):
             raise self.queued(question)
 
+    def counted_in(self, unit: str) -> str:
+        """The unit of the counts that a unit is judged by: its own, where it counts."""
+        return self.source.units[0] if unit in self.measures else unit
+
+    def may_share(self, unit: str) -> bool:
+        """Whether figures have shares: means are no parts of a whole."""
+        return unit not in self.measures or not self.measures[unit].is_mean
+
+    def _check_shares(self, question: Question) -> None:
+        """Refuse shares of means."""
+        query = question.query
+        if query.view.show != "count" and not self.may_share(question.unit):
+            offers = [("without percentages", query.changed(show="count"))]
+            message = "Means have no percentages: they are no parts of a whole."
+            raise Refusal("no_shares", message, "Means as they are.", offers=offers)
+
     def queued(self, question: Question) -> Queued:
         """What the queue is told of a table."""
         what = (self.name, self.edition, question.details, question.unit, question.query)
@@ -216,7 +237,10 @@ class Dataset:
 
     def price(self, question: Question) -> Price:
         """What a table costs, by public figures."""
-        return self.source.price(question.in_public_order)
+        price, measure = self.source.price(question.in_public_order), question.unit
+        if measure not in self.measures:
+            return price
+        return price + self.measures[measure].price(question.in_public_order)
 
     def is_quick(self, question: Question) -> bool:
         """Whether a table is answered at once: it costs little, or was made before."""
@@ -243,9 +267,19 @@ class Dataset:
         return nearby_tables(question, is_allowed)
 
     def _judge(self, question: Question, figures: Figures) -> JudgedTable:
-        """The table as far as protected figures allow it to be shown."""
-        cube = arrange(figures(question.details), question)
-        return self.policy.judge(question, cube, figures)
+        """The table as far as protected figures allow it to be shown.
+
+        Rules speak of people: a measure is judged by the counts of its cells.
+        """
+        counts = arrange(figures(question.details), question)
+        judged = self.policy.judge(question, counts, figures)
+        measure = self.measures.get(question.unit)
+        if measure is None:
+            return judged
+        cube = arrange(self.cube(question.details, measure.sum), question)
+        found = replace(judged, cube=measure.mean(cube, counts) if measure.is_mean else cube)
+        left_out = counts.is_shown & ~judged.cube.is_shown
+        return found.with_hidden(left_out & found.cube.is_shown) if left_out.any() else found
 
     def is_offered(self, query: Query) -> bool:
         """Whether public names and sizes allow a query; protected figures may still forbid it."""
@@ -255,10 +289,12 @@ class Dataset:
         """Whether a query is known to be answered, without asking the engine."""
         try:
             question = Question.checked(self, query)
+            self._check_shares(question)
             self.policy.check(question)
             self.policy.check_price(self.price(question))
             if by_figures and self.policy.judges:
-                self._judge(question, lambda details: self._cube_at_hand(details, question.unit))
+                counted = self.counted_in(question.unit)
+                self._judge(question, lambda details: self._cube_at_hand(details, counted))
         except Refusal:
             return False
         return True
@@ -273,7 +309,11 @@ class Dataset:
         """A protected crossing, kept for the next visitor."""
 
         def make() -> Cube:
-            cube = self._by_period(self.source.cube(details, unit))
+            if unit in self.measures:
+                named = by_detail(self.variables)
+                cube = self.measures[unit].cube([named[detail] for detail in details])
+            else:
+                cube = self._by_period(self.source.cube(details, unit))
             return replace(cube, statement=public_statement(cube.statement, self.policy))
 
         return self._cubes.get((self.source.edition, details, unit), make)
@@ -288,8 +328,14 @@ class Dataset:
 
     @property
     def statement(self) -> Statement:
-        """What is done to every table, as far as the office tells."""
+        """What is done to every table of counts, as far as the office tells."""
         return public_statement(self.source.statement, self.policy)
+
+    @property
+    def statements_of_sums(self) -> dict[str, Statement]:
+        """The same of each sum beside the counts."""
+        sums = [measure for measure in self.measures.values() if not measure.is_mean]
+        return {one.name: public_statement(one.tables[0].statement, self.policy) for one in sums}
 
     @cached_property
     def first(self) -> Query:

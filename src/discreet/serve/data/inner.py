@@ -18,7 +18,7 @@ import secrets
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from discreet.errors import ConfidentialError, DataError, DesignError, UnknownNa
 from discreet.facade.release import Release
 from discreet.files import flush, held_lock, written_whole
 from discreet.release.cube import Cube
+from discreet.serve.data.cache import read_cube, write_cube
 from discreet.serve.data.price import Price, price_of
 from discreet.serve.data.source import (
     BudgetStatus,
@@ -47,6 +48,7 @@ from discreet.tables.storage import axis_from_json, axis_to_json
 
 _FORMAT = 1
 _HEADER, _VALUES, _CHECKSUMS = "inner.json", "values.npy", "checksums.json"
+_SUM = "sum-{}-{}.npz"
 POINTER = "current"
 Rules = Sequence[Mapping[str, Any]]
 _CHUNK = 1 << 18  # cells that are summed at a time, so that they stay near the processor
@@ -68,6 +70,7 @@ class InnerTable:
       zeros: Combinations that cannot occur, as {variable: codes}.
       made_from: A digest of recipe and data set, by which a stale table is told.
       made_on: The day when it was written, `2026-11-16`; empty while it was not.
+      sums: The protected tables of sums that are published beside the counts.
     """
 
     axes: tuple[Axis, ...]
@@ -79,6 +82,7 @@ class InnerTable:
     zeros: tuple[Mapping[str, Any], ...] = ()
     made_from: str = ""
     made_on: str = ""
+    sums: Mapping[str, tuple[Cube, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -148,6 +152,9 @@ class InnerTable:
         for k, codes in enumerate(self.codes):
             np.save(folder / f"codes{k}.npy", np.ascontiguousarray(codes))
         np.save(folder / _VALUES, np.ascontiguousarray(self.values))
+        for name, cubes in self.sums.items():
+            for k, cube in enumerate(cubes):
+                write_cube(cube, folder / _SUM.format(name, k))
         header = {
             "format": _FORMAT,
             "axes": [axis_to_json(axis) for axis in self.axes],
@@ -157,6 +164,7 @@ class InnerTable:
             "zeros": [dict(rule) for rule in self.zeros],
             "made_from": self.made_from,
             "made": datetime.now(UTC).date().isoformat(),
+            "sums": {name: len(cubes) for name, cubes in self.sums.items()},
         }
         text = json.dumps(header, ensure_ascii=False)
         (folder / _HEADER).write_text(text, encoding="utf-8", newline="\n")
@@ -177,6 +185,10 @@ class InnerTable:
             axes = tuple(map(axis_from_json, header["axes"]))
             columns = [np.load(folder / f"codes{k}.npy", mmap_mode="r") for k in range(len(axes))]
             values = np.load(folder / _VALUES, mmap_mode="r")
+            sums = {
+                name: tuple(read_cube(folder / _SUM.format(name, k)) for k in range(many))
+                for name, many in header.get("sums", {}).items()
+            }
         except (OSError, ValueError, KeyError) as error:
             raise DataError(
                 f"{folder} holds no inner table that can be read ({type(error).__name__}). "
@@ -197,6 +209,7 @@ class InnerTable:
             tuple(header["zeros"]),
             header["made_from"],
             header.get("made", ""),  # builds of 0.2 do not tell
+            sums,
         )
 
 

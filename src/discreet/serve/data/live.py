@@ -40,6 +40,7 @@ from discreet.serve.data.source import (
     DetailedVariable,
     Mode,
     OfferedVariable,
+    at_detail,
     by_detail,
     crossing,
     variables_on_offer,
@@ -521,7 +522,7 @@ class PrivateSource:
         wanted = {asked.name: asked for asked in map(self._asked.__getitem__, details)}
         for axis in cube.axes:
             if axis.name in wanted:
-                cube = _at_detail(cube, wanted[axis.name])
+                cube = at_detail(cube, wanted[axis.name])
             else:
                 variable = next(v for v in self.variables if v.name == axis.name)
                 cube = cube.at(axis.name, variable.axis.total)
@@ -569,11 +570,3 @@ class PrivateSource:
 
 def _key(term: Term) -> tuple[str, ...]:
     return ("drawn", *term)
-
-
-def _at_detail(cube: Cube, asked: DetailedVariable) -> Cube:
-    """The cube with the codes of one detail of a variable, as that detail lists them."""
-    known = set(cube.axis(asked.name).codes)
-    listed = {e.code: e for e in asked.entries if e.code in known}
-    chosen = cube.select(asked.name, list(listed))
-    return chosen.with_entries(asked.name, [listed[c] for c in chosen.axis(asked.name).codes])

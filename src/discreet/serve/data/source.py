@@ -242,6 +242,14 @@ def coarsest(variable: OfferedVariable, codes: Iterable[str]) -> DetailedVariabl
     return next(having, options[-1])
 
 
+def at_detail(cube: Cube, asked: DetailedVariable) -> Cube:
+    """The cube with the codes of one detail of a variable, as that detail lists them."""
+    known = set(cube.axis(asked.name).codes)
+    listed = {e.code: e for e in asked.entries if e.code in known}
+    chosen = cube.select(asked.name, list(listed))
+    return chosen.with_entries(asked.name, [listed[c] for c in chosen.axis(asked.name).codes])
+
+
 def crossing(details: Sequence[str]) -> list[Term]:
     """The margins of a crossing: it, its lower margins and the total."""
     return margins(details, order=len(details))

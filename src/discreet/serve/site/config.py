@@ -20,6 +20,8 @@ from discreet.serve.site.sections import section, setting
 from discreet.serve.web.texts import languages
 
 _DATASET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_MEASURE_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+UNITS = ("count", "weight")
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,21 @@ class RecordsConfig:
 
 
 @dataclass(frozen=True)
+class MeasureConfig:
+    """A sum that is published beside the counts of a data set, once, by tables of its own.
+
+    Attributes:
+      recipe: How it is tabulated and protected; `[tabulate]` names the value.
+      title: Its name for readers, written as inside a sentence, with what it is measured in.
+      mean: The name of its mean, which is offered where this is said.
+    """
+
+    recipe: Publication
+    title: str = ""
+    mean: str = ""
+
+
+@dataclass(frozen=True)
 class DatasetConfig:
     """A data set: what readers are told, where its records are, how tables are protected.
 
@@ -96,6 +113,7 @@ class DatasetConfig:
       connections: Questions that the engine answers at a time, on the fly.
       keep_cubes: Whether tables made on the fly are kept on the disk, for all processes.
       declared_records: The number of records as the office tells it, for prices; public.
+      measures: Sums beside the counts, released once.
     """
 
     name: str
@@ -109,6 +127,16 @@ class DatasetConfig:
     connections: int = 2
     keep_cubes: bool = False
     declared_records: int | None = None
+    measures: Mapping[str, MeasureConfig] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.measures and self.mode != "release-once":
+            raise ParameterError(
+                f"data set {self.name!r} is made on the fly, and sums are released once: whoever "
+                "had a sum in one crossing after the other would come near the largest "
+                "contributor. Use mode = 'release-once', or leave out [datasets."
+                f"{self.name}.measures]."
+            )
 
 
 @dataclass(frozen=True)
@@ -215,6 +243,7 @@ def _read_dataset(name: str, given: Any, policy: Mapping[str, Any], folder: Path
         "about": section(DatasetInfo, {k: v for k, v in given.items() if k in about}, where),
         "records": _read_records(given.get("records"), name),
         "recipe": _read_recipe(given.get("recipe"), where, folder),
+        "measures": _read_measures(given.get("measures", {}), name, folder),
         "policy": section(
             Policy, {**policy, **given.get("policy", {})}, f"[datasets.{name}.policy]"
         ),
@@ -229,6 +258,30 @@ def _read_records(given: Any, name: str) -> RecordsConfig:
         where = f"[datasets.{name}"
         raise ParameterError(f"{where}] needs records = FILE, or {where}.records] source.")
     return section(RecordsConfig, found, f"[datasets.{name}.records]")
+
+
+def _read_measures(given: Any, dataset: str, folder: Path) -> dict[str, MeasureConfig]:
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"[datasets.{dataset}.measures] must be a section, got {given!r}.")
+    found = {}
+    for name, part in given.items():
+        where = f"[datasets.{dataset}.measures.{name}]"
+        if not _MEASURE_NAME.fullmatch(name) or name in UNITS:
+            raise ParameterError(
+                f"the name of a measure is part of addresses: small letters, digits and _, and "
+                f"not {' or '.join(UNITS)}; got {name!r}."
+            )
+        if not isinstance(part, Mapping):
+            raise ParameterError(f"{where} must be a section of entries, got {part!r}.")
+        recipe = _read_recipe(part.get("recipe"), where, folder)
+        if "value" not in recipe.magnitude:
+            raise ParameterError(
+                f"{where} sums nothing: its recipe needs value and contributor in tabulate, such "
+                "as {margins = 'region*activity', value = 'turnover', contributor = 'enterprise'}."
+            )
+        rest = {k: v for k, v in part.items() if k != "recipe"}
+        found[name] = section(MeasureConfig, rest, where, recipe=recipe)
+    return found
 
 
 def _read_recipe(given: Any, where: str, folder: Path) -> Publication:

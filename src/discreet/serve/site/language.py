@@ -1,8 +1,9 @@
 """Languages of a site's own: texts of pages, and labels of data sets, from the folder of its file.
 
 `texts/nb.toml` beside `site.toml` may hold `[pages]` (the texts of pages, by section), `[texts]`
-(sentences of statements), `[datasets.NAME]` (what readers are told), `[variables]` and
-`[codes.NAME]` (labels). It may be the file of a publication as well, whose own sections are left.
+(sentences of statements), `[datasets.NAME]` (what readers are told), `[variables]`,
+`[measures]` and `[codes.NAME]` (labels). It may be the file of a publication as well, whose own
+sections are left.
 """
 
 from __future__ import annotations
@@ -73,12 +74,15 @@ class SiteLanguage:
                 where = f"entry of [datasets.{dataset.name}] in {self._file}"
                 raise UnknownNameError(where, name, known)
         labels, codes = self.own.get("variables", {}), self.own.get("codes", {})
-        if not (told or labels or codes):
+        titles = self.own.get("measures", {})
+        if not (told or labels or codes or titles):
             return dataset
         given: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in told.items()}
         source = TranslatedSource(dataset, labels, codes)
         own = {f.name: getattr(dataset, f.name) for f in fields(dataset)}
+        measures = dataset.measures.items()
         own |= {"about": replace(dataset.about, **given), "source": source}
+        own |= {"measures": {n: replace(m, title=titles.get(n, m.title)) for n, m in measures}}
         return TranslatedDataset(**own)
 
     @property

@@ -29,6 +29,7 @@ from discreet.serve.data.live import (
     is_private,
     names_of,
 )
+from discreet.serve.data.measures import measures_of
 from discreet.serve.data.source import Source
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.config import DatasetConfig, SiteConfig, read_site
@@ -96,10 +97,19 @@ def _open_dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
     try:
         source = _open_source(config, dataset)
         offered = {v.name for v in source.variables}
+        named_sums = {name: (m.title, m.mean) for name, m in dataset.measures.items()}
+        sums = source.table.sums if isinstance(source, InnerSource) else {}
+        measures = measures_of(named_sums, sums, source.variables)
         named = dataset.records.time if dataset.records else ()
         time = next((name for name in named if name in offered), "")
         return Dataset(
-            dataset.name, dataset.about, source, dataset.policy, time=time, has_queue=True
+            dataset.name,
+            dataset.about,
+            source,
+            dataset.policy,
+            time=time,
+            has_queue=True,
+            measures=measures,
         )
     except DiscreetError as error:
         error.args = (f"data set {dataset.name!r}: {error}",)

@@ -40,12 +40,13 @@ def title_of(answer: Answer, texts: Texts) -> str:
 
 def caption_of(answer: Answer, texts: Texts) -> str:
     """The title with what the figures are."""
-    title, unit = title_of(answer, texts), unit_label(answer.cube.unit, texts)
+    title, unit = title_of(answer, texts), unit_of(answer, texts)
     show = answer.query.view.show
     if show == "count":
         return str(texts.table.caption.format(unit=unit, title=title))
     share = texts.table.total_share if show == "total" else getattr(texts.table, show)
-    of = getattr(texts.units, f"{answer.cube.unit}_of", unit)
+    measure = answer.dataset.measures.get(answer.question.unit)
+    of = measure.title if measure else getattr(texts.units, f"{answer.cube.unit}_of", unit)
     return str(texts.table.caption_share.format(share=share, unit=of, title=title))
 
 
@@ -101,11 +102,13 @@ def notes_of(answer: Answer, texts: Texts) -> list[TableNote]:
     dataset, statement, said = answer.dataset, answer.cube.statement, texts.notes
     # Filters and groups of tables made on the fly add up protected figures, each with its noise.
     counted = [name for name in answer.query.where if name != dataset.time]
-    is_summed = dataset.is_live and bool(counted or answer.query.groups)
+    measure = dataset.measures.get(answer.question.unit)
+    is_summed = bool((dataset.is_live or measure) and (counted or answer.query.groups))
+    mode = "tables" if measure else dataset.source.mode
     shown = [LanguageText(text, "") for text in answer.groups]
     shown += [texts.translate(note) for note in answer.notes]
     found = [
-        *statement_notes(statement, dataset.source.mode, texts, is_summed=is_summed),
+        *statement_notes(statement, mode, texts, is_summed=is_summed),
         TableNote(said.shown, shown),
         TableNote(said.unit, _units(answer, texts)),
         TableNote(said.footnotes, [LanguageText(note, "") for note in dataset.about.footnotes]),
@@ -124,8 +127,8 @@ def statement_notes(
         off.append(LanguageText(said.summed, texts.code))
     elif not statement.says("moves-at-most"):
         off.append(LanguageText(said.no_reach, texts.code))
-    how = said.once if mode == "release-once" else said.on_the_fly
-    if mode != "release-once" and statement.privacy is not None:
+    how = {"release-once": said.once, "tables": said.in_tables}.get(mode, said.on_the_fly)
+    if mode == "on-the-fly" and statement.privacy is not None:
         how = said.drawn  # every planned table has noise of its own
     others = [s for s in kept if s.kind not in (*_OFF, *_SUMS, "same-everywhere")]
     done = [*_plain(others, None, texts), LanguageText(how, texts.code)]
@@ -135,6 +138,15 @@ def statement_notes(
         TableNote(said.sums, _plain(kept, _SUMS, texts)),
     ]
     return [note for note in found if note.sentences]
+
+
+def measure_notes(dataset: Dataset, texts: Texts) -> list[TableNote]:
+    """What was done to each sum of a data set beside its counts."""
+    how = [LanguageText(text, texts.code) for text in (texts.units.sum_note, texts.notes.in_tables)]
+    return [
+        TableNote(dataset.measures[name].label, [*how, *_plain(done.sentences, None, texts)])
+        for name, done in dataset.statements_of_sums.items()
+    ]
 
 
 def budget_note(budget: BudgetStatus | None, texts: Texts) -> list[TableNote]:
@@ -155,7 +167,11 @@ def _label(asked: DetailedVariable, texts: Texts) -> str:
 
 def _units(answer: Answer, texts: Texts) -> list[LanguageText]:
     """What the figures are; percentages of counts need no word on counts."""
-    show = answer.query.view.show
+    show, measure = answer.query.view.show, answer.dataset.measures.get(answer.question.unit)
+    if measure:
+        names = ["mean_note" if measure.is_mean else "sum_note"]
+        names += [f"{show}_note"] if show != "count" else []
+        return [LanguageText(getattr(texts.units, name), texts.code) for name in names]
     of_unit = [] if show != "count" and answer.cube.unit == COUNT else [f"{answer.cube.unit}_note"]
     of_share = [f"{show}_note"] if show != "count" else []
     found = [getattr(texts.units, name, "") for name in (*of_unit, *of_share)]
@@ -229,9 +245,21 @@ def may_group(dataset: Dataset, variable: OfferedVariable) -> bool:
     return policy.groups == "own" and len(variable.details[-1].levels[-1]) > 2
 
 
-def unit_label(unit: str, texts: Texts) -> str:
-    """What is counted, for readers."""
-    return str(getattr(texts.units, unit, unit))
+def unit_label(dataset: Dataset, unit: str, texts: Texts) -> str:
+    """What is counted or measured, for readers."""
+    measure = dataset.measures.get(unit)
+    return measure.label if measure else str(getattr(texts.units, unit, unit))
+
+
+def unit_of(answer: Answer, texts: Texts) -> str:
+    """What the figures of a table are."""
+    return unit_label(answer.dataset, answer.question.unit, texts)
+
+
+def in_unit(dataset: Dataset, query: Query, unit: str) -> Query:
+    """The table with other figures; without percentages, where these have none."""
+    changed = query.changed(unit="" if unit == dataset.units[0] else unit)
+    return changed if dataset.may_share(unit) else changed.changed(show="count")
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,6 +314,8 @@ def category_list(dataset: Dataset, query: Query, edit: str) -> CategoryList | N
 
 def shows_of(dataset: Dataset, query: Query) -> list[Show]:
     """Figures, and the percentages that the table has."""
+    if not dataset.may_share(query.unit):
+        return ["count"]
     return ["count", *shares_over(query, dataset.variables)]
 
 

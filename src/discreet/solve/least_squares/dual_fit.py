@@ -22,7 +22,8 @@ import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.design.fused.null_space import MOST_UNUSED, Contradictions, NullSpace
+from discreet.design.fused.contradictions import Contradictions
+from discreet.design.fused.null_space import MOST_UNUSED, NullSpace
 from discreet.design.fused.passes import Passes
 from discreet.design.inner import ModelTable
 from discreet.design.product import ProductDesign
@@ -38,11 +39,14 @@ from discreet.solve.least_squares.problem import RESOLVED, Accuracy, Prior, Targ
 NEVER_STORED = 50_000
 # Share of the inner cells that hierarchies may publish; with more, active sets are faster.
 MOST_WITH_LEVELS = 0.125
-# Factor by which the ridge falls; with a tenth each stage starts near its end.
-_LOWER = 0.1
-# Lowest ridge, relative to the typical weight of all margins of a cell together: below it conjugate
+# Factor by which the ridge falls: the next optimum is foreseen, so that stages may lie far apart.
+_LOWER = 0.03
+# Ridge, relative to the typical weight of all margins of a cell together, below which conjugate
 # gradients slow down, and moving the centre is cheaper.
-_FLOOR = 1e-3
+_FLOOR = 1e-2
+# Where moving the centre leaves more than this part of the gradient, a cell is all but free to be
+# positive, and the path is long: the ridge falls further, to this part of its floor at least.
+_SLOW, _LEAST = 0.5, 0.01
 # A stage may leave this part of the gradient that the last one ended with.
 _LOOSE = 0.002
 # Stages after which the fit gives up.
@@ -158,13 +162,16 @@ class UnstoredFit:
         scales = passes.to_device(1.0 / np.where(used, self.targets.weights, 1.0))
         # The first ridge only finds the scale of the table, so a tenth of the largest cell will do.
         bound = float(np.abs(self.targets.z).max(initial=1.0)) / 10
+        path, before = _Path(newton), np.inf
         for stage in range(_STAGES):
+            path.follow(ridge)
             newton.solve(ridge, bound * scales if stage else bound)
             residuals = weights * (z - newton.at.margins)
             residuals[exact] = ridge * (newton.nu - newton.centre)[exact]
             gradient = passes.largest_gradient(newton.nu, residuals - self.penalty * newton.nu)
             report("fit", stage / _STAGES)
             is_lowest, most = ridge <= floor, self._most_gradients(newton, variance)
+            is_slow, before = gradient > _SLOW * before, gradient
             if (is_lowest and gradient <= within) or newton.gradients > most:
                 break
             # First the ridge falls, where stages are cheap. At its floor the centre moves instead,
@@ -173,6 +180,8 @@ class UnstoredFit:
                 ridge = max(_LOWER * ridge, floor)
             elif not self.penalty:
                 newton.centre = newton.nu
+                path.base = path.at
+                ridge = max(_LOWER * ridge, _LEAST * floor) if is_slow else ridge
             bound = max(_LOOSE * gradient, within / 4) / n
         return passes.to_host(newton.nu), passes.to_host(residuals), newton.gradients
 
@@ -268,6 +277,27 @@ class UnstoredFit:
         if total > 0:
             return deviation * float(np.sqrt(total / spread))
         return deviation * (float(soft[soft > 0].min()) if soft.any() else 1.0)
+
+
+class _Path:
+    r"""Where the next optimum is likely to be: along the line through the last two.
+
+    With the centre at zero the optimum of a ridge is :math:`b + a/\rho` but for little, where `a`
+    is what no table can answer to; a centre moved to it adds :math:`a/\rho` again.
+    """
+
+    def __init__(self, newton: DualNewton) -> None:
+        self.newton, self.base, self.at = newton, 0.0, 0.0
+        self._last: tuple[float, Real] | None = None
+
+    def follow(self, ridge: float) -> None:
+        """Begin where the line says, if that is nearer to the optimum of a ridge."""
+        newton, ahead, last = self.newton, self.base + 1.0 / ridge, self._last
+        self._last = self.at, newton.nu
+        if last is not None and self.at > last[0]:
+            share = (ahead - self.at) / (self.at - last[0])
+            newton.try_at(newton.nu + share * (newton.nu - last[1]), ridge)
+        self.at = ahead
 
 
 def _geometric_mean(weights: Real) -> float:

@@ -447,7 +447,7 @@ def test_several_units_are_values_of_one_variable(site):
     from discreet.serve.web.texts import texts
 
     cube = site.dataset("once").answer(Query.parse("rows=sex")).cube
-    both = with_contents({"count": cube, "weight": cube}, texts("en"))
+    both = with_contents(site.dataset("once"), {"count": cube, "weight": cube}, texts("en"))
     assert both.names == ("sex", "ContentsCode")
     assert both.axis("ContentsCode").codes == ("count", "weight")
     np.testing.assert_array_equal(both.values[:, 0], cube.values)

@@ -237,7 +237,7 @@ def selected_metadata(selection: CellSelection, describer: TableDescriber) -> di
         for s in selection.variables
     ]
     axes += [selection.period] if selection.period else []
-    axes.append(contents_axis(selection.units, describer.texts))
+    axes.append(contents_axis(selection.dataset, selection.units, describer.texts))
     order = (*selection.placement.stub, *selection.placement.heading)
     placed = sorted(axes, key=lambda axis: order.index(axis.name))
     return metadata_of(selection.dataset, describer, placed, selection.placement)
@@ -292,17 +292,21 @@ def _saved_json(request: Request, query: models.SavedQueryModel) -> dict[str, An
 def _file_options(
     selection: CellSelection, answers: Mapping[str, Answer], describer: TableDescriber
 ) -> Options:
-    first = next(iter(answers.values()))
-    labels = [s.variable.label for s in selection.variables]
-    title = f"{selection.dataset.title}: {', '.join(labels)}" if labels else selection.dataset.title
-    measure = " / ".join(unit_label(unit, describer.texts) for unit in selection.units)
-    period = period_axis(selection.dataset)
+    dataset, labels = selection.dataset, [s.variable.label for s in selection.variables]
+    title = f"{dataset.title}: {', '.join(labels)}" if labels else dataset.title
+    told = {unit: describer.about(answer) for unit, answer in answers.items()}
+    about, notes = next(iter(told.values())), [n for one in told.values() for n in one.notes]
+    if dataset.measures and len(told) > 1:  # what is said of one need not hold for another
+        labelled = {unit_label(dataset, unit, describer.texts): one for unit, one in told.items()}
+        notes = [f"{label}: {note}" for label, one in labelled.items() for note in one.notes]
+    measure = " / ".join(unit_label(dataset, unit, describer.texts) for unit in selection.units)
+    period = period_axis(dataset)
     return Options(
         layout="wide",
         columns=selection.placement.heading,
         measure=measure,
-        time=period.name if period else selection.dataset.time,
-        about=replace(describer.about(first), title=title),
+        time=period.name if period else dataset.time,
+        about=replace(about, title=title, notes=tuple(dict.fromkeys(notes))),
     )
 
 
@@ -347,6 +351,8 @@ def _json_stat(
     found, extension = json_stat(cube, options), extension_of(dataset, describer)
     extension["px"]["stub"] = list(selection.placement.stub)
     extension["px"]["heading"] = list(selection.placement.heading)
+    if dataset.measures:  # that of the data set speaks of counts
+        extension["statement"] = cube.statement.to_json()
     symbols = found["extension"]["status"]
     found["dimension"] = dimensions(list(cube.axes), dataset, describer)
     found["extension"] = {**extension, "status": symbols, "citation": options.about.citation}

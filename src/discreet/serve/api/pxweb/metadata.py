@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
@@ -18,6 +18,7 @@ from discreet.serve.refusals import no_such
 from discreet.serve.site.site import Site
 from discreet.serve.web.texts import Texts
 from discreet.serve.web.wording import unit_label
+from discreet.tables.statement import Statement
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,22 @@ _TIME_UNITS = {"A1": "Annual", "Q1": "Quarterly", "M1": "Monthly", "W1": "Weekly
 SEE_METADATA = "See the metadata of the table."
 
 
-def contents_axis(units: Sequence[str], texts: Texts) -> CubeAxis:
+def contents_axis(dataset: Dataset, units: Sequence[str], texts: Texts) -> CubeAxis:
     """The variable of units."""
-    entries = tuple(CubeEntry(unit, unit_label(unit, texts), 1, is_sum=False) for unit in units)
+    named = {unit: unit_label(dataset, unit, texts) for unit in units}
+    entries = tuple(CubeEntry(unit, label, 1, is_sum=False) for unit, label in named.items())
     return CubeAxis(CONTENTS, _CONTENTS_LABEL.get(texts.code, "contents"), entries)
 
 
-def with_contents(cubes: Mapping[str, Cube], texts: Texts) -> Cube:
+def with_contents(dataset: Dataset, cubes: Mapping[str, Cube], texts: Texts) -> Cube:
     """Cubes of several units as one, with the units as its last variable."""
-    return Cube.stack(contents_axis(list(cubes), texts), list(cubes.values()))
+    stacked = Cube.stack(contents_axis(dataset, list(cubes), texts), list(cubes.values()))
+    statements = [cube.statement for cube in cubes.values()]
+    if len({*map(id, statements)}) == 1 or dataset.measures.keys().isdisjoint(cubes):
+        return stacked
+    # What holds for the values of one need not hold for those of another.
+    steps = tuple(step for one in statements for step in one.without_values.steps)
+    return replace(stacked, statement=Statement(steps, None, statements[0].version))
 
 
 def period_axis(dataset: Dataset) -> CubeAxis | None:
@@ -119,7 +127,7 @@ def table_json(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
     """A table as lists show it."""
     path, title = f"tables/{dataset.name}", describer.site.title
     period = period_axis(dataset)
-    contents = contents_axis(dataset.source.units, describer.texts)
+    contents = contents_axis(dataset, dataset.units, describer.texts)
     return {
         "type": "Table",
         "id": dataset.name,
@@ -161,7 +169,7 @@ def axes_of(
     period = period_axis(dataset)
     axes = [_axis(v, codelists.get(v.name)) for v in dataset.variables]
     axes += [period] if period else []
-    return [*axes, contents_axis(dataset.source.units, describer.texts)]
+    return [*axes, contents_axis(dataset, dataset.units, describer.texts)]
 
 
 def metadata_of(
@@ -183,7 +191,7 @@ def metadata_of(
         "label": dataset.title,
         "source": dataset.about.source or describer.site.title,
         **({"updated": day} if day else {}),
-        "note": _notes_of(dataset),
+        "note": _notes_of(dataset, describer.texts),
         "role": roles_of(dataset, names),
         "id": names,
         "size": [len(axis) for axis in axes],
@@ -202,7 +210,11 @@ def dimensions(axes: list[CubeAxis], dataset: Dataset, describer: TableDescriber
             found[name]["extension"] = _dimension_extension(dataset, variable, describer)
     units = next(axis.codes for axis in axes if axis.name == CONTENTS)
     found[CONTENTS]["category"]["unit"] = {
-        unit: {"base": unit_label(unit, describer.texts), "decimals": 0} for unit in units
+        unit: {
+            "base": unit_label(dataset, unit, describer.texts),
+            "decimals": dataset.measures[unit].decimals if unit in dataset.measures else 0,
+        }
+        for unit in units
     }
     found[CONTENTS]["extension"] = {
         "elimination": False,
@@ -242,7 +254,7 @@ def extension_of(dataset: Dataset, describer: TableDescriber) -> dict[str, Any]:
             "contents": dataset.title,
         },
         "contact": [{"raw": contact}] if contact else [],
-        "noteMandatory": {str(k): True for k in range(len(_notes_of(dataset)))},
+        "noteMandatory": {str(k): True for k in range(len(_notes_of(dataset, describer.texts)))},
         "edition": dataset.edition,
         "licence": dataset.about.licence,
         "statement": dataset.statement.to_json(),
@@ -303,10 +315,13 @@ def _codelist_label(found: LevelCodeList) -> str:
     return f"{found.variable.label}: {found.detail.label or found.detail.name}"
 
 
-def _notes_of(dataset: Dataset) -> list[str]:
-    """What readers must know, in plain words."""
-    plain = dataset.statement.plain
-    return [*([plain] if plain else []), *dataset.about.footnotes]
+def _notes_of(dataset: Dataset, texts: Texts) -> list[str]:
+    """What readers must know, in plain words; of each measure what holds for its own figures."""
+    said = {dataset.units[0]: dataset.statement, **dataset.statements_of_sums}
+    told = {unit: statement.plain for unit, statement in said.items() if statement.plain}
+    if dataset.measures:
+        told = {u: f"{unit_label(dataset, u, texts)}: {plain}" for u, plain in told.items()}
+    return [*told.values(), *dataset.about.footnotes]
 
 
 def _time_unit(periods: Sequence[str]) -> str:

@@ -103,7 +103,7 @@ class CellSelection:
         if dataset.time and dataset.time not in [choice.name for choice in chosen]:
             message = f"Variable {dataset.time!r} needs a selection: periods are not added up."
             raise Refusal("missing_selection", message, SEE_METADATA)
-        units, wish = dataset.source.units, named.get(CONTENTS, Wish())
+        units, wish = dataset.units, named.get(CONTENTS, Wish())
         kept = choose_codes(CONTENTS, units, wish.codes) or list(units[:1])
         has_period = period is not None and choose_codes(
             period.name, period.codes, named.get(period.name, Wish()).codes
@@ -138,7 +138,9 @@ class CellSelection:
 
     def cube(self, answers: Mapping[str, Answer], texts: Texts) -> Cube:
         """The selected cells: the variables in rows, then those in columns."""
-        cells = with_contents({u: self._cells(a.cube) for u, a in answers.items()}, texts)
+        cells = with_contents(
+            self.dataset, {u: self._cells(a.cube) for u, a in answers.items()}, texts
+        )
         return cells.reorder((*self.placement.stub, *self.placement.heading))
 
     @property
@@ -173,7 +175,7 @@ def selectable(dataset: Dataset) -> list[str]:
 
 def default_wishes(dataset: Dataset) -> dict[str, Wish]:
     """What is shown when nothing is selected: the data set's first table."""
-    found, period = {CONTENTS: Wish(dataset.source.units[:1])}, period_axis(dataset)
+    found, period = {CONTENTS: Wish(dataset.units[:1])}, period_axis(dataset)
     found |= {period.name: Wish(period.codes)} if period else {}
     for name, asked in by_detail(dataset.variables).items():
         if name in dataset.first.variables:

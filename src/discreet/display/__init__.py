@@ -1,0 +1,174 @@
+"""What objects show of themselves: one page of HTML for notebooks, one layout of text columns.
+
+An object says what there is to see as plain data, a `Display`; the templates beside this module
+make HTML of it. Texts are escaped there, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+Side = Literal["public", "confidential", ""]
+Line = str | tuple[str, Sequence[str]]
+"""A sentence, or a heading with its sentences."""
+_WIDE = 100_000  # of a text without line breaks: the reader's own terminal breaks it
+
+
+@dataclass(frozen=True)
+class Heading:
+    """The heading of a row or a column, which may be a part of another one.
+
+    Attributes:
+      text: What stands there; escaped when it is shown.
+      depth: How far it is set in.
+      above: Places of the headings it lies under, the nearest last.
+    """
+
+    text: str
+    depth: int = 0
+    above: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A figure with a shade between 0 and 1 behind it, or a sign in place of a figure."""
+
+    text: str
+    meaning: str = ""
+    shade: float = 0.0
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Figures by rows and columns, each of them a list or a tree that can be folded.
+
+    Attributes:
+      rows: Headings of the rows.
+      columns: Headings of the columns.
+      cells: The figures, row by row.
+      caption: What the table is.
+      corner: What the headings of the rows are.
+      unfolded: Above which depth rows and columns stand open at first.
+      left: Columns that hold words.
+      note: What is left out.
+    """
+
+    rows: Sequence[Heading]
+    columns: Sequence[Heading]
+    cells: Sequence[Sequence[str | Mark]]
+    caption: str = ""
+    corner: str = ""
+    unfolded: tuple[int, int] = (99, 99)
+    left: Container[int] = ()
+    note: str = ""
+
+    @classmethod
+    def of(
+        cls, rows: Sequence[Sequence[str]], caption: str = "", right: Container[int] = ()
+    ) -> Grid:
+        """A plain table from its lines, the header first; columns on the right hold numbers."""
+        head, *body = rows
+        left = [j - 1 for j in range(1, len(head)) if j not in right]
+        return cls(
+            [Heading(line[0]) for line in body],
+            [Heading(text) for text in head[1:]],
+            [list(line[1:]) for line in body],
+            caption,
+            head[0],
+            left=left,
+        )
+
+    @property
+    def is_tree(self) -> tuple[bool, bool]:
+        """Whether rows and columns have parts that can be folded."""
+        return any(h.above for h in self.rows), any(h.above for h in self.columns)
+
+    def parents(self, side: int) -> list[int]:
+        """Places of the rows (0) or columns (1) that have others under them."""
+        return sorted({k for heading in (self.rows, self.columns)[side] for k in heading.above})
+
+
+@dataclass(frozen=True)
+class Display:
+    """What there is to see of an object.
+
+    Attributes:
+      title: What it is.
+      side: Whether everybody may see it.
+      facts: Names and values.
+      grids: Tables.
+      lines: Sentences.
+      note: The short note for readers.
+    """
+
+    title: str
+    side: Side = ""
+    facts: Mapping[str, str] | Sequence[tuple[str, str]] = ()
+    grids: Sequence[Grid] = ()
+    lines: Sequence[Line] = ()
+    note: str = ""
+
+    @property
+    def listed_facts(self) -> list[tuple[str, str]]:
+        """Names and values that are not empty."""
+        facts = self.facts.items() if isinstance(self.facts, Mapping) else self.facts
+        return [(name, value) for name, value in facts if value]
+
+    @property
+    def blocks(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Sentences under their headings."""
+        for line in self.lines:
+            yield ("", [line]) if isinstance(line, str) else line
+
+
+class Displayed:
+    """Something that notebooks show: it gives a `Display`, this class the HTML."""
+
+    def _display(self) -> Display:
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        return render(self._display())
+
+
+def render(display: Display) -> str:
+    """A display as a piece of HTML, without scripts and without anything from elsewhere."""
+    return _template().render(display=display)
+
+
+@cache
+def _template() -> Template:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    found = Environment(
+        loader=PackageLoader("discreet.display"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return found.get_template("display.html")
+
+
+def align_columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:
+    """Columns under each other; some of them to the right. Wide letters take their two places."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for j in range(len(rows[0])):
+        grid.add_column(justify="right" if j in right else "left", no_wrap=True)
+    for row in rows:
+        grid.add_row(*map(Text, row))
+    page = io.StringIO()
+    options: dict[str, Any] = {"color_system": None, "force_terminal": False, "width": _WIDE}
+    Console(file=page, force_jupyter=False, **options).print(grid)
+    return [line.rstrip() for line in page.getvalue().splitlines()]
