@@ -217,8 +217,9 @@ def _read_private(path: Path) -> Ed25519PrivateKey:
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
     except ImportError as error:
         raise MissingDependencyError("a signature", "cryptography", "sign") from error
+    content = _key_bytes(path)
     try:
-        found = load_pem_private_key(_key_bytes(path), password=None)
+        found = load_pem_private_key(content, password=None)
     except (ValueError, TypeError) as error:
         raise _wrong_key(path, "private") from error
     if not isinstance(found, Ed25519PrivateKey):
@@ -232,8 +233,9 @@ def _read_public(path: Path) -> Ed25519PublicKey:
         from cryptography.hazmat.primitives.serialization import load_pem_public_key
     except ImportError as error:
         raise MissingDependencyError("a signature", "cryptography", "sign") from error
+    content = _key_bytes(path)
     try:
-        found = load_pem_public_key(_key_bytes(path))
+        found = load_pem_public_key(content)
     except ValueError as error:
         raise _wrong_key(path, "public") from error
     if not isinstance(found, Ed25519PublicKey):
