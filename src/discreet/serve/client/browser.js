@@ -19,6 +19,8 @@ class Viewer {
     this.root = home.pathname.replace(/\/$/, "");
     this.told = told;
     this.site = this.opened(told);
+    /** Whether another client draws the edition of now, so that pages are loaded anew. */
+    this.is_outdated = false;
   }
 
   /** @param {any} told @returns {Promise<Site>} */
@@ -28,21 +30,22 @@ class Viewer {
     return new Site(await folder.json(told.site), folder, templates, place);
   }
 
-  /** The edition of now; one that cannot be read leaves the one before. */
+  /** Look for a new edition, for the next page; one that cannot be read leaves the one before. */
   async refreshed() {
     const response = await fetch(new URL("site.json", this.home), { cache: "no-cache" }).catch(() => null);
     const told = response?.ok ? await response.json().catch(() => null) : null;
     if (!told || told.site === this.told.site) return;
-    if (told.app !== this.told.app) location.reload(); // another client draws it
+    this.is_outdated = told.app !== this.told.app;
     const site = this.opened(told);
-    await site;
-    [this.told, this.site] = [told, site];
+    const is_whole = await site.then(() => true, () => false);
+    if (is_whole && !this.is_outdated) [this.told, this.site] = [told, site];
   }
 
   /** The page of an address, as `builder.js` takes it. @param {string | URL} address */
   async page(address) {
-    await this.refreshed();
+    if (this.is_outdated) location.assign(address);
     const site = await this.site;
+    this.refreshed(); // nobody waits for it
     const url = new URL(address, location.href);
     const path = url.pathname.slice(this.root.length).replace(/\/?(index\.html)?$/, "");
     const code = language(site, url.search);
