@@ -192,26 +192,25 @@ FAULTS = {
     "missing": lambda path: path.unlink(),
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:-1]),
     "flipped": lambda path: path.write_bytes(flipped(path.read_bytes())),
-    "empty": lambda path: path.write_bytes(b""),
 }
+HARMED = [(kind, "flipped") for kind in ("charts.js", "style.css", "builder.js", ".json")]
+HARMED += [("site.json", "truncated"), ("builder.js", "missing"), *((".bin", f) for f in FAULTS)]
 
 
-@pytest.mark.parametrize("fault", FAULTS)
 def test_a_file_that_is_not_as_it_was_published_is_named_and_nothing_is_shown(
-    driver, copied, tmp_path, fault
+    driver, copied, tmp_path
 ):
     with plain_server(copied) as address:
         visitor = at(driver, address, tmp_path)
         read(visitor, TABLE)
         needed = files_read(visitor)
-        kinds = ("site.json", "charts.js", "style.css", "builder.js", ".bin", ".json")
-        for kind in kinds:
+        for kind, fault in HARMED:
             path = next(path for path in reversed(needed) if path.endswith(kind))
             content = (copied / path).read_bytes()
             FAULTS[fault](copied / path)
             driver.execute_cdp_cmd("Network.clearBrowserCache", {})
             read(visitor, TABLE)
-            visitor.wait(lambda v=visitor: v.all("[role=alert]"))
+            visitor.wait(lambda: visitor.all("[role=alert]"))
             assert path in visitor.find("[role=alert]").text
             assert visitor.all("td") == []
             (copied / path).write_bytes(content)
@@ -260,17 +259,16 @@ def test_firefox_shows_the_same(plain):
     if firefox is None or node is None:
         pytest.fail("The browser tests need Firefox and node: sudo apt-get install firefox-esr npm")
     script = Path(__file__).with_name("firefox.mjs")
-    asked = {"firefox": firefox, "address": plain, "pages": [TABLE, PAGES["layers"], "/index.html"]}
+    asked = {"firefox": firefox, "address": plain, "pages": [TABLE, PAGES["layers"]]}
     done = subprocess.run(
         [node, script], input=json.dumps(asked), capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    table, layers, catalogue = json.loads(done.stdout)
+    table, layers = json.loads(done.stdout)
     dataset = site_of().datasets["once"]
     assert table["figures"] == table_of(dataset, rows="region", columns="sex")
     assert layers["charts"] == 1
-    assert "Small country" in catalogue["text"]
-    for page in (table, layers, catalogue):
+    for page in (table, layers):
         assert page["barriers"] == []
         assert page["complaints"] == []
         assert page["width"] <= 390
