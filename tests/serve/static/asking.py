@@ -38,7 +38,9 @@ class Client:
         question = {"path": path, "search": search and f"?{search}", "lang": lang, **more}
         self.process.stdin.write(json.dumps(question) + "\n")
         self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        found = json.loads(self.process.stdout.readline())
+        self.status = found.get("status")
+        return found
 
     def close(self):
         self.process.communicate(timeout=10)
