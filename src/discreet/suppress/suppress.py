@@ -109,7 +109,7 @@ class Suppress:
     `"gauss"` promises no widths, and knows of no contributors. The pattern
     follows from the true values, and from costs that are drawn from the table's secret where it
     has one: without them whoever runs the program on every table that fits can rule out most.
-    Cost: for 20,000 cells, with `"interval"`, a minute for counts, five for sums.
+    Cost: for 20,000 cells, with `"interval"`, a minute for counts, several for sums.
 
     Args:
       rules: What makes a cell sensitive: a rule, or several, also as texts such as `"p%(10)"`.

@@ -33,6 +33,14 @@ def test_the_audit_finds_no_sensitive_cell_by_equations(seed, singletons):
     assert not found.told_to_lone.size
 
 
+def test_a_cell_that_is_somebodys_own_but_for_cells_shown_to_be_empty_is_not_told_to_him():
+    pattern = dc.Suppress().pattern(random_table(171))
+    own = pattern.position({"region": "S", "age": "1"})
+    assert (pattern.z[own], pattern.state[own]) == (1, 1)
+    assert dc.audit(pattern, intervals="none").is_clean
+    assert not dc.audit(pattern, intervals="none", non_negative=False).is_clean
+
+
 @given(st.integers(0, 10_000))
 @settings(max_examples=15, deadline=None)
 def test_showing_any_protecting_cell_is_found(seed):
