@@ -10,7 +10,7 @@ STAMP  := $(VENV)/.ready
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo check test lint bench attack studies docs system clean
+.PHONY: help setup demo check test lint bench attack studies docs system release clean
 
 # what pages are looked at with, and what draws the formulas of the documentation
 NPM := npm install --prefix tests/browser --silent --no-package-lock --no-audit --no-fund
@@ -61,6 +61,9 @@ docs: setup  ## Build the documentation, which can be read offline
 	@$(NPM)
 	@$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build
 	@echo "==> open docs/_build/index.html"
+
+release: setup  ## Build sdist and wheel twice, compare them, and write the bill of materials
+	@$(BIN)/python tools/release.py $(if $(FINAL),--final)
 
 clean:  ## Remove the environment and everything that was built
 	rm -rf $(VENV) build dist docs/_build .pytest_cache .mypy_cache .ruff_cache .deps

@@ -35,6 +35,7 @@ ELSEWHERE = {
     "discreet log": "a site with a log: tests/office",
     "discreet build": "a site: tests/serve",
     "site.toml": "a site: tests/serve",
+    "check site out": "a site of files: tests/serve/static",
     "discreet ledger": "a history of editions: tests/cli, tests/ledger",
     "ledger enter": "a history of editions: tests/ledger",
     "/safe/": "a place outside the folder",

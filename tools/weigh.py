@@ -14,7 +14,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "installation.md"
-BEGIN, END = "<!-- weights -->\n", "<!-- end of weights -->"
+BEGIN, END = "<!-- {} -->\n", "<!-- end of {} -->"
 EXTRAS = {
     "": "tables, methods, fits, files in CSV and Parquet",
     "private": "differentially private noise and budgets",
@@ -62,6 +62,18 @@ def table() -> str:
     return "\n".join(lines) + "\n"
 
 
+def packages() -> str:
+    """The weight of each package of the core, in Markdown; those below a megabyte together."""
+    names = {name.split("[")[0] for name in closure("discreet")} - {"discreet"}
+    sizes = sorted(((_size(name) / 1e6, name) for name in names), reverse=True)
+    large = [(size, name) for size, name in sizes if size >= 1]
+    small = [size for size, _ in sizes if size < 1]
+    lines = ["| package of the core | MB |", "|---|---|"]
+    lines += [f"| {name} | {size:,.0f} |" for size, name in large]
+    lines += [f"| {len(small)} others | {sum(small):,.1f} |"]
+    return "\n".join(lines) + "\n"
+
+
 def _needs(name: str, extra: str) -> list[str]:
     if name == "discreet":  # what the project says now, not when it was installed
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -85,10 +97,17 @@ def _size(name: str) -> int:
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
+def write(page: str, of: str, made: str) -> str:
+    """The page with a table in its place."""
+    before, rest = page.split(BEGIN.format(of))
+    return before + BEGIN.format(of) + made + END.format(of) + rest.split(END.format(of))[1]
+
+
 if __name__ == "__main__":
-    made = table()
-    sys.stdout.write(made)
+    tables = {"weights": table(), "packages": packages()}
+    sys.stdout.write("\n".join(tables.values()))
     if "--write" in sys.argv:
-        page = PAGE.read_text(encoding="utf-8")
-        before, rest = page.split(BEGIN)
-        PAGE.write_text(before + BEGIN + made + END + rest.split(END)[1], encoding="utf-8")
+        text = PAGE.read_text(encoding="utf-8")
+        for of, made in tables.items():
+            text = write(text, of, made)
+        PAGE.write_text(text, encoding="utf-8")

@@ -83,6 +83,10 @@ class BudgetError(DiscreetError):
         return "What is left of the privacy budget does not suffice for this release."
 
 
+class GateError(DiscreetError):
+    """Attacks found more than the office allows, or did not finish; nothing was published."""
+
+
 class EngineError(DiscreetError):
     """The engine that holds the records did not answer as it should."""
 

@@ -6,6 +6,7 @@ import logging
 import multiprocessing.context
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
@@ -45,6 +46,29 @@ def listening(listener: Listener) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+class OutOfTimeError(Exception):
+    """The time that some work was given is over; see `limited`."""
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Stop the work of the block by an `OutOfTimeError` when it reports after so much time.
+
+    The time is that of this process's processors, so that other work on the machine takes nothing
+    of it. Work that reports nothing is not stopped before it ends.
+    """
+    outer, end = _listener.get(), time.process_time() + seconds
+
+    def check(task: str, fraction: float) -> None:
+        if outer is not None:
+            outer(task, fraction)
+        if time.process_time() >= end:
+            raise OutOfTimeError(task)
+
+    with listening(check):
+        yield
 
 
 Part = TypeVar("Part")

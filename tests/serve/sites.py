@@ -43,12 +43,12 @@ def once(policy=None, **changes):
     return replace(dataset, **changes)
 
 
-def sums_of_once():
+def sums_of_once(scale=1):
     """A sum of the small country with hidden cells, and its mean."""
     counts = once().cube(("region", "age"), "count")
     hidden = (counts.values % 7 == 3) & (counts.status == CellStatus.published)
     status = np.where(hidden, np.int8(CellStatus.suppressed), counts.status)
-    values = np.where(hidden, 0, counts.values * 10.5)
+    values = np.where(hidden, 0, counts.values * scale * 10.5)
     table = replace(counts, values=values, status=status.astype(np.int8), unit="income")
     titles = {"income": "income", "mean-income": "income per person"}
     return {name: Measure(name, title, (table,)) for name, title in titles.items()}

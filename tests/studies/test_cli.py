@@ -2,7 +2,6 @@
 
 import json
 import re
-import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -54,16 +53,6 @@ def test_without_the_package_it_is_named(arguments, monkeypatch, capsys):
     assert call(*arguments) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "`pip install discreet-studies`" in line
-
-
-def test_both_packages_have_one_version():
-    projects = [
-        tomllib.loads((ROOT / path / "pyproject.toml").read_text())["project"]
-        for path in ("", "studies")
-    ]
-    assert projects[0]["version"] == projects[1]["version"]
-    (needed,) = (d for d in projects[1]["dependencies"] if d.startswith("discreet["))
-    assert needed.endswith(f"]=={projects[0]['version']}")
 
 
 def test_list(capsys):

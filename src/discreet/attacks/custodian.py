@@ -21,6 +21,7 @@ from discreet.assessment.cells import true_values
 from discreet.attacks.frame import Knowledge
 from discreet.errors import DiscreetError, ParameterError
 from discreet.facade.table import Table
+from discreet.progress import report
 from discreet.randomness import stream
 from discreet.tables.protected import COUNT, Method, Protected
 from discreet.tables.truth import CellValues
@@ -130,6 +131,7 @@ class Custodian:
         """Some people, and releases without them."""
         made: list[Draw] = []
         for k, out in enumerate(self._sample()):
+            report("draws without some records", k / _MOST_DRAWS)
             release = None
             if self.maker is not None and (not made or made[0].release is not None):
                 release = self.maker(self._without(out), self.seed + 7919 * (k + 1))

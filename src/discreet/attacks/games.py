@@ -24,6 +24,7 @@ from discreet.attacks.insiders import judge_insiders
 from discreet.attacks.leverage import judge_large_units
 from discreet.attacks.scoring import WORST, Finding, Tally, judge, tally
 from discreet.errors import ParameterError
+from discreet.progress import report
 from discreet.randomness import stream
 
 Truth = Mapping[Hashable, Any]
@@ -143,6 +144,7 @@ def _alone(custodian: Custodian) -> Custodian:
 
 
 def _run(attack: Attack, custodian: Custodian, release: Any = None) -> tuple[Claims, float]:
+    report(f"attack {attack.name}", 0.0)
     began = time.process_time()
     rng = stream(custodian.seed, f"attack: {attack.name}")
     seen = custodian.release if release is None else release

@@ -7,10 +7,12 @@ the same count in every whole table is provably disclosed, whoever the intruder 
 .. math:: \{y \in \mathbb{Z}^n : l \le X^\top y \le u,\ f \le y \le c\}
 
 Bounds are passed on first, then equal columns are merged and what hangs together is solved by
-itself. Tables are generated that differ as much as they can; an unknown that takes two values is
-free. What stays the same is verified: a program that pushes all candidates at the end of their
-range and finds none that moves proves them together, the others are proven one by one. So a fixed
-unknown has a proof, a free one has two tables, and the rest is said to be undecided.
+itself. An unknown that can have one more or one less in a table that was found is free; a table in
+the middle of all ranges frees most. Tables are generated that differ as much as they can; an
+unknown that takes two values is free. What stays the same is verified: a program that pushes all
+candidates at the end of their range and finds none that moves proves them together, the others are
+proven one by one. So a fixed unknown has a proof, a free one has two tables, and the rest is said
+to be undecided.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from discreet.assessment.audit.perturbed import Ranges, pass_bounds
 from discreet.assessment.audit.ranges import is_perturbed, ranges_of
 from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
 from discreet.errors import InfeasibleError, ParameterError
+from discreet.progress import report
 from discreet.solve.linear.program import highs_model, load_highs
 from discreet.tables.protected import COUNT, CellStatus, Protected
 
@@ -35,6 +38,7 @@ _FIXED, _SEEN = 2.0, 1.0  # confidence of what is proven, and of what one of the
 _ROUNDS = 12  # of generated tables: candidates that are still the same after as many seldom move
 _STALE = 2  # rounds after which generating stops if no candidate moved
 _LARGEST_PART = 4_000  # unknowns that hang together: programs of a second, larger ones take minutes
+_ROOM = (2, 4, 8)  # widths of sums that are narrowed: where signs and sums bind, wide ones only
 _NODES = 2_000  # of one program's search; beyond it the unknowns stay undecided
 
 
@@ -246,15 +250,45 @@ class _Component:
 
     def decide(self) -> None:
         """Generate tables, then verify what they have in common."""
-        found, _ = self._minimise(np.zeros(len(self.value)))
+        found = self._middle()
+        if found is None:
+            found, _ = self._minimise(np.zeros(len(self.value)))
         if found is None:
             return
         self.value = found
+        self._move_alone(found)
         self._generate()
         self._verify_together()
         for k in np.flatnonzero(~self.is_fixed & ~self.is_free):
             if not self.is_fixed[k] and not self.is_free[k]:
                 self._verify(int(k))
+
+    def _middle(self) -> Whole | None:
+        """A table one off the ends of all sums with room for it, where there is one."""
+        width = self.high - self.low
+        every = np.arange(len(width), dtype=np.int32)
+        for least in _ROOM:
+            room = np.where(width >= least, 1.0, 0.0)
+            self._highs.changeRowsBounds(len(room), every, self.low + room, self.high - room)
+            try:
+                found = self._minimise(np.zeros(len(self.value)))[0] if room.any() else None
+            except InfeasibleError:
+                found = None
+            if found is not None:
+                break
+        self._highs.changeRowsBounds(len(width), every, self.low, self.high)
+        return found
+
+    def _move_alone(self, table: Whole) -> None:
+        """Free is whatever can have one more or one less while all others stay as they are."""
+        sums, starts = np.asarray(self.rows @ table), self.rows.indptr[:-1]
+        more, less = (
+            np.minimum.reduceat(room[self.rows.indices], starts) >= 1
+            for room in (self.high - sums, sums - self.low)
+        )
+        moves = (more & (table < self.ceiling)) | (less & (table > self.floor))
+        self.state.tables += int((moves & ~self.is_free).sum())
+        self.is_free |= moves
 
     def _generate(self) -> None:
         stale = 0
@@ -298,6 +332,7 @@ class _Component:
             return False
         moved = (found != self.value) & ~self.is_free
         self.is_free |= moved
+        self._move_alone(found)
         self.state.tables += int(moved.any())
         return bool(moved.any())
 
@@ -306,6 +341,7 @@ class _Component:
         if self.state.programs >= self.state.most:
             return None, False
         self.state.programs += 1
+        report("integer reconstruction", self.state.programs / self.state.most)
         n = len(cost)
         self._highs.changeColsCost(n, np.arange(n, dtype=np.int32), cost)
         self._highs.run()

@@ -194,7 +194,7 @@ def attack(
     found, passed = {}, {}
     for k, each in enumerate(chosen):
         report("attacks", k / len(chosen))
-        why = _refusal(each, release, known, of_records)
+        why = refusal_of(each, release, known, of_records)
         if why:
             passed[each.name] = why
         else:
@@ -262,7 +262,7 @@ def _prove(chosen: list[Any], release: Any, knowledge: Knowledge, seed: int) -> 
         )
     found, passed = {}, {}
     for each in chosen:
-        why = _refusal(each, release, knowledge, isinstance(release, Synthesized))
+        why = refusal_of(each, release, knowledge, isinstance(release, Synthesized))
         if why:
             passed[each.name] = why
             continue
@@ -301,7 +301,7 @@ def _chosen(attacks: Sequence[AttackLike] | AttackLike | None) -> tuple[list[Any
     return made, True
 
 
-def _refusal(attack: Any, release: Any, knowledge: Knowledge, of_records: bool) -> str:
+def refusal_of(attack: Any, release: Any, knowledge: Knowledge, of_records: bool) -> str:
     """Why an attack has nothing to attack."""
     if (trait(attack, "about") in OF_RECORDS) != of_records:
         return "it is about " + ("tables" if of_records else "synthetic records")

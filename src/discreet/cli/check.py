@@ -37,7 +37,9 @@ def check(
     ],
     source: Annotated[
         str | None,
-        typer.Argument(help="Records, a publication.toml, an engine's address, or a site.toml."),
+        typer.Argument(
+            help="Records, a publication.toml, an engine's address, a site.toml or a site of files."
+        ),
     ] = None,
     by: Annotated[
         str | None, typer.Option(help="data: a planned table, as a formula; its size is told.")
@@ -53,6 +55,10 @@ def check(
     out: Annotated[
         Path | None,
         typer.Option(help="install: the report to be signed off, .md or .html."),
+    ] = None,
+    signed_by: Annotated[
+        Path | None,
+        typer.Option(help="site: the public key, in PEM, that a site of files is signed with."),
     ] = None,
     records: Annotated[RecordOptions, (*_ROLES, *FILE_OPTIONS)],
     json: Json = False,
@@ -84,7 +90,8 @@ def check(
     elif subject == "engine":
         _check_engine(source, json)
     elif subject == "site":
-        _check_site(Path(_require(source, "the site's file")), json)
+        path = Path(_require(source, "the site's file"))
+        _check_files(path, signed_by, json) if path.is_dir() else _check_site(path, json)
     else:
         _check_install(out, json)
 
@@ -167,6 +174,29 @@ def _backend(address: str | None) -> Any:
             "postgresql://host/database, snowflake://…, bigquery://…, mssql://…; the engine's own "
             "package is needed as well, `pip install 'ibis-framework[snowflake]'`."
         ) from None
+
+
+def _check_files(root: Path, signed_by: Path | None, json: bool) -> None:
+    from discreet.serve.static.manifest import check_files  # start-up time
+
+    found = check_files(root, signed_by)
+    editions = ", ".join(f"{name} ({edition})" for name, edition in found.editions.items())
+    signed = "signed" if found.is_signed else "not signed"
+    if signed_by is not None and not found.faults:
+        signed = f"signed with the key of {signed_by}"
+    lines = [
+        f"{root}: {editions}",
+        f"  {found.files:,} files by discreet {found.version}, {signed}; {found.older:,} more of "
+        "the edition before",
+        *(f"  {fault}" for fault in found.faults),
+    ]
+    answer(asdict(found), json, "\n".join(lines))
+    if found.faults:
+        n = len(found.faults)
+        raise DataError(
+            f"{root} is not as it was written: {n} fault{'s' if n > 1 else ''}, listed above. Copy "
+            "the folder again from where it was made, or build it again."
+        )
 
 
 def _check_site(path: Path, json: bool) -> None:

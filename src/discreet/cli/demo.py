@@ -5,9 +5,13 @@ from __future__ import annotations
 import shlex
 import tomllib
 import urllib.request
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlencode
 
@@ -36,7 +40,7 @@ FIRST_TABLE = "region[province]*sex"
 _CHECKED = {"rows": "region[province]", "columns": "sex"}
 _SECONDS = 60
 _SAMPLED = 0.022  # of the people, by the design of the survey
-CODES, SITE = "codes.toml", "site.toml"
+CODES, SITE, STATIC_SITE = "codes.toml", "site.toml", "static.toml"
 
 
 def demo(
@@ -48,6 +52,9 @@ def demo(
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Fetch one table and stop.")] = False,
     no_serve: Annotated[bool, typer.Option("--no-serve", help="Stop after the table.")] = False,
+    static: Annotated[
+        bool, typer.Option("--static", help="The builder as files alone, from a plain file server.")
+    ] = False,
 ) -> None:
     """Make an invented census, protect a table of it, and serve the table builder until Ctrl-C.
 
@@ -64,6 +71,9 @@ def demo(
     if check or not no_serve:
         from discreet.serve.site.start import load_site  # start-up time
 
+        if static:
+            _show_files(folder, port, check=check)
+            return
         _build(folder / SITE)
         with show_progress():
             holder = load_site(folder / SITE)
@@ -127,6 +137,47 @@ def _build(path: Path) -> None:
         say(f"Building {plan_build(dataset, data).text}.")
         with show_progress():
             build(config, dataset, data, again=False)
+
+
+def _show_files(folder: Path, port: int | None, *, check: bool) -> None:
+    """Write the demo's census as files, and hand them out by a server that knows nothing else."""
+    import tomli_w
+
+    from discreet.serve.static.build import write_static  # start-up time
+
+    site = tomllib.loads((folder / SITE).read_text(encoding="utf-8"))
+    census = site["datasets"]["census"]
+    # Files cannot keep what a rule on figures refuses; SAFE has protected every table already.
+    census["policy"] = {}
+    with written_whole(folder / STATIC_SITE) as temporary:
+        text = tomli_w.dumps({**site, "datasets": {"census": census}})
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    _build(folder / STATIC_SITE)
+    with show_progress():
+        written = write_static(read_site(folder / STATIC_SITE), folder / "static", parquet=True)
+    say(f"{written.files:,} files in {written.root}, {written.bytes / 1e6:,.1f} MB")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(written.root))
+    with _file_server(handler, port) as server:
+        address = f"http://127.0.0.1:{server.server_address[1]}/"
+        if check:
+            Thread(target=server.serve_forever, daemon=True).start()
+            with urllib.request.urlopen(f"{address}index.html", timeout=_SECONDS) as response:
+                say(f"checked {address}index.html: {len(response.read()):,} bytes")
+            server.shutdown()
+            return
+        say(f"A plain file server hands them out at {address} (stop it with Ctrl-C).")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()
+
+
+def _file_server(handler: Any, port: int | None) -> ThreadingHTTPServer:
+    """A server on a port, or on the usual one or any that is free."""
+    for wanted in (8000, 0) if port is None else (port,):
+        try:
+            return ThreadingHTTPServer(("127.0.0.1", wanted), handler)
+        except OSError as error:
+            why = error.strerror
+    raise DataError(f"cannot listen on port {port}: {why}.")
 
 
 def _next_commands(folder: Path, census: str) -> str:

@@ -46,6 +46,7 @@ Again = Annotated[
         "--again", help="Make a second table-wise release of an edition; both can be averaged."
     ),
 ]
+Accept = Annotated[str, typer.Option(help="Why it may pass although attacks on it did not finish.")]
 Hierarchies = Annotated[
     list[str] | None,
     typer.Option(help="VARIABLE=FILE with a hierarchy (.hrc, …); may be repeated."),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from discreet.cli.options import Again, Json, answer
+from discreet.cli.options import Accept, Again, Json, answer
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.publication import Publication
@@ -37,9 +37,12 @@ def publish(
     ] = None,
     codes: Annotated[Path | None, typer.Option(help="Code lists, for --draft.")] = None,
     again: Again = False,
+    accept: Accept = "",
     json: Json = False,
 ) -> None:
     """Publish an edition: tables, notes and a confidential log, all or nothing.
+
+    Attacks run first and stop what breaks the rules in [gate] of the publication.
 
     Example: discreet publish --draft people.csv --codes codes.toml publication.toml
 
@@ -65,10 +68,16 @@ def publish(
     is_named = edition or corrects or plan.data.get("edition")
     with show_progress():
         if isinstance(plan.data.get("time"), str) and not is_named:
-            made = editions.publish_periods(plan, base, again=again)
+            made = editions.publish_periods(plan, base, again=again, accept=accept)
         else:
             done = editions.publish(
-                plan, base, edition=edition, corrects=corrects, reason=reason, again=again
+                plan,
+                base,
+                edition=edition,
+                corrects=corrects,
+                reason=reason,
+                again=again,
+                accept=accept,
             )
             made = [done]
     summaries, texts = zip(*map(_summary, made), strict=True)

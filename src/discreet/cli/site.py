@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -13,6 +15,7 @@ import typer
 
 from discreet.cli.options import (
     UNWEIGHTED,
+    Accept,
     Again,
     Hierarchies,
     Json,
@@ -28,7 +31,7 @@ from discreet.cli.options import (
 from discreet.design.formula import Margins
 from discreet.design.formula import margins as crossings
 from discreet.display.bars import show_progress
-from discreet.errors import ParameterError
+from discreet.errors import ParameterError, UnknownNameError
 from discreet.facade.microdata import Microdata
 from discreet.files import written_whole
 from discreet.progress import notice
@@ -42,6 +45,7 @@ from discreet.tables.protected import WEIGHT
 
 if TYPE_CHECKING:
     from discreet.serve.site.site import SiteHolder
+    from discreet.serve.static.build import StaticSite
 
 DEFAULT_METHOD = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
 ONCE = Choice("safe", {})
@@ -266,22 +270,51 @@ def build(
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what the build takes, and stop.")
     ] = False,
+    static: Annotated[
+        Path | None,
+        typer.Option(help="Also write the site as files into this folder; builds what is stale."),
+    ] = None,
+    parquet: Annotated[
+        bool,
+        typer.Option("--parquet", help="With --static: the whole protected tables for programs."),
+    ] = False,
+    sign: Annotated[
+        Path | None,
+        typer.Option(help="With --static: an Ed25519 key in PEM that signs the list of files."),
+    ] = None,
     again: Again = False,
+    accept: Accept = "",
     ledger: LedgerFile = None,
     as_json: Json = False,
 ) -> None:
     """Protect the data sets that are released once, so that `discreet serve` can answer.
+
+    Attacks run first where a recipe has a `gate`, and stop what breaks its rules. With --static the
+    builder needs no server: any file server hands the folder out.
 
     Example: discreet build site.toml
 
     Example: discreet build site.toml --only census --plan
 
     Example: discreet build site.toml --ledger discreet.db
+
+    Example: discreet build site.toml --static out
     """
     from discreet.serve.build import build as build_one  # start-up time
-    from discreet.serve.build import datasets_to_build, open_records_of, plan_build  # start-up time
+    from discreet.serve.build import (  # start-up time
+        datasets_to_build,
+        open_records_of,
+        pass_gate,
+        plan_build,
+    )
 
     config = read_site(site)
+    if (parquet or sign) and static is None:
+        raise ParameterError(
+            "--parquet and --sign go with --static: name the folder of the site's files."
+        )
+    if static is not None:
+        stale, config = True, _static_config(config, only or ())
     done = []
     for dataset in datasets_to_build(config, only or (), stale=stale):
         data = open_records_of(config, dataset, ledger)
@@ -294,6 +327,7 @@ def build(
         if data.ledger is None:
             notice(_NO_LEDGER.format(dataset.name))
         with show_progress():
+            pass_gate(config, dataset, data, accept)
             built = build_one(config, dataset, data, again=again)
         mode = editions_line(built.statement)
         entry = {"name": built.name, "edition": built.edition, "cells": built.cells}
@@ -303,9 +337,38 @@ def build(
         for d in done
         if "cells" in d
     ]
+    told: dict[str, Any] = {"datasets": done}
+    if static is not None and not plan:
+        written = _write_static(config, static, parquet, sign)
+        told["static"] = {**vars(written), "root": str(written.root)}
+        lines.append(
+            f"{written.files:,} files in {written.root}, {written.bytes / 1e6:,.1f} MB. Look at "
+            f"them: python -m http.server --directory {shlex.quote(str(written.root))}"
+        )
     text = "\n".join(lines) or ("" if plan else "Every data set is built.")
     if as_json or text:
-        answer({"datasets": done}, as_json, text)
+        answer(told, as_json, text)
+
+
+def _static_config(config: SiteConfig, only: Sequence[str]) -> SiteConfig:
+    """The part of a site that becomes files; refused before anything is built."""
+    from discreet.serve.static.offer import require_static  # start-up time
+
+    require_web()
+    known = [d.name for d in config.datasets]
+    for name in only:
+        if name not in known:
+            raise UnknownNameError("data set", name, known)
+    chosen = tuple(d for d in config.datasets if not only or d.name in only)
+    require_static(config, chosen)
+    return replace(config, datasets=chosen)
+
+
+def _write_static(config: SiteConfig, out: Path, parquet: bool, sign: Path | None) -> StaticSite:
+    from discreet.serve.static.build import write_static  # start-up time
+
+    with show_progress():
+        return write_static(config, out, parquet=parquet, sign=sign)
 
 
 def replay(

@@ -163,7 +163,7 @@ def _with_progress(told: inspect.Signature) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY
     own = inspect.Parameter("progress", kind, default=True, annotation="bool")
     given = [*told.parameters.values()]
-    at = len(given) - (given[-1].kind is inspect.Parameter.VAR_KEYWORD)
+    at = len(given) - any(p.kind is inspect.Parameter.VAR_KEYWORD for p in given)
     return told.replace(parameters=[*given[:at], own, *given[at:]])
 
 

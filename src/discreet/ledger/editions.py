@@ -22,6 +22,7 @@ from discreet.tables.sketches import Labels, RecordSketches, SketchedTable, tabl
 from discreet.tables.truth import DataSet
 
 ACCEPTED, WITHDRAWN, CORRECTED, ROTATED = "accepted", "withdrawn", "corrected", "rotated"
+STOPPED, UNJUDGED = "stopped", "published unjudged"
 _ALIKE = 0.5  # unrelated sketches have a likeness of 0 ± 0.016, those of neighbours one near 1
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS published (name TEXT, edition TEXT, place INTEGER, what TEXT,"

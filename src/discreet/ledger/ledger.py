@@ -259,6 +259,28 @@ class Ledger:
             raise ParameterError(f"a correction has a name of its own, got {by!r} again.")
         self._decide(data_set, editions.CORRECTED, by, reason)
 
+    def stop(self, data_set: DataSet, what: str, reason: str) -> None:
+        """Enter that attacks stopped a publication before anybody got it.
+
+        Args:
+          data_set: The edition that was to be published.
+          what: What was judged: `"method"`, or the `"release"` that was drawn.
+          reason: What was found.
+        """
+        with self._file.writing() as db:
+            entries.add_decision(db, data_set, editions.STOPPED, what, _reason(reason))
+
+    def pass_unjudged(self, data_set: DataSet, what: str, reason: str) -> None:
+        """Enter that a publication goes on although attacks on it did not finish.
+
+        Args:
+          data_set: The edition to be published.
+          what: What was not judged.
+          reason: Why it may pass.
+        """
+        with self._file.writing() as db:
+            entries.add_decision(db, data_set, editions.UNJUDGED, what, _reason(reason))
+
     def rotate(self, old_mark: str, new_mark: str, reason: str) -> list[str]:
         """Enter that a secret was exchanged; returns the data sets whose kept keys it made."""
         with self._file.writing() as db:

@@ -219,16 +219,22 @@ class TransitionMatrix(Displayed):
             for v, p in zip(self.deviations.tolist(), law[i], strict=True)
             if p > 0
         ]
+        upright = alt.Axis(labelAngle=0)
+        shades = alt.Scale(scheme="cividis", type="sqrt", domain=[0, 1], reverse=True)
         chart: altair.Chart = (
             alt.Chart(alt.InlineData(values=cells), title=self.name)
-            .mark_rect()
+            .mark_rect(stroke="white", strokeWidth=0.5)
             .encode(
-                x=alt.X("deviation:O", title="published − true count"),
+                x=alt.X("deviation:O", title="published − true count", axis=upright),
                 y=alt.Y("count:O", title="true count", sort="ascending"),
-                # cividis is readable without colour vision
-                color=alt.Color("probability:Q", scale=alt.Scale(scheme="cividis")),
+                # cividis is readable without colour vision; reversed, what is likely prints dark
+                color=alt.Color("probability:Q", scale=shades, legend=alt.Legend(format=".0%")),
                 tooltip=["count:Q", "published:Q", alt.Tooltip("probability:Q", format=".6f")],
             )
+            .properties(width=alt.Step(20), height=alt.Step(20))
+            .configure_axis(labelFontSize=11, titleFontSize=12, titleFontWeight="normal")
+            .configure_legend(labelLimit=0, titleFontSize=11, labelFontSize=11)
+            .configure_title(anchor="start", fontSize=14)
         )
         return chart
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -259,23 +260,38 @@ def leaver_claims(
 def _leaver_claims(
     mode: EditionMode, law: _SameLaw, tables: Tables, churn: float, editions: int
 ) -> tuple[float, float]:
+    cells = np.array((1,) * tables if isinstance(tables, int) else tables, dtype=np.float64)
+    above = np.rint(np.log2(cells.max() / cells)).astype(np.int64)
+    finest = stream(1, "editions.claims").choice(_FINEST, _PEOPLE)
+    level = np.minimum(finest[:, None] + above, _LEVELS - 1)
+    used = tuple(np.unique(level).tolist())
+    ratio, drawn = _ratios_of_levels(mode, law, churn, editions, used)
+    pick = level * _POOL + deepcopy(drawn).integers(_POOL, size=level.shape)
+    total = np.logaddexp.reduce(ratio[:, pick].sum(axis=2), axis=0) - math.log(len(ratio))
+    prior = min(churn * len(ratio), 0.5)
+    return _precision(total, prior, prior), _precision(total, prior, prior / 10)
+
+
+@lru_cache(maxsize=64)
+def _ratios_of_levels(
+    mode: EditionMode, law: _SameLaw, churn: float, editions: int, used: tuple[int, ...]
+) -> tuple[Real, np.random.Generator]:
+    """Log ratios of cells of some sizes, for each step of the window, and the stream behind them.
+
+    Tables of many designs have cells of the same sizes, and this is nearly all the work.
+    """
     rng = stream(1, "editions.claims")
+    rng.choice(_FINEST, _PEOPLE)  # drawn before, for all sizes
     window = min(_WINDOW, editions - 1)
     first = max(1, editions // 2 - window // 2)
     steps = list(range(first, min(first + window, editions)))
-    cells = np.array((1,) * tables if isinstance(tables, int) else tables, dtype=np.float64)
-    above = np.rint(np.log2(cells.max() / cells)).astype(np.int64)
-    level = np.minimum(rng.choice(_FINEST, _PEOPLE)[:, None] + above, _LEVELS - 1)
     levels = np.repeat(np.arange(_LEVELS), _POOL)
-    told = (churn * 2.0**levels < _MOST_LEAVERS) & np.isin(levels, level)
+    told = (churn * 2.0**levels < _MOST_LEAVERS) & np.isin(levels, used)
     ratio = np.zeros((len(steps), len(levels)))
     gone, mean = steps[len(steps) // 2], np.exp2(levels[told]).astype(np.float64)
     series = _draw_edition(mode, law.matrix, churn, editions, gone, mean, rng)
     ratio[:, told] = _log_ratios(series, steps)
-    pick = level * _POOL + rng.integers(_POOL, size=level.shape)
-    total = np.logaddexp.reduce(ratio[:, pick].sum(axis=2), axis=0) - math.log(len(steps))
-    prior = min(churn * len(steps), 0.5)
-    return _precision(total, prior, prior), _precision(total, prior, prior / 10)
+    return ratio, rng
 
 
 def _log_ratios(series: CellSeries, steps: Sequence[int]) -> Real:

@@ -13,19 +13,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from discreet.errors import ParameterError
+from discreet.errors import GateError, ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
 from discreet.files import OWNER_ONLY, written_whole
+from discreet.ledger import Ledger
 from discreet.publication.plan import Outlet, Publication, is_local
 from discreet.publication.wording import Wording, check_wordings
 from discreet.records.code_list import CodeLists
 from discreet.release.formats.write import file_stem, writer_named
+from discreet.tables.truth import DataSet
 
 if TYPE_CHECKING:
     from discreet.facade.release import Release
     from discreet.facade.table import Table
+    from discreet.publication.gate import Gatekeeper
 
 RELEASE = "release.parquet"
 """The file of an edition that holds the release itself."""
@@ -43,11 +46,14 @@ class Place:
     reason: str
 
 
-def draw_release(publication: Publication, place: Place, staging: Path, again: bool) -> Release:
+def draw_release(
+    publication: Publication, place: Place, staging: Path, again: bool, accept: str = ""
+) -> Release:
     """The release that an interrupted run has drawn of the same records, or a new one.
 
     What noise from the operating system has cost is entered in the ledger; so it must not be drawn
-    again where the first draw is there.
+    again where the first draw is there. The method passes the gate before the draw, and the release
+    after it.
     """
     Wording.read_all(publication, place.base)  # before records are read
     for name in publication.outlet.formats:
@@ -58,17 +64,68 @@ def draw_release(publication: Publication, place: Place, staging: Path, again: b
         _clear(staging)  # of files that the run left, perhaps in other formats or languages
         release = read_release(staging / RELEASE)
         check_wordings(publication, place.base, release.design)
+        _pass_release(publication, place, release, draw, accept)
         return release
+    if WaitingDraw.read(kept).stopped and not again:
+        raise GateError(
+            f"a release of edition {place.edition} was drawn and stopped by attacks. Drawing until "
+            "one passes chooses by the records: change the method or the tables, and draw anew by "
+            "--again, which the ledger enters."
+        )
     plan = publication.at(place.base)
-    table = plan.tabulate(open_edition(plan, place.edition, place.period))
+    data = open_edition(plan, place.edition, place.period)
+    table = plan.tabulate(data)
     check_wordings(publication, place.base, table.design)  # before anything is paid
+    if not plan.rules.is_off:
+        from discreet.publication.gate import judge_method  # start-up time
+
+        _gatekeeper(publication, place, accept).check(judge_method(plan, data, table))
     kept.unlink(missing_ok=True)
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(mode=HIDDEN, parents=True)  # it lies in a public folder
     release = plan.run(table, again=again)
     release.save(staging / RELEASE)
     draw.write(kept)
+    _pass_release(publication, place, release, draw, accept)
     return release
+
+
+def _pass_release(
+    publication: Publication, place: Place, release: Release, draw: WaitingDraw, accept: str
+) -> None:
+    """Look for people who are certain, by the public side alone, before anybody gets the release.
+
+    A release that is stopped waits no more: the next run draws another one, by decision only.
+    """
+    if publication.rules.is_off:
+        return
+    from discreet.publication.gate import judge_release  # start-up time
+
+    found = judge_release(publication, release)
+    if found.broken:
+        kept = WaitingDraw.file(publication, place.base, place.edition)
+        replace(draw, stopped=True).write(kept)
+    _gatekeeper(publication, place, accept).check(found)
+
+
+def _gatekeeper(publication: Publication, place: Place, accept: str) -> Gatekeeper:
+    from discreet.publication.gate import Gatekeeper  # start-up time
+
+    log = log_file(publication, place.base, place.edition)
+    ledger, data_set = ledger_of(publication, place.base), data_set_of(publication, place.edition)
+    return Gatekeeper(log.with_name(f"{log.stem}.gate.md"), accept, ledger, data_set)
+
+
+def ledger_of(publication: Publication, base: Path) -> Ledger | None:
+    """The ledger of a publication, if it has one."""
+    path = publication.data.get("ledger")
+    return None if path is None else Ledger(base / path)
+
+
+def data_set_of(publication: Publication, edition: str) -> DataSet:
+    """The name under which the ledger knows an edition."""
+    name = publication.data.get("name") or Path(str(publication.data.get("source"))).stem
+    return DataSet(str(name), edition)
 
 
 def open_edition(publication: Publication, edition: str, period: str) -> Microdata:
@@ -124,10 +181,12 @@ class WaitingDraw:
     Attributes:
       folder: The folder it is to be published in, as the publication names it.
       origin: A digest of what it was drawn of; empty where that is unknown.
+      stopped: Whether attacks stopped it.
     """
 
     folder: str = ""
     origin: str = ""
+    stopped: bool = False
 
     @staticmethod
     def file(publication: Publication, base: Path, edition: str) -> Path:
@@ -158,7 +217,8 @@ def _origin(publication: Publication, place: Place) -> str:
 
     Empty where that is unknown.
     """
-    drawn = replace(publication, outlet=Outlet(), told={}).to_dict()  # no figure depends on these
+    # no figure depends on these
+    drawn = replace(publication, outlet=Outlet(), told={}, gate=None).to_dict()
     said = json.dumps([drawn, place.edition, place.period], sort_keys=True)
     found, plan = hashlib.sha256(said.encode()), publication.at(place.base)
     files = [Path(str(plan.data.get("source")))]

@@ -20,23 +20,24 @@ from discreet.design.codes import natural_order
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
 from discreet.files import EVERYONE, OWNER_ONLY, flush, written_whole
-from discreet.ledger import Ledger
 from discreet.publication.drawing import (
     HIDDEN,
     RELEASE,
     Place,
     WaitingDraw,
+    data_set_of,
     draw_release,
     edition_periods,
+    ledger_of,
     log_file,
 )
 from discreet.publication.folder import edition_files, series_files
 from discreet.publication.plan import Publication
 from discreet.publication.wording import Wording
-from discreet.tables.truth import DataSet
 
 if TYPE_CHECKING:
     from discreet.facade.release import Release
+    from discreet.tables.truth import DataSet
 
 MANIFEST, SERIES = "manifest.json", "series"
 """Files of an edition: what the folder holds, and series over editions."""
@@ -68,6 +69,7 @@ def publish(
     corrects: str | None = None,
     reason: str = "",
     again: bool = False,
+    accept: str = "",
 ) -> PublishedEdition:
     """Publish an edition: tables, notes, release and manifest, and a confidential log.
 
@@ -77,13 +79,20 @@ def publish(
     codes in plain files, which can be compared: of a database or a folder the figures are drawn
     again, and a private budget is paid again.
 
+    Attacks come first: `publication.rules` says what they may find, of the method before anything
+    is drawn, and of the release before anybody gets it. A confidential report says what they found.
+
     Args:
       publication: What is published.
       base: The folder of its file; paths are relative to it.
       edition: The edition, where `[data]` does not name it.
       corrects: The edition that this one takes the place of.
       reason: What was wrong with it.
-      again: As for `Table.protect`.
+      again: As for `Table.protect`; also draws anew after attacks stopped a release.
+      accept: Why it may be published where attacks did not finish; entered in the ledger.
+
+    Raises:
+      GateError: Attacks found more than the gate allows, or did not finish.
     """
     base = Path(base)
     if corrects is not None and not reason.strip():
@@ -108,9 +117,9 @@ def publish(
     period = named if before is None else str(_manifest(before)["period"])
     place = Place(base, named, period, corrects, reason)
     staging = target.with_name(f".{named}.part")
-    release = draw_release(publication, place, staging, again)
+    release = draw_release(publication, place, staging, again, accept)
     notices = () if corrects is None else (f"This edition replaces edition {corrects}: {reason}",)
-    _enter_correction(publication, base, _data_set(publication, named), corrects, reason)
+    _enter_correction(publication, base, data_set_of(publication, named), corrects, reason)
     broken = _stage(staging, publication, release, place, notices)
     log = _write_log(publication, place, release, notices, broken)
     _rename(staging, target)
@@ -119,7 +128,7 @@ def publish(
 
 
 def publish_periods(
-    publication: Publication, base: str | Path, *, again: bool = False
+    publication: Publication, base: str | Path, *, again: bool = False, accept: str = ""
 ) -> list[PublishedEdition]:
     """Publish every period of the records that is not published yet, each as an edition.
 
@@ -129,14 +138,17 @@ def publish_periods(
     Args:
       publication: What is published.
       base: The folder of its file.
-      again: As for `Table.protect`.
+      again: As for `publish`.
+      accept: As for `publish`.
     """
     found = edition_periods(publication, Path(base))
     folder = Path(base) / publication.outlet.folder
     waiting = [period for period in found if not (folder / period / MANIFEST).is_file()]
     if not waiting:
         raise DataError(f"all periods of the records are published already: {', '.join(found)}.")
-    return [publish(publication, base, edition=period, again=again) for period in waiting]
+    return [
+        publish(publication, base, edition=period, again=again, accept=accept) for period in waiting
+    ]
 
 
 def withdraw(publication: Publication, base: str | Path, edition: str, reason: str) -> Path:
@@ -144,8 +156,8 @@ def withdraw(publication: Publication, base: str | Path, edition: str, reason: s
     if not reason.strip():
         raise ParameterError("a withdrawal needs a reason that readers are told: --reason.")
     folder = _require_edition(Path(base) / publication.outlet.folder / edition)
-    if (ledger := _ledger(publication, Path(base))) is not None:
-        ledger.withdraw(_data_set(publication, edition), reason)
+    if (ledger := ledger_of(publication, Path(base))) is not None:
+        ledger.withdraw(data_set_of(publication, edition), reason)
     _renew(folder, f"This edition was withdrawn: {reason}")
     return folder
 
@@ -219,7 +231,8 @@ def _write_manifest(
     folder: Path, publication: Publication, files: Mapping[str, bytes], told: Mapping[str, Any]
 ) -> None:
     """What the folder holds; `told` says which edition it is and what became of it."""
-    public = replace(publication, data={})  # where records lie is nobody's business
+    # where records lie is nobody's business, nor what attacks may find
+    public = replace(publication, data={}, gate=None)
     manifest = {
         "format": 1,
         **told,
@@ -286,21 +299,11 @@ def _renew(folder: Path, notice: str) -> None:
     _write_manifest(folder, publication, files, told)
 
 
-def _ledger(publication: Publication, base: Path) -> Ledger | None:
-    path = publication.data.get("ledger")
-    return None if path is None else Ledger(base / path)
-
-
-def _data_set(publication: Publication, edition: str) -> DataSet:
-    name = publication.data.get("name") or Path(str(publication.data.get("source"))).stem
-    return DataSet(str(name), edition)
-
-
 def _enter_correction(
     publication: Publication, base: Path, new: DataSet, corrects: str | None, reason: str
 ) -> None:
     """Enter a correction once, also where an interrupted run has entered it."""
-    ledger = _ledger(publication, base)
+    ledger = ledger_of(publication, base)
     if corrects is None or ledger is None:
         return
     entered = [
@@ -323,7 +326,7 @@ def _write_log(
     """What the office keeps: what was published of which records, and what to watch."""
     language = Wording.read_all(publication, place.base)[0].language
     say, edition = language.say, place.edition
-    ledger = _ledger(publication, place.base)
+    ledger = ledger_of(publication, place.base)
     rows = [] if ledger is None else [r for r in ledger.rows() if r.get("edition") == edition]
     head = [language.word(word) for word in ("table", "cells", "not shown")]
     lines = [

@@ -3,8 +3,8 @@
 Python, the command line and the table builder all go through `Publication.run`, so a table that was
 clicked together can be replayed from a script. The sections of a `publication.toml` are
 `[publication]` (titles, formats, where), `[data]` (what `discreet.open` takes), `[tables]`,
-`[tabulate]`, `[protect]` and `[fit]`; a site's file needs the last three alone. A publication holds
-paths to records and to a secret at most, never the secret.
+`[tabulate]`, `[protect]`, `[fit]` and `[gate]`; a site's file needs those from `[tabulate]` on. A
+publication holds paths to records and to a secret at most, never the secret.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from discreet.design.support import Support
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.files import written_whole
+from discreet.publication.rules import Gate
 from discreet.release.fitting import METHODS, check_zeros
 from discreet.tables.statement import plain_data
 
@@ -121,6 +122,7 @@ class Publication:
       data: What `discreet.open` takes, `source` first; empty where the records come otherwise.
       outlet: What readers are told, in which formats, and where the files lie.
       told: Titles and footnotes of single tables, by their names.
+      gate: What attacks may find before it is published; the usual rules when absent.
     """
 
     margins: Margins
@@ -136,6 +138,7 @@ class Publication:
     data: Mapping[str, Any] = field(default_factory=dict)
     outlet: Outlet = field(default_factory=lambda: Outlet())
     told: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    gate: Gate | None = None
 
     def __post_init__(self) -> None:
         parse(self.margins)
@@ -219,6 +222,11 @@ class Publication:
         return replace(self, margins=margins)
 
     @property
+    def rules(self) -> Gate:
+        """What attacks may find."""
+        return self.gate or Gate()
+
+    @property
     def time(self) -> str:
         """What periods are called; empty where editions are none."""
         column = self.data.get("time", "")
@@ -258,6 +266,8 @@ class Publication:
                 spec["fit"]["zeros"] = self.zeros
             if self.rounding is not None:
                 spec["fit"] |= {"round": self.rounding, "seed": self.seed}
+        if self.gate is not None:
+            spec["gate"] = self.gate.to_dict()
         return spec
 
     def _tables_to_dict(self) -> dict[str, Any]:
@@ -270,7 +280,9 @@ class Publication:
     @classmethod
     def from_dict(cls, spec: Mapping[str, Any]) -> Publication:
         """A publication from plain data; unknown entries are an error, never ignored."""
-        _only(spec, ("publication", "data", "tables", "tabulate", "protect", "fit"), "section")
+        _only(
+            spec, ("publication", "data", "tables", "tabulate", "protect", "fit", "gate"), "section"
+        )
         known = ("margins", "support", "hierarchies", *_MAGNITUDE)
         tables = _tables(spec)
         tabulate = _section({"tabulate": {}, **spec} if tables else spec, "tabulate", known)
@@ -299,6 +311,7 @@ class Publication:
             data=_read_only(spec.get("data", {}), "[data]"),
             outlet=Outlet.from_dict(spec.get("publication", {})),
             told={n: {k: v for k, v in t.items() if k != "margins"} for n, t in tables.items()},
+            gate=Gate.from_dict(spec["gate"]) if "gate" in spec else None,
         )
 
     @classmethod

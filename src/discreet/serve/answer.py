@@ -247,6 +247,7 @@ def _check_codes(question: Question) -> None:
         for codes in groups.values():
             _check_known(shown[name], codes)
             _check_apart(shown[name], codes)
+            _check_within(shown[name], codes, query.where.get(name))
         _check_labels(shown[name], groups)
     for name, codes in query.picked.items():
         _require(name, shown)
@@ -312,6 +313,15 @@ def _check_apart(asked: DetailedVariable, codes: Sequence[str]) -> None:
     if sum(len(asked.leaves([code])) for code in codes) != len(asked.leaves(codes)):
         message = f"Codes of {asked.label} that are added up overlap."
         raise Refusal("overlapping_codes", message, "Codes of one level, or of branches apart.")
+
+
+def _check_within(
+    asked: DetailedVariable, codes: Sequence[str], population: Sequence[str] | None
+) -> None:
+    """A group must lie in the population that is counted."""
+    if population is not None and not asked.leaves(codes) <= asked.leaves(population):
+        message = f"A group of {asked.label_inside} lies outside of the population that is counted."
+        raise Refusal("outside_population", message, "Groups of codes within the filter.")
 
 
 def _restrict(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube:

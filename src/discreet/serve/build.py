@@ -15,6 +15,7 @@ from discreet.design.support import LARGEST_DENSE
 from discreet.digests import digest
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.progress import report
+from discreet.protect.publish import open_ledger
 from discreet.protect.sentences import process
 from discreet.records.code_list import CodeLists
 from discreet.records.secret import Secret
@@ -91,7 +92,7 @@ def origin_of(dataset: DatasetConfig, folder: Path) -> str:
     ledger and its budget do not. The mark follows behind a dot where the secret is at hand: a
     machine that serves what was built elsewhere has none.
     """
-    recipe, records = dataset.recipe, dataset.records
+    recipe, records = replace(dataset.recipe, gate=None), dataset.records  # it draws nothing
     sums = {name: measure.recipe for name, measure in dataset.measures.items()}
     lists = [Path(path) for r in (recipe, *sums.values()) for path in r.hierarchies.values()]
     wanted: Any = recipe.to_dict()
@@ -192,6 +193,25 @@ def build(
     place = write_build(table, folder)
     report(f"building {dataset.name}", 1.0)
     return FinishedBuild(dataset.name, table.edition, place, len(table.values), table.statement)
+
+
+def pass_gate(
+    config: SiteConfig, dataset: DatasetConfig, data: Microdata, accept: str = ""
+) -> None:
+    """Attack the method before a data set is built, where its recipe has a `gate`.
+
+    Raises:
+      GateError: Attacks found more than the gate allows, or did not finish.
+    """
+    recipe = _on_occurring_cells(dataset.recipe)
+    if recipe.gate is None or recipe.gate.is_off:
+        return
+    from discreet.publication.gate import Gatekeeper, judge_method  # start-up time
+
+    found = judge_method(recipe, replace(data, ledger=None), recipe.tabulate(data))
+    folder = config.folder / "confidential"
+    path = folder / f"{dataset.name}-{data.data_set.edition}.gate.md"
+    Gatekeeper(path, accept, open_ledger(data.ledger), data.data_set).check(found)
 
 
 def protected_sums(

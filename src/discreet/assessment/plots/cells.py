@@ -10,7 +10,14 @@ import numpy as np
 
 from discreet.arrays import Real
 from discreet.assessment.cells import Pairs, pairs
-from discreet.assessment.plots.style import PALETTE, QUIET, altair_module, apply_style, diagonal
+from discreet.assessment.plots.style import (
+    PALETTE,
+    QUIET,
+    altair_module,
+    apply_style,
+    cell_sizes,
+    diagonal,
+)
 from discreet.design.base import Design
 from discreet.facade.table import Table
 from discreet.noise.matrix import TransitionMatrix
@@ -82,7 +89,6 @@ def _scatter_chart(pair: Pairs) -> Any:
     top = float(max(pair.f.max(), pair.g.max(), 1))
     low = float(min(pair.g.min(), 0))
     scale = alt.Scale(type="symlog", domain=[low - 0.2, top], nice=False)
-    sizes = alt.Scale(domainMin=1, range=[15, 400])
     ticks = [t for t in (-100, -10, 0, 1, 2, 3, 5, 10, 30, 100, 1000, 10_000, 100_000) if t <= top]
     axis = alt.Axis(values=ticks, format="d")
     points = (
@@ -91,7 +97,7 @@ def _scatter_chart(pair: Pairs) -> Any:
         .encode(
             x=alt.X(f"{_BEFORE}:Q", title="true value", scale=scale, axis=axis),
             y=alt.Y(f"{_AFTER}:Q", title="released value", scale=scale, axis=axis),
-            size=alt.Size("cells:Q", scale=sizes, legend=alt.Legend(tickCount=4)),
+            size=cell_sizes(cells.tolist()),
             tooltip=[f"{_BEFORE}:Q", f"{_AFTER}:Q", "cells:Q"],
         )
     )
@@ -118,10 +124,8 @@ def deviations(
       releases: A release, or several by label; each may be a sequence of draws of one method.
     """
     alt = altair_module()
-    given = {"release": releases} if isinstance(releases, Protected) else releases
     found = {}
-    for label, drawn in given.items():
-        draws = [drawn] if isinstance(drawn, Protected) else drawn
+    for label, draws in by_label(releases).items():
         moved = [pair.g - pair.f for pair in (pairs(table, release) for release in draws)]
         found[label] = np.concatenate(moved).astype(np.float64)
     # Bars are one wide where that shows nearly all cells; wider ones are round numbers.
@@ -159,6 +163,14 @@ def deviations(
         )
     )
     return chart
+
+
+def by_label(
+    releases: Protected | Mapping[str, Protected | Sequence[Protected]],
+) -> dict[str, Sequence[Protected]]:
+    """Draws by the label of their method, whether one release was given or many."""
+    given = {"release": releases} if isinstance(releases, Protected) else releases
+    return {k: [drawn] if isinstance(drawn, Protected) else drawn for k, drawn in given.items()}
 
 
 def _histogram(label: str, moved: Real, reach: int, width: float) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,15 @@ def shapes(labels: list[str]) -> Any:
     """A shape for each label, so that colour is never needed alone."""
     scale = altair_module().Scale
     return scale(domain=labels, range=[SHAPES[k % len(SHAPES)] for k in range(len(labels))])
+
+
+def cell_sizes(cells: Sequence[int]) -> Any:
+    """Areas of points by the number of cells they stand for; whole numbers in the legend."""
+    alt = altair_module()
+    most = max(cells)
+    values = sorted({1, most, *(round(most * share) for share in (0.25, 0.5))} - {0})
+    scale = alt.Scale(domain=[1, max(most, 2)], range=[15, 400])
+    return alt.Size("cells:Q", scale=scale, legend=alt.Legend(values=values, format=",d"))
 
 
 def diagonal(low: float, high: float, scale: Any) -> Any:

@@ -96,6 +96,9 @@ export function round_even(value) {
   return is_down ? below : below + 1 || Math.sign(value) * 0;
 }
 
+/** `10.0 ** n` to the last bit, which `**` misses. @type {(n: number) => number} */
+export const power_of_ten = (n) => Number(`1e${n}`);
+
 /**
  * NumPy's `round`, which scales, rounds and scales back.
  * @param {number} value
@@ -103,7 +106,7 @@ export function round_even(value) {
  * @returns {number}
  */
 export function round_to(value, decimals) {
-  const scale = 10 ** decimals;
+  const scale = power_of_ten(decimals);
   return round_even(value * scale) / scale;
 }
 
@@ -134,7 +137,7 @@ export function drop_float_noise(values) {
   for (let decimals = 0; decimals <= MOST_DECIMALS; decimals++) {
     const rounded = values.map((value) => round_to(value, decimals));
     if (values.every((value, k) => Math.abs(value - rounded[k]) <= slack[k])) {
-      return slack.every((one) => one < 0.01 * 10 ** -decimals) ? rounded : values;
+      return slack.every((one) => one < 0.01 * power_of_ten(-decimals)) ? rounded : values;
     }
   }
   return values;
@@ -166,7 +169,6 @@ export function decimals_of(values, is_integer = false, most = 2) {
 export function repr_float(value) {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value > 0 ? "inf" : "-inf";
-  if (Object.is(value, -0)) return "-0.0";
   const { sign, digits, exponent } = shortest_digits(value);
   if (exponent < -4 || exponent >= 16) {
     return sign + with_power(digits, exponent);
@@ -204,7 +206,7 @@ function six_digits(size) {
 /** @type {(value: number) => {sign: string, digits: string, exponent: number}} */
 export function shortest_digits(value) {
   const [mantissa, exponent] = Math.abs(value).toExponential().split("e");
-  const sign = value < 0 ? "-" : "";
+  const sign = value < 0 || Object.is(value, -0) ? "-" : "";
   return { sign, digits: mantissa.replace(".", ""), exponent: Number(exponent) };
 }
 

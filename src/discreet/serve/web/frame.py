@@ -36,13 +36,17 @@ def templates() -> Environment:
 
 
 def render(request: Request, template: str, **parts: Any) -> str:
-    """A page in the visitor's language; templates know `site`, `texts`, `root` and `visitor`."""
+    """A page in the visitor's language; templates know `site`, `texts`, `link` and `visitor`."""
     site = site_for(request)
     others = [(k, v) for k, v in request.query_params.multi_items() if k != LANGUAGE]
     common = {
         "site": site,
         "texts": texts_for(request),
         "root": root_of(request),
+        "link": lambda path: f"{root_of(request)}/{path}",
+        "files": f"{root_of(request)}/static",
+        "picture": "logo" if site.config.logo else "icon.svg",
+        "programs": True,  # pages of files have neither interfaces nor saved queries
         "version": __version__,
         "visitor": getattr(request.state, "visitor", None),
         "languages": [  # for each its code, its own name, and this page in it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -141,13 +142,13 @@ def print_blocks(
     room = _LANDSCAPE - stub * _SMALL_SIGN - _PADDING
     ends = list(itertools.accumulate(n * _SMALL_SIGN + _PADDING for n in signs))
     upper = heads[-2] if len(heads) > 1 else []
-    borders = {*itertools.accumulate(head.span for head in upper)}
+    borders = list(itertools.accumulate(head.span for head in upper))
     found, first = [], 0
     while first < len(signs):
         start = ends[first - 1] if first else 0.0
-        last = max(first + 1, sum(end - start <= room for end in ends))
-        between = [k for k in borders if first < k <= last]
-        last = max(between) if between and last < len(signs) else last
+        last = max(first + 1, bisect_right(ends, start + room))
+        border = max(borders[: bisect_right(borders, last)][-1:], default=0)
+        last = border if border > first and last < len(signs) else last
         found.append(PrintBlock(_cut_heads(heads, first, last), first, last))
         first = last
     return found
@@ -155,14 +156,17 @@ def print_blocks(
 
 def _cut_heads(heads: list[list[Head]], first: int, last: int) -> list[list[Head]]:
     """The headers over the columns from one place to another."""
-    lines = []
+    lines: list[list[Head]] = []
     for line in heads:
-        starts = itertools.accumulate((head.span for head in line), initial=0)
-        cut = [
-            replace(head, span=min(start + head.span, last) - max(start, first))
-            for head, start in zip(line, starts, strict=False)
-        ]
-        lines.append([head for head in cut if head.span > 0])
+        ends = list(itertools.accumulate(head.span for head in line))
+        lines.append([])
+        # from the first that reaches into the part: a wide table has many parts
+        for k in range(bisect_right(ends, first), len(line)):
+            head, start = line[k], ends[k] - line[k].span
+            if start >= last:
+                break
+            span = min(ends[k], last) - max(start, first)
+            lines[-1].append(head if span == head.span else replace(head, span=span))
     return lines
 
 
@@ -215,7 +219,7 @@ def _row_groups(combinations: Sequence[Combination], rows: Sequence[Row]) -> lis
 def _heads(layout: TableLayout, view: View) -> list[list[Head]]:
     """A line of headers for each column variable, each over the columns of those below it."""
     sizes = [len(axis) for axis in layout.column_axes]
-    lines = []
+    lines: list[list[Head]] = []
     for k, axis in enumerate(layout.column_axes):
         span, folds = math.prod(sizes[k + 1 :]), _folds(axis, view)
         entries = axis.entries * math.prod(sizes[:k])

@@ -54,9 +54,9 @@ from discreet.serve.web.wording import (
 )
 
 router = APIRouter()
-_STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parent / "static"
 EDIT = "edit"
-_DRAWN_IN = "#0b5563"  # the colour of the icon as it is drawn
+DRAWN_IN = "#0b5563"  # the colour of the icon as it is drawn
 _FOR_A_WHILE = {"Cache-Control": "max-age=600"}
 _OF_PAGES = (LANGUAGE, EDIT, NEW_LABEL, NEW_CODE, NEW_OF)
 """Parameters that belong to pages and are no part of a query."""
@@ -66,7 +66,7 @@ def mount(app: FastAPI) -> None:
     """Serve the files that pages need; those that the site's file changes come first."""
     for name, answer in {"theme.css": theme, "icon.svg": icon, "logo": logo}.items():
         app.add_api_route(f"/static/{name}", answer, include_in_schema=False)
-    app.mount("/static", StaticFiles(directory=_STATIC), name="static")
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
 
 
 def theme(request: Request) -> Response:
@@ -77,8 +77,8 @@ def theme(request: Request) -> Response:
 
 def icon(request: Request) -> Response:
     """The site's picture in the site's colour, where the office has none of its own."""
-    drawn = (_STATIC / "icon.svg").read_text(encoding="utf-8")
-    content = drawn.replace(_DRAWN_IN, readable(current_site(request).config.accent))
+    drawn = (STATIC / "icon.svg").read_text(encoding="utf-8")
+    content = drawn.replace(DRAWN_IN, readable(current_site(request).config.accent))
     return Response(content, media_type="image/svg+xml", headers=_FOR_A_WHILE)
 
 

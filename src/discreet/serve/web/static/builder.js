@@ -1,4 +1,4 @@
-// Makes the builder update at once. Pages work without it: every control is a link or a form.
+// Makes the builder update at once, from a server or, where `answer_page` is, from files. Pages work without it: every control is a link or a form.
 "use strict";
 
 const main = document.getElementById("main");
@@ -7,7 +7,7 @@ const narrow = window.matchMedia("(max-width: 60rem)");
 let underWay = null;
 
 function isTable(url) {
-  return url.origin === location.origin && /\/d\/[^/]+\/table$/.test(url.pathname);
+  return url.origin === location.origin && /\/d\/[^/]+\/table(\/(index\.html)?)?$/.test(url.pathname);
 }
 
 // What a visitor would lose when the page is exchanged: open parts, and how far things are scrolled.
@@ -55,8 +55,10 @@ async function show(address, { push = true, focus = [] } = {}) {
   main.classList.add("busy");
   main.setAttribute("aria-busy", "true");
   try {
-    const response = await fetch(address, { signal: mine.signal, headers: { Accept: "text/html" } });
+    const ask = window.answer_page ?? fetch;
+    const response = await ask(address, { signal: mine.signal, headers: { Accept: "text/html" } });
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
+    if (mine.signal.aborted) return;
     const next = page.getElementById("main");
     if (!next) throw new Error("no page");
     const kept = remembered();

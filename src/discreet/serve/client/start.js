@@ -1,0 +1,44 @@
+// Opens a site of files: reads which edition there is, and loads the client that draws it.
+// It never changes from one edition to the next.
+
+const home = new URL(".", import.meta.url);
+
+/** What went wrong, where the page would stand. @param {string} message */
+function fault(message) {
+  const said = document.createElement("p");
+  said.setAttribute("role", "alert");
+  said.textContent = message;
+  document.body.replaceChildren(said);
+}
+
+/** @param {string} path */
+const damaged = (path) => new Error(`The file ${path} of this site is missing, or is not as it was published. Nothing is shown.`);
+
+/** An element of the head that loads a file, whose content must be the one that was published. @param {string} kind @param {string} path @param {string} integrity @param {Record<string, string>} more */
+function loaded(kind, path, integrity, more) {
+  return new Promise((resolve, reject) => {
+    const element = Object.assign(document.createElement(kind), { integrity, ...more });
+    element.onload = () => resolve(undefined);
+    element.onerror = () => reject(damaged(path));
+    document.head.append(element);
+  });
+}
+
+async function begin() {
+  const response = await fetch(new URL("site.json", home), { cache: "no-cache" }).catch(() => null);
+  if (!response?.ok) throw damaged("site.json");
+  const told = await response.json().catch(() => Promise.reject(damaged("site.json")));
+  const address = (/** @type {string} */ path) => new URL(path, home).href;
+  const styles = told.styles.map((/** @type {string[]} */ [path, integrity]) => loaded("link", path, integrity, { rel: "stylesheet", href: address(path) }));
+  // All are asked for at once, since each way there and back takes its time.
+  for (const [path, integrity] of told.modules) {
+    document.head.append(Object.assign(document.createElement("link"), { rel: "modulepreload", integrity, href: address(path) }));
+  }
+  // Each module after those it needs, so that none is run that was not looked at.
+  for (const [path, integrity] of told.modules) await loaded("script", path, integrity, { type: "module", src: address(path) });
+  await Promise.all(styles);
+  const { open } = await import(address(`${told.app}/browser.js`));
+  await open(home, told);
+}
+
+begin().catch((error) => fault(error.message));

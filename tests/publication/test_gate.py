@@ -1,0 +1,172 @@
+"""The gate: a weak publication is stopped before anybody gets it, a sound one stays what it is."""
+
+import re
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import discreet as dc
+from discreet.attacks.averages import Averages
+from discreet.attacks.custodian import Custodian
+from discreet.attacks.frame import Knowledge
+from discreet.attacks.groups import GroupAttributes
+from discreet.errors import GateError, ParameterError
+from discreet.ledger import Ledger
+from discreet.publication import Choice, Publication, editions, gate
+from discreet.publication.rules import Gate
+from tests.attack.weak_and_sound import plain
+from tests.attacks.victims import country
+from tests.publication.office import PRIVATE, records, run, write
+
+WEAK = Choice("cell-key", {"D": 1, "V": 0.2})
+SHOWN = Choice("suppress", {"rules": "threshold(1)"})
+SOUND = Choice("cell-key", {"D": 5, "V": 3, "js": 2})
+EXACT = Gate(attack=("integer-reconstruction", "bounds"))
+
+
+@pytest.fixture
+def plan(office):
+    """A few people in the office's tables, without a fit, so that proofs have noise to read."""
+    records(1, 15).to_csv("people.csv", index=False)
+    read = Publication.read("publication.toml")
+    return replace(read, fitter=None, rounding=None, seed=None, gate=EXACT)
+
+
+def decisions(office):
+    return [row for row in Ledger(office / "discreet.db").rows() if row["entry"] == "decision"]
+
+
+def published(office):
+    return (office / "published" / "1").exists()
+
+
+@pytest.mark.parametrize(
+    ("method", "attack", "remedy"),
+    [(WEAK, "bounds", "larger reach"), (SHOWN, "integer-reconstruction", "coarser margins")],
+)
+def test_a_weak_method_is_stopped_before_it_draws(office, plan, method, attack, remedy):
+    weak = replace(plan, method=method)
+    with pytest.raises(GateError, match="proves [0-9]+ people") as stop:
+        editions.publish(weak, office, edition="1")
+    assert "region=" in str(stop.value)
+    assert attack in str(stop.value)
+    assert remedy in str(stop.value)
+    assert "region=" not in stop.value.public()
+    assert not published(office)
+    assert not list((office / "published").glob(".1*")), "nothing was drawn"
+    assert [row["decision"] for row in decisions(office)] == ["stopped"]
+    report = office / "confidential" / "people-1.gate.md"
+    assert report.stat().st_mode & 0o077 == 0
+    assert "**stopped**" in report.read_text()
+    with pytest.raises(GateError):
+        editions.publish(weak, office, edition="1", accept="We are in a hurry.")
+    editions.publish(replace(weak, gate=replace(EXACT, provably_fixed=60)), office, edition="1")
+
+
+def test_a_sound_one_has_the_same_figures_with_and_without_the_gate(office, plan):
+    sound = replace(plan, method=SOUND)
+    figures = []
+    for rules in (Gate(), Gate("off")):
+        done = editions.publish(replace(sound, gate=rules), office, edition="1")
+        figures.append({p.name: p.read_bytes() for p in done.folder.rglob("*") if p.is_file()})
+        shutil.rmtree(done.folder)
+    assert figures[0] == figures[1]
+    assert b"provably_fixed" not in b" ".join(figures[0].values())
+    assert b"gate" not in figures[0]["manifest.json"]
+
+
+def test_what_is_not_finished_needs_a_reason(office, plan):
+    hurried = replace(plan, method=SOUND, gate=Gate(seconds=0))
+    with pytest.raises(GateError, match="did not finish"):
+        editions.publish(hurried, office, edition="1")
+    assert not published(office)
+    editions.publish(hurried, office, edition="1", accept="Checked by hand.")
+    assert published(office)
+    unjudged = [row for row in decisions(office) if row["decision"] == "published unjudged"]
+    assert [row["about"].split(":")[0] for row in unjudged] == ["method", "release"]
+    assert {row["reason"] for row in unjudged} == {"Checked by hand."}
+
+
+def test_a_release_that_is_stopped_is_drawn_anew_by_decision_only(office, plan, monkeypatch):
+    """Certain people in the release itself; the method's own draws had none."""
+    sound, found = replace(plan, method=SOUND), []
+
+    def broken(publication, release):
+        found.append(release.z)
+        return gate.Judgement("release", broken=["somebody is certain"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gate, "judge_release", broken)
+        with pytest.raises(GateError, match="somebody is certain"):
+            editions.publish(sound, office, edition="1")
+        with pytest.raises(GateError, match="--again"):
+            editions.publish(sound, office, edition="1", accept="Please.")
+    assert len(found) == 1, "the second run drew nothing"
+    assert not published(office)
+    done = editions.publish(sound, office, edition="1", again=True)
+    assert np.array_equal(done.release.z, found[0]), "noise by key is the same noise"
+
+
+def test_a_private_method_is_judged_without_the_records(office, monkeypatch):
+    write(office, "discrete-laplace", PRIVATE)
+    private = replace(Publication.read("publication.toml"), gate=Gate(seconds=0))
+    monkeypatch.setattr(gate, "_attack_draws", None)
+    with pytest.raises(GateError, match="distinguishing game"):
+        editions.publish(private, office, edition="1")
+    assert not [row for row in Ledger("discreet.db").rows() if row["entry"] == "private release"]
+    done = editions.publish(replace(private, gate=Gate()), office, edition="1")
+    assert "ε is at least" in (office / "confidential" / "people-1.gate.md").read_text()
+    assert done.release.statement.privacy.epsilon == 1
+
+
+def test_a_killed_run_goes_on_and_judges_what_it_drew(office, plan, monkeypatch):
+    sound = replace(plan, method=SOUND)
+    with monkeypatch.context() as patch:
+        patch.setattr(gate.Gatekeeper, "check", lambda self, found: found.what == "method" or 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(sound, office, edition="1")
+    assert not published(office)
+    monkeypatch.setattr(gate, "judge_method", None)  # it was judged before the draw
+    editions.publish(sound, office, edition="1")
+    assert published(office)
+
+
+def test_lifts_of_people_stop_and_those_of_counts_do_not():
+    table = country(mean=0.35, terms="region*age*work", region=30, age=10, work=3)
+    custodian = Custodian.of(table, plain(table), Knowledge(), method=plain)
+    people, counts = gate.Judgement("method"), gate.Judgement("method")
+    gate._note_lift("t", GroupAttributes(), custodian, Gate(), people)
+    gate._note_lift("t", Averages(), custodian, Gate(), counts)
+    assert "group-attributes has a lift" in people.broken[0]
+    assert "lift 1.00" in counts.lines[0]
+    assert not counts.broken
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"attack": "bounds"}, r"\['bounds'\]"),
+        ({"attack": ["bound"]}, "bounds"),
+        ({"lift": 2}, "between 0 and 1"),
+        ({"seconds": "long"}, "is a number"),
+        ({"provably_fixed": -1}, "whole number"),
+        ({"fixed": 1}, "provably_fixed"),
+    ],
+)
+def test_rules_that_make_no_sense(given, said):
+    with pytest.raises(dc.DiscreetError, match=said):
+        Gate.from_dict(given)
+
+
+def test_rules_are_read_and_written(office):
+    text = (office / "publication.toml").read_text()
+    (office / "publication.toml").write_text(f'{text}\n[gate]\nattack = ["bounds"]\nlift = 0.2\n')
+    read = Publication.read("publication.toml")
+    assert read.rules == Gate(("bounds",), lift=0.2)
+    assert Publication.from_dict(read.to_dict()) == read
+    assert run("publish", "publication.toml", "--edition", "1") == 0
+    with pytest.raises(ParameterError):
+        Publication.from_dict({**read.to_dict(), "gate": "off"})
+    assert re.search("bounds", (office / "confidential" / "people-1.gate.md").read_text())

@@ -1,0 +1,29 @@
+"""A small site that can be files: one release under several policies, and with periods."""
+
+from discreet.serve.app import make_app
+from discreet.serve.office.office import Office
+from discreet.serve.policy.policy import Policy
+from discreet.serve.site.site import Site
+from tests.serve.client import Client as Server
+from tests.serve.sites import once, small_site
+
+FIXED = Policy(groups="fixed", fixed_groups={"age": {"Young": ["0-14", "15-64"]}}, max_variables=2)
+SMALL = Policy(groups="none", threshold=30, max_cells=30)
+
+
+def static_site():
+    """The small country as several data sets."""
+    made = (
+        once(),
+        once(name="years", time="age"),
+        once(FIXED, name="fixed"),
+        once(SMALL, name="small"),
+    )
+    return Site(small_site().config, {dataset.name: dataset for dataset in made})
+
+
+def server_of(site):
+    """Requests to a server of the same site, as many as there are."""
+    office = Office()
+    office.rate_limiter.rate = 0
+    return Server(make_app(site, office))
