@@ -100,6 +100,16 @@ function hand_over(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+/** The script that servers' pages have as well, if it is as it was published. @param {string} src @param {[string, string]} told */
+function loaded(src, [path, integrity]) {
+  return new Promise((resolve, reject) => {
+    const script = Object.assign(document.createElement("script"), { type: "module", integrity, src });
+    script.onload = resolve;
+    script.onerror = () => reject(new FileFault("damaged", path));
+    document.head.append(script);
+  });
+}
+
 /** @param {string} html */
 function show(html) {
   const found = new DOMParser().parseFromString(html, "text/html");
@@ -125,7 +135,6 @@ export async function open(home, told) {
     event.preventDefault();
     viewer.download(url).catch((error) => alert(error.message));
   });
-  // @ts-ignore: the script that servers' pages have as well lies beside this one
-  await import("./builder.js");
+  await loaded(new URL(told.script[0], home).href, told.script);
 }
 
