@@ -145,7 +145,7 @@ class QueryParser {
       picked: frozen(coded.pick),
       where: frozen(coded.where),
       groups: new Map([...sorted_map(coded.group)].map(([v, texts]) => [v, groups_of(v, texts)])),
-      unit: one_of("unit", this.single.get("unit") ?? "", ["", "count", "weight"]),
+      unit: this.single.get("unit") ?? "",
       view: this.view(),
     });
   }
