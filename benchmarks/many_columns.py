@@ -6,6 +6,7 @@ sets lie in `../shared/data`. Both sides see the same noisy margins.
 
     python -m benchmarks many_columns            # all data sets, three budgets
     QUICK=1 python -m benchmarks many_columns    # one data set, one budget
+    python -m benchmarks.many_columns wide [10]  # thirty columns, 10⁶ records (or so many), alone
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 import discreet as dc
 from discreet.design.product import ProductDesign
+from discreet.progress import listening
 from discreet.solve import FromMargins
 
 ROOT = Path(__file__).parents[1]
@@ -74,6 +75,8 @@ for components, iterations in json.loads(sys.argv[2]):
 
 def records_of(name: str) -> np.ndarray:
     """Records of a data set as positions of codes; at most 100 codes a column."""
+    import pandas as pd
+
     file, columns = SETS[name]
     if file:
         frame = pd.read_csv(DATA / file, dtype=str)
@@ -135,8 +138,40 @@ def run_peer(shape: list[int], z: np.ndarray, sigma: float) -> list[tuple[np.nda
     return found
 
 
+def wide_records(n: int, columns: int = 30, kinds: int = 40) -> tuple[np.ndarray, list[int]]:
+    """Records of so many columns of 2 to 12 categories, each record of one of some kinds."""
+    rng = np.random.default_rng(3)
+    shape = [int(size) for size in rng.integers(2, 13, columns)]
+    kind = rng.choice(kinds, n, p=rng.dirichlet(np.full(kinds, 0.5)))
+    x = np.empty((n, columns), dtype=np.int8)
+    for a, size in enumerate(shape):
+        ends = rng.dirichlet(np.full(size, 0.4), kinds).cumsum(1)
+        x[:, a] = (rng.random(n)[:, None] > ends[kind]).sum(1).clip(0, size - 1)
+    return x, shape
+
+
+def wide(n: int, rho: float = 0.1) -> None:
+    """Print time, memory, progress and error of a wide table's records."""
+    truth, shape = wide_records(n)
+    pairs = list(itertools.combinations(range(len(shape)), 2))
+    exact = np.concatenate([margins_of(truth, shape, p) * n for p in pairs])
+    sigma = float(np.sqrt(len(pairs) / (2 * rho)))
+    z = exact + np.random.default_rng(17).normal(0, sigma, len(exact))
+    heard, began = [time.perf_counter()], time.perf_counter()
+    with listening(lambda *_: heard.append(time.perf_counter())):
+        x, ours = run_ours(shape, z, sigma)
+    seconds, silence = time.perf_counter() - began, max(np.diff([*heard, time.perf_counter()]))
+    gap = distance(x, truth, shape, 2)
+    print(f"{len(shape)} columns, {n:,} records, {len(z):,} published cells, rho {rho:g}")
+    print(f"{seconds:.0f} s ({ours['seconds']:.0f} s CPU), {ours['memory']:.0f} MiB, ", end="")
+    print(f"two-way error {gap:.4f}, {len(heard)} reports, longest silence {silence:.0f} s")
+
+
 def main() -> None:
     """Print one line for each data set and budget."""
+    if sys.argv[1:2] == ["wide"]:
+        wide(int(float(sys.argv[2])) if sys.argv[2:] else 1_000_000)
+        return
     quick = bool(os.environ.get("QUICK"))
     print("data set      columns  rho    ours 2-way 3-way    s   MiB | mbi 2-way 3-way    s   MiB")
     for name in list(SETS)[: 1 if quick else None]:
