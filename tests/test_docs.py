@@ -194,10 +194,3 @@ def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', text)
         assert not loaded, f"{page.name} loads {loaded}"
-
-
-def test_the_citation_has_the_version_of_the_project():
-    import tomllib
-
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert f"version: {project['version']}\n" in (ROOT / "CITATION.cff").read_text()

@@ -15,6 +15,7 @@ STORE = Path(__file__).parents[1] / ".deps" / "moto"
 NEEDED = {
     "chromium": ["chromium", "chromium-driver"],
     "chromedriver": ["chromium-driver"],
+    "firefox-esr": ["firefox-esr"],
     "Rscript": ["r-base-core"],
     "/usr/lib/R/site-library/httr": ["r-cran-httr"],
     "/usr/lib/R/site-library/jsonlite": ["r-cran-jsonlite"],

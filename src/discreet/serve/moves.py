@@ -66,7 +66,7 @@ def move(query: Query, one: Placed, place: Place) -> Query:
 def move_up(query: Query, one: Placed) -> Query:
     """A variable before the one that stood before it."""
     names = list(getattr(query, one.place))
-    k = names.index(one.detail.name)
+    k = max(names.index(one.detail.name), 1)  # one that was named twice stands first as well
     names[k - 1], names[k] = names[k], names[k - 1]
     return _relay(query, {one.place: tuple(names)})
 

@@ -19,6 +19,8 @@ class Viewer {
     this.root = home.pathname.replace(/\/$/, "");
     this.told = told;
     this.site = this.opened(told);
+    /** Whether another client draws the edition of now, so that pages are loaded anew. */
+    this.is_outdated = false;
   }
 
   /** @param {any} told @returns {Promise<Site>} */
@@ -28,21 +30,22 @@ class Viewer {
     return new Site(await folder.json(told.site), folder, templates, place);
   }
 
-  /** The edition of now; one that cannot be read leaves the one before. */
+  /** Look for a new edition, for the next page; one that cannot be read leaves the one before. */
   async refreshed() {
     const response = await fetch(new URL("site.json", this.home), { cache: "no-cache" }).catch(() => null);
     const told = response?.ok ? await response.json().catch(() => null) : null;
     if (!told || told.site === this.told.site) return;
-    if (told.app !== this.told.app) location.reload(); // another client draws it
+    this.is_outdated = told.app !== this.told.app;
     const site = this.opened(told);
-    await site;
-    [this.told, this.site] = [told, site];
+    const is_whole = await site.then(() => true, () => false);
+    if (is_whole && !this.is_outdated) [this.told, this.site] = [told, site];
   }
 
   /** The page of an address, as `builder.js` takes it. @param {string | URL} address */
   async page(address) {
-    await this.refreshed();
+    if (this.is_outdated) location.assign(address);
     const site = await this.site;
+    this.refreshed(); // nobody waits for it
     const url = new URL(address, location.href);
     const path = url.pathname.slice(this.root.length).replace(/\/?(index\.html)?$/, "");
     const code = language(site, url.search);
@@ -97,6 +100,16 @@ function hand_over(name, content, type) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
+/** The script that servers' pages have as well, if it is as it was published. @param {string} src @param {[string, string]} told */
+function loaded(src, [path, integrity]) {
+  return new Promise((resolve, reject) => {
+    const script = Object.assign(document.createElement("script"), { type: "module", integrity, src });
+    script.onload = resolve;
+    script.onerror = () => reject(new FileFault("damaged", path));
+    document.head.append(script);
+  });
+}
+
 /** @param {string} html */
 function show(html) {
   const found = new DOMParser().parseFromString(html, "text/html");
@@ -122,7 +135,6 @@ export async function open(home, told) {
     event.preventDefault();
     viewer.download(url).catch((error) => alert(error.message));
   });
-  // @ts-ignore: the script that servers' pages have as well lies beside this one
-  await import("./builder.js");
+  await loaded(new URL(told.script[0], home).href, told.script);
 }
 

@@ -56,7 +56,7 @@ export function move(query, one, place) {
 /** A variable before the one that stood before it. @param {Query} query @param {Placed} one */
 export function move_up(query, one) {
   const names = [...query[one.place]];
-  const k = names.indexOf(one.detail.name);
+  const k = Math.max(names.indexOf(one.detail.name), 1); // a variable that was named twice stands first as well
   names.splice(k - 1, 2, names[k], names[k - 1]);
   return relay(query, { [one.place]: names });
 }

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from discreet.serve.site.site import Site
 
 FORMAT = 1
-START = "start.js"
+START, SCRIPT = "start.js", "builder.js"
 _IMPORT = re.compile(r'^(?:import|export)\b[^;]*? from "(\.[^"]+)";', re.MULTILINE)
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -114,9 +114,14 @@ def write_site(
     modules = [[f"{place}/{name}", _integrity(app[name])] for name in module_order(app)]
     styles = [[f"{place}/{n}", _integrity(app[n])] for n in ("style.css", "theme.css")]
     rules = folder.put(to_json(told), "json")
-    head = {"format": FORMAT, "version": __version__, "app": place, "site": rules}
+    head: dict[str, Any] = {"format": FORMAT, "version": __version__, "app": place, "site": rules}
     editions = {name: _edition(dataset) for name, dataset in site.datasets.items()}
-    seal(folder, {**head, "modules": modules, "styles": styles}, editions, sign)
+    head |= {
+        "modules": modules,
+        "styles": styles,
+        "script": [f"{place}/{SCRIPT}", _integrity(app[SCRIPT])],
+    }
+    seal(folder, head, editions, sign)
     sizes = [size for _, size in folder.written.values()]
     return StaticSite(out, tuple(site.datasets), len(sizes) + 1, sum(sizes))
 
@@ -131,7 +136,7 @@ def _put_dataset(site: Site, name: str, folder: SiteFolder, parquet: bool) -> di
     report(f"writing {name}", 0.0)
     dataset = site.datasets[name]
     source = dataset.source
-    if not isinstance(source, InnerSource):
+    if not isinstance(source, InnerSource) or dataset.measures:
         raise DataError(f"data set {name!r} is not released once, and files hold nothing else.")
     cells = CellWriter(dataset, source.table).write(folder)
     rules = {
@@ -207,7 +212,7 @@ def module_order(app: Mapping[str, bytes]) -> list[str]:
         found[name] = None
 
     for name in sorted(app):
-        if name.endswith(".js") and name != "builder.js":
+        if name.endswith(".js") and name != SCRIPT:
             visit(name)
     return list(found)
 
