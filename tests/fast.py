@@ -10,6 +10,7 @@ FAST = {
         "tests/test_layers.py",
         "tests/test_ground.py",
         "tests/test_registry.py",
+        "tests/test_release.py::test_the_version_is_the_same_wherever_it_stands",
         "tests/publication/test_plan.py",
         "tests/publication/test_gate.py::test_rules_that_make_no_sense",
         "tests/publication/test_editions.py::test_an_edition_is_published_once",

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -82,6 +83,20 @@ def test_two_builds_have_the_same_bytes(tmp_path):
     names = zipfile.ZipFile(made[0]).namelist()
     assert {"discreet/display/templates/display.html", "discreet/testing/golden.json"} <= {*names}
     assert not [name for name in names if name.startswith(("tests/", "tools/"))]
+    with zipfile.ZipFile(made[0]) as files:
+        files.extractall(tmp_path / "site")
+    program = (
+        "from discreet.testing.install import _versions; print(_versions()['installed files'])"
+    )
+    told = subprocess.run(
+        [sys.executable, "-B", "-c", program],
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=tmp_path,
+    )
+    assert told.stdout.strip() == f"SHA-256 {release.installed_digest(made[0])}"
 
 
 def test_builds_that_differ_are_refused(tmp_path, monkeypatch):

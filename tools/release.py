@@ -19,9 +19,12 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import bill_of_materials
+
+from discreet.testing.install import digest_of_files
 
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
@@ -109,6 +112,13 @@ def build_twice(root: Path, out: Path) -> list[Path]:
         return [Path(shutil.copy2(path, out)) for path in one]
 
 
+def installed_digest(wheel: Path) -> str:
+    """The digest that an installation of the wheel says of its own files."""
+    with zipfile.ZipFile(wheel) as files:
+        names = [name for name in files.namelist() if name.startswith("discreet/")]
+        return digest_of_files((name.partition("/")[2], files.read(name)) for name in names)
+
+
 def digest(path: Path) -> str:
     """What identifies a file."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -129,6 +139,7 @@ def release(root: Path, out: Path, *, is_final: bool) -> list[Path]:
     changes.write_text(f"# discreet {version}\n\n{text}\n", encoding="utf-8", newline="\n")
     made.append(changes)
     sums = "".join(f"{digest(path)}  {path.name}\n" for path in made)
+    sums += f"# installed files, as in `discreet check install`: {installed_digest(made[0])}\n"
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8", newline="\n")
     say = sys.stdout.write
     say(f"discreet {version}, built twice with the same bytes, in {out}:\n{sums}")

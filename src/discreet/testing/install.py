@@ -7,18 +7,20 @@ asked of the user's own data. `python -m discreet.testing.install` writes the go
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
+import discreet
 from discreet import registry
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import MissingDependencyError, ParameterError
@@ -73,7 +75,8 @@ class Validation:
 
     Attributes:
       results: One for each case.
-      versions: Of discreet, Python, the system and the packages that compute figures.
+      versions: Of discreet, Python, the system and the packages that compute figures; and the
+        digest of discreet's installed files.
     """
 
     results: tuple[GoldenResult, ...]
@@ -122,7 +125,7 @@ class Validation:
             )
         from discreet.assessment.report.page import templates  # start-up time: jinja2
 
-        made = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
+        made = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
         page = templates("discreet.testing").get_template(f"validation{target.suffix}")
         content = page.render(validation=self, made=made, sign=_SIGN_OFF)
         with written_whole(target) as temporary:
@@ -243,11 +246,37 @@ def _people() -> Microdata:
     )
 
 
+def digest_of_files(contents: Iterable[tuple[str, bytes]]) -> str:
+    """One digest of the package's files by their names, for an installation and for a wheel."""
+    found = hashlib.sha256()
+    for name, content in sorted(contents):
+        found.update(f"{name}\n{len(content)}\n".encode())
+        found.update(content)
+    return found.hexdigest()
+
+
+def _installed_files() -> Iterator[tuple[str, bytes]]:
+    root = Path(discreet.__file__).parent
+    for path in root.rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            yield path.relative_to(root).as_posix(), path.read_bytes()
+
+
 def _versions() -> dict[str, str]:
     found = {"discreet": importlib.metadata.version("discreet")}
+    found["installed files"] = f"SHA-256 {digest_of_files(_installed_files())}"
     found["Python"] = platform.python_version()
     found["system"] = f"{platform.system()} {platform.release()}, {platform.machine()}"
-    for package in ("numpy", "scipy", "numba", "highspy", "duckdb", "pyarrow", "opendp"):
+    for package in (
+        "numpy",
+        "scipy",
+        "numba",
+        "highspy",
+        "duckdb",
+        "pyarrow",
+        "opendp",
+        "formulaic",
+    ):
         try:
             found[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
