@@ -55,6 +55,7 @@ __all__ = [
     "assess",
     "attack",
     "attack_method",
+    "attack_service",
     "audit",
     "compare",
     "demo",

@@ -19,6 +19,7 @@ from discreet.assessment.measure import Measure as Measure
 from discreet.attacks.frame import Knowledge as Knowledge
 from discreet.attacks.run import attack as attack
 from discreet.attacks.run import attack_method as attack_method
+from discreet.attacks.service import attack_service as attack_service
 from discreet.design.base import Design as Design
 from discreet.design.formula import margins as margins
 from discreet.design.hierarchy import Hierarchy as Hierarchy

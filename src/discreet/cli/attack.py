@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
 from discreet.cli.judge import finite_rows
 from discreet.cli.options import Json, answer
 from discreet.display.bars import show_progress
+from discreet.errors import ParameterError
 from discreet.facade.table import read_release, read_table
 from discreet.files import OWNER_ONLY, written_whole
 
 
 def attack(
-    release: Annotated[Path, typer.Argument(help="The release that is attacked.")],
+    release: Annotated[
+        Path | None, typer.Argument(help="The release that is attacked; none with --url.")
+    ] = None,
     truth: Annotated[
         Path | None,
         typer.Option(help="Its true table. Without it people are found who are certain."),
@@ -33,6 +36,13 @@ def attack(
     before: Annotated[
         list[Path] | None, typer.Option(help="The true table of each earlier release.")
     ] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Attack a data set of a table builder instead, http://…/d/NAME."),
+    ] = None,
+    budget: Annotated[
+        int, typer.Option(min=1, help="With --url, how many tables are asked for at most.")
+    ] = 500,
     seed: Annotated[int, typer.Option(min=0, help="Root of everything that is drawn.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Write the confidential findings to this text file.")
@@ -46,21 +56,31 @@ def attack(
     Example: discreet attack release.parquet --truth table.parquet -a averages -a bounds --json
 
     Example: discreet attack release.parquet
+
+    Example: discreet attack --url http://127.0.0.1:8000/d/census --truth table.parquet
     """
     from discreet.attacks import Knowledge  # start-up time
     from discreet.attacks import attack as attack_release  # start-up time
+    from discreet.attacks.service import attack_service  # start-up time
 
-    known = Knowledge(earlier=tuple(read_release(path) for path in earlier or ()))
+    if (url is None) == (release is None):
+        raise ParameterError("name a release, or a table builder by --url; one of both.")
     with show_progress():
-        found = attack_release(
-            None if truth is None else read_table(truth),
-            read_release(release),
-            attacks,
-            knowledge=known,
-            method=method,
-            before=[read_table(path) for path in before or ()],
-            seed=seed,
-        )
+        if url is not None:
+            if truth is None:
+                raise ParameterError("what a builder tells is judged by the truth: give --truth.")
+            found = attack_service(url, read_table(truth), budget, seed=seed)
+        else:
+            known = Knowledge(earlier=tuple(read_release(path) for path in earlier or ()))
+            found = attack_release(
+                None if truth is None else read_table(truth),
+                read_release(cast("Path", release)),
+                attacks,
+                knowledge=known,
+                method=method,
+                before=[read_table(path) for path in before or ()],
+                seed=seed,
+            )
     if out is not None:
         with written_whole(out, mode=OWNER_ONLY) as partial:
             partial.write_text(found.text + "\n", encoding="utf-8", newline="\n")
