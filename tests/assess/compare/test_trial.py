@@ -44,7 +44,7 @@ def test_a_draw_cannot_be_released(method):
 
 
 def check_no_way_out(trial):
-    """What a release has and a protected table has not is for handing out; both can be looked at."""
+    """What a release has and a protected table has not is for handing out; both show themselves."""
     own = [kind for kind in Release.__mro__ if kind not in Trial.__mro__]
     leave = {name for kind in own for name in vars(kind)} - {"wrap", "__dataclass_params__"}
     named = {name for name in leave if not name.startswith("__")} - {
