@@ -27,6 +27,8 @@ from discreet.suppress.unions import find_unions
 
 DATA = Path(__file__).parents[1] / "docs" / "suppression_compared.json"
 LARGEST = 4_000  # cells, unless others are asked for by name; beyond it nobody attacks the others'
+SUMS = 3_000  # cells up to which sums of the others' hidden cells are searched, with one rule of p%
+LEAST = 400  # cells up to which the pattern of least cost stands beside
 AUDITED = 1_500  # cells up to which our patterns are audited by programs that share nothing else
 KINDS = ("public", "lone", "inside", "outside")
 """The public, somebody alone in a cell, in the sensitive cell, and in another hidden one."""
@@ -43,7 +45,7 @@ def cases(wanted: list[str]) -> Iterator[Recorded]:
                 yield case
 
 
-def attacked(case: Recorded, ours: Pattern) -> tuple[dict[str, int], int]:
+def attacked(case: Recorded, ours: Pattern) -> tuple[dict[str, int], int | None]:
     """Sensitive cells of a recorded pattern that are short of their rule, and people in sums.
 
     Programs among its hidden cells look for a table that each attacker cannot rule out. A cell that
@@ -73,10 +75,13 @@ def attacked(case: Recorded, ours: Pattern) -> tuple[dict[str, int], int]:
             short["inside" if is_in else "lone" if one.kind == "lone" else "outside"].add(place)
     state = np.where(bare.primary, bare.state, case.pattern.state).astype(np.int8)
     proofs = Proofs(bank.changes(bare.design.n_inner))
-    told = find_unions(replace(bare, state=state, proofs=proofs))
     found = {kind: len(cells - short["public"]) for kind, cells in short.items()}
-    people = {owner for each in told.sums for owner in each.owners}
-    return found | {"public": len(short["public"])}, len(people)
+    found |= {"public": len(short["public"])}
+    # Without our proofs each of several thousand contributors takes a program for each attacker.
+    if len(bare.z) > SUMS and any(each.coalition for each in bare.closeness):
+        return found, None
+    told = find_unions(replace(bare, state=state, proofs=proofs))
+    return found, len({owner for each in told.sums for owner in each.owners})
 
 
 def compared(case: Recorded) -> dict[str, Any]:
@@ -100,6 +105,12 @@ def compared(case: Recorded) -> dict[str, Any]:
         "in_sums": 0,
         "unproved": len(ours.unproved),
     }
+    if len(ours.z) <= LEAST:
+        started = time.process_time()
+        least = replace(case.method, secondary="optimal").pattern(case.table)
+        cpu = time.process_time() - started
+        found["least"] = {"cost": least.cost, "bound": least.bound, "cpu": cpu}
+        found["ours"] |= {"cost": ours.cost, "relaxed": case.method.lower_bound(case.table)}
     if len(ours.z) <= AUDITED:
         audit = dc.audit(replace(ours, proofs=None), exact=False, explain=0)
         found["ours"]["audited"] = len(audit.at_risk)

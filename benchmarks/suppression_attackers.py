@@ -24,7 +24,7 @@ from tests.protect.suppress.search import (
 )
 
 TABLES, FEW = 400, 60
-WAYS = ("interval", "optimal", "gauss")
+WAYS = ("interval", "optimal")
 MOST = 2  # hidden cells of a sum that are tried together
 
 

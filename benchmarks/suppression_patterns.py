@@ -1,12 +1,11 @@
 """What patterns of suppression tell: the program inverted, its price, and several editions.
 
-`python -m benchmarks.suppression_patterns inversion 8` draws costs of 8 tables, `elimination` of
-`gauss`; `utility` says what drawing costs in recorded tables; `editions 15` takes 15 series.
+`python -m benchmarks.suppression_patterns inversion 8` draws costs of 8 tables;
+`utility` says what drawing costs in recorded tables; `editions 15` takes 15 series.
 """
 
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from discreet.suppress import plan
 
 SEED = 29  # fixed before the first run
 METHOD = dc.Suppress(dc.rules.Threshold(3))
-WIDTH = 2  # of the intervals that it promises
+ROWS, WIDTH = 3, 2  # of the tables, and of the intervals that it promises
 TABLES = 81  # without a secret
 SETTINGS = ((0.0, 0.0), (0.3, 0.0), (0.3, 0.15), (0.3, 0.3), (1.0, 0.0))
 FEW = 60  # tables that fit the shown cells without a secret, at most: others take hours
@@ -75,26 +74,20 @@ def inverted(
     return [spread, decoys, *found, cells / len(tables), hidden, time.process_time() - started]
 
 
-def inversions(number: int, way: str = "interval", rows: int = 3) -> None:
+def inversions(number: int) -> None:
     """Fixed costs for many tables, and the study of spreads and decoys for some of them."""
     inversion._RUNS, usual = RUNS, (plan.SPREAD, plan.DECOYS)
-    header = ["way", "spread", "decoys", "tables", "sensitive", "known exactly"]
+    header = ["spread", "decoys", "tables", "sensitive", "known exactly"]
     header += ["narrower than promised", "best guess: shown cells", "with the pattern"]
     header += ["patterns never met", "hidden cells", "hidden sum", "CPU s"]
-    method = replace(METHOD, secondary=way)
-    chosen = SETTINGS if way == "interval" else (SETTINGS[0], usual)
-    jobs = [*((number, *each) for each in chosen), (TABLES, 0.0, 0.0)]
+    # As many as asked for in every setting; all tables without a secret, and with one as it is.
+    jobs = [(TABLES, 0.0, 0.0), (TABLES, *usual), *((number, *each) for each in SETTINGS if number)]
     found = []
     for n, *setting in jobs:
-        tables = small_tables(n, method, rows)
-        found.append([f"{way}, {rows} × 4", *inverted(tables, method, *setting)])
+        tables = small_tables(n, METHOD, ROWS)
+        found.append(inverted(tables, METHOD, *setting))
         print(*found[-1], flush=True)
     print_table(header, found)
-
-
-def elimination(number: int) -> None:
-    """The same for `gauss`."""
-    inversions(number, "gauss", 4)
 
 
 def utility(_: int) -> None:
@@ -171,8 +164,7 @@ def editions(tables: int) -> None:
 
 def main() -> None:
     """What was asked for, or all."""
-    parts = {"inversion": (inversions, 8), "elimination": (elimination, 8)}
-    parts |= {"utility": (utility, 0), "editions": (editions, 15)}
+    parts = {"inversion": (inversions, 8), "utility": (utility, 0), "editions": (editions, 15)}
     wanted = [name for name in sys.argv[1:] if name in parts] or list(parts)
     numbers = [int(text) for text in sys.argv[1:] if text.isdigit()]
     for name in wanted:

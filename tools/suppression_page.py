@@ -36,11 +36,24 @@ def with_part(page: str, part: str) -> str:
 
 
 def every_case(cases: Cases) -> str:
-    """A line for each recorded run, counts and sums apart."""
-    return "\n\n".join(
-        f"## {title}\n\n{table(some)}"
-        for title, some in (("Counts", kind(cases, "freq_")), ("Sums", kind(cases, "mag_")))
-    )
+    """A line for each recorded run, counts and sums apart, and the least cost of small tables."""
+    parts = {"Counts": table(kind(cases, "freq_")), "Sums": table(kind(cases, "mag_"))}
+    parts["Least cost"] = least(cases)
+    return "\n\n".join(f"## {title}\n\n{part}" for title, part in parts.items())
+
+
+def least(cases: Cases) -> str:
+    """Costs of our patterns beside the least cost and its bounds."""
+    head = ["table, rule", "`interval`", "`optimal`", "at least", "relaxation", "CPU s: `optimal`"]
+    rows = []
+    for name, case in {**kind(cases, "freq_"), **kind(cases, "mag_")}.items():
+        if "least" in case:
+            found, ours = case["least"], case["ours"]
+            costs = (ours["cost"], found["cost"], found["bound"], ours["relaxed"])
+            figures = [*(f"{round(cost):,}" for cost in costs), seconds(found["cpu"])]
+            which = ", ".join(f"`{word}`" for word in name.split())
+            rows.append("| " + " | ".join([which, *figures]) + " |")
+    return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *rows])
 
 
 def kind(cases: Cases, start: str) -> Cases:

@@ -28,7 +28,6 @@ METHODS = {
     "controlled-rounding": dc.ControlledRounding(),
     "adjust": dc.Adjust(dc.CellKey(PTABLE)),
     "suppress": dc.Suppress(dc.rules.Threshold(2)),
-    "suppress by elimination": dc.Suppress(dc.rules.Threshold(2), secondary="gauss"),
     "suppress at least cost": dc.Suppress(dc.rules.Threshold(2), secondary="optimal"),
     "quality": dc.protect.Quality(dc.CellKey(PTABLE)),
     "discrete-laplace": dc.DiscreteLaplace(0.5),

@@ -33,7 +33,6 @@ VARIANTS = {
     "forced rounding": dc.SmallCountRounding(3, force_inner=True),
     "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
     "open gaussian": dc.DiscreteGaussian(2.0, nonnegative=False),
-    "suppressed by elimination": dc.Suppress(dc.rules.Threshold(3), secondary="gauss"),
     "suppressed zeros": dc.Suppress(dc.rules.Threshold(2, zeros=True)),
     "suppressed at least cost": dc.Suppress(dc.rules.Threshold(2), secondary="optimal"),
     "suppressed as decimals": dc.Suppress(decimals=dc.suppress.Decimals()),

@@ -38,7 +38,7 @@ def records():
         if k % 40 == 0:
             region, activity = "S", "glass"
             turnover = 90_000 if k < 80 else 3
-        found.append([k, f"e{k // 2 % 150}", region, activity, 2024 + k % 2, turnover])
+        found.append([k, f"e{k // 2 % 150}", region, activity, 2024 + k % 2, turnover, 100 + k])
     return found
 
 
@@ -46,21 +46,21 @@ def site_file(folder, measures=None, **changes):
     """A site's file of firms, in a folder with its records and code lists."""
     with (folder / "firms.csv").open("w", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["id", "enterprise", "region", "activity", "year", "turnover"])
+        writer.writerow(["id", "enterprise", "region", "activity", "year", "turnover", "wages"])
         writer.writerows(records())
     (folder / "codes.toml").write_text(CODES)
     Secret.from_file(folder / "keys.secret", create=True)
     sums = {"value": "turnover", "contributor": "enterprise"}
     hidden = {"method": "suppress", "parameters": RULES}
     tables = {"margins": "region*activity + activity*year", **sums}
-    changed = {"margins": "region*activity*year", **sums}
+    changed = {"margins": "region*activity*year", **sums, "value": "wages"}
     given = {
         "turnover": {
             "title": "turnover in million crowns",
             "mean": "turnover per firm",
             "recipe": {"tabulate": tables, "protect": hidden},
         },
-        "turnover_keys": {"recipe": {"tabulate": changed, "protect": {"method": "magnitude-key"}}},
+        "wages": {"recipe": {"tabulate": changed, "protect": {"method": "magnitude-key"}}},
     }
     firms = {
         "title": "Firms",

@@ -56,7 +56,7 @@ def client(site):
 def true_sums():
     """What each cell of region by activity really is, totals included."""
     found = defaultdict(float)
-    for _, _, region, activity, _, turnover in records():
+    for _, _, region, activity, _, turnover, _ in records():
         for r in (region, "total"):
             for a in (activity, "total"):
                 found[r, a] += turnover
@@ -132,9 +132,9 @@ def test_sums_by_keys_are_those_of_their_release(site, folder, client):
     config = read_site(folder / "site.toml")
     (dataset,) = config.datasets
     data = open_records_of(config, dataset)
-    release = dataset.measures["turnover_keys"].recipe.run(data)
-    found = cells(client, "rows=region&columns=activity&layers=year&unit=turnover_keys")
-    assert sorted(float(row["turnover_keys"]) for row in found) == sorted(release.z)
+    release = dataset.measures["wages"].recipe.run(data)
+    found = cells(client, "rows=region&columns=activity&layers=year&unit=wages")
+    assert sorted(float(row["wages"]) for row in found) == sorted(release.z)
 
 
 def test_a_crossing_without_a_table_is_refused_with_those_there_are(firms, client):
@@ -166,7 +166,7 @@ def test_rules_judge_measures_by_the_counts_of_their_cells(tmp_path):
     asked = "rows=region&columns=activity"
     left_out = ~cube_of(firms, asked).is_shown
     assert left_out.any()
-    for unit in ("turnover", "turnover_keys", "mean-turnover"):
+    for unit in ("turnover", "wages", "mean-turnover"):
         assert not (cube_of(firms, f"{asked}&unit={unit}").is_shown & left_out).any()
 
 
@@ -183,7 +183,7 @@ def test_pages_and_notes_name_the_figures(client):
 
 def test_programs_select_measures_as_contents(client):
     contents = client.get(f"{PXWEB}/metadata").json()["dimension"]["ContentsCode"]["category"]
-    assert [*contents["index"]] == ["count", "turnover", "mean-turnover", "turnover_keys"]
+    assert [*contents["index"]] == ["count", "turnover", "mean-turnover", "wages"]
     assert contents["unit"]["mean-turnover"] == {"base": "Turnover per firm", "decimals": 2}
     asked = "valueCodes[region]=*&valueCodes[activity]=*&valueCodes[ContentsCode]=*"
     found = client.get(f"{PXWEB}/data?{asked}").json()
@@ -210,7 +210,7 @@ def test_parameters_that_are_kept_back_are_nowhere(tmp_path):
 
 def test_programs_read_what_is_measured(client):
     told = client.get("/api/v1/datasets/firms").json()
-    assert told["units"] == ["count", "turnover", "mean-turnover", "turnover_keys"]
+    assert told["units"] == ["count", "turnover", "mean-turnover", "wages"]
     by_name = {measure["name"]: measure for measure in told["measures"]}
     assert by_name["mean-turnover"]["mean_of"] == "turnover"
     assert ["region", "activity"] in by_name["turnover"]["crossings"]
@@ -222,7 +222,7 @@ def test_what_was_done_to_sums_is_said_beside_the_counts(client):
     assert "protected together, once" in page
     notes = client.get(f"{PXWEB}/metadata").json()["note"]
     assert [note.partition(":")[0] for note in notes] == [
-        "Count", "Turnover in million crowns", "Turnover_keys",
+        "Count", "Turnover in million crowns", "Wages",
     ]  # fmt: skip
 
 
@@ -240,8 +240,8 @@ def test_prices_follow_public_sizes(firms):
 def test_no_sum_over_periods(tmp_path):
     records_of_years = {**RECORDS, "name": "firms", "time": ["year"]}
     firms = built(tmp_path, records=records_of_years).dataset("firms")
-    cube = cube_of(firms, "rows=activity&unit=turnover_keys")
-    of_last = cube_of(firms, "rows=activity&columns=year&unit=turnover_keys").at("year", "2025")
+    cube = cube_of(firms, "rows=activity&unit=wages")
+    of_last = cube_of(firms, "rows=activity&columns=year&unit=wages").at("year", "2025")
     assert np.array_equal(cube.values, of_last.values)
     with pytest.raises(Refusal, match="No table of turnover"):  # it is over both years
         cube_of(firms, "rows=region&columns=activity&unit=turnover")
@@ -267,6 +267,19 @@ def test_on_the_fly_sums_are_refused(tmp_path):
 def test_mistakes_in_measures_are_named(tmp_path, name, part, said):
     with pytest.raises(ParameterError, match=said):
         read_site(site_file(tmp_path, measures={name: part}))
+
+
+def test_two_measures_of_a_value_are_refused(tmp_path):
+    text = site_file(tmp_path).read_text()
+    (tmp_path / "site.toml").write_text(text.replace('value = "wages"', 'value = "turnover"'))
+    with pytest.raises(ParameterError, match="what one of them hides the other would tell"):
+        read_site(tmp_path / "site.toml")
+
+
+def test_exact_sums_are_not_said_to_be_off(client):
+    page = client.get("/d/firms/table?rows=region&columns=activity&unit=turnover").text
+    assert "All figures that are shown are exact" in page
+    assert "How far off a single figure" not in page
 
 
 def test_another_recipe_of_a_sum_needs_a_new_build(folder, site):

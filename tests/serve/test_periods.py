@@ -160,3 +160,15 @@ def test_programs_select_a_period(client):
     assert client.get(f"{root}/data?valueCodes[sex]=*").status_code == 400
     found = client.get(f"{root}/data?valueCodes[sex]=*&valueCodes[age]=top(1)").json()
     assert tuple(found["dimension"]["age"]["category"]["index"]) == ("65+",)
+
+
+def test_periods_of_which_a_filter_leaves_none_are_refused_in_words():
+    with pytest.raises(Refusal, match="No period of age is left") as refused:
+        in_periods().answer(Query.parse("rows=age&pick.age=0-14&where.age=65%2B"))
+    assert refused.value.code == "no_period"
+
+
+def test_a_group_outside_of_the_population_is_refused_in_words():
+    with pytest.raises(Refusal, match="outside of the population") as refused:
+        once().answer(Query.parse("rows=age&group.age=Old|65%2B&where.age=0-14"))
+    assert refused.value.code == "outside_population"

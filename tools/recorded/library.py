@@ -46,7 +46,6 @@ VARIANTS = {
     "summed laplace": dc.DiscreteLaplace(3.0, margins="summed"),
     "gaussian open": dc.DiscreteGaussian(2.0, nonnegative=False),
     "laplace known": dc.Laplace(3.0, known="1"),
-    "suppress gauss": dc.Suppress(dc.rules.Threshold(3), secondary="gauss"),
     "suppress zeros": dc.Suppress(dc.rules.Threshold(2, zeros=True)),
     "suppress optimal": dc.Suppress(dc.rules.Threshold(2), secondary="optimal"),
     "suppress decimals": dc.Suppress(decimals=dc.suppress.Decimals()),

@@ -256,6 +256,7 @@ def _check_codes(question: Question) -> None:
         elif unknown := [c for c in codes if c not in query.groups[name]]:
             allowed = f"Groups: {', '.join(query.groups[name])}."
             raise Refusal("unknown_code", f"There is no group {unknown[0]!r}.", allowed)
+        _check_left(shown[name], codes, query.where.get(name))
 
 
 def _pooled_refusal(asked: DetailedVariable, query: Query) -> Refusal:
@@ -322,6 +323,15 @@ def _check_within(
     if population is not None and not asked.leaves(codes) <= asked.leaves(population):
         message = f"A group of {asked.label_inside} lies outside of the population that is counted."
         raise Refusal("outside_population", message, "Groups of codes within the filter.")
+
+
+def _check_left(
+    asked: DetailedVariable, codes: Sequence[str], population: Sequence[str] | None
+) -> None:
+    """A table has some period; other variables keep their total."""
+    if asked.variable.is_time and population is not None and not {*codes} & {*population}:
+        message = f"No period of {asked.label_inside} is left to show."
+        raise Refusal("no_period", message, "Periods within the filter.")
 
 
 def _restrict(cube: Cube, asked: DetailedVariable, codes: Sequence[str]) -> Cube:

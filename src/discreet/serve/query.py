@@ -21,6 +21,8 @@ SHOWS: tuple[Show, ...] = get_args(Show)
 CHARTS: tuple[Chart, ...] = get_args(Chart)
 Codes = tuple[str, ...]
 _SEPARATOR = "|"  # between a group's label and its codes
+# Signs that turn the direction of writing: figures and codes behind such a name read backwards.
+_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
 _NONE: Mapping[str, Any] = MappingProxyType({})
 SINGLE = ("show", "totals", "sort", "chart", "unit")
 LISTS = ("rows", "columns", "layers")
@@ -188,7 +190,8 @@ def _freeze(coded: Mapping[str, Sequence[str]]) -> dict[str, Codes]:
 def _groups(variable: str, texts: Sequence[str]) -> dict[str, Codes]:
     found: dict[str, Codes] = {}
     for text in texts:
-        label, *codes = text.split(_SEPARATOR)
+        written, *codes = text.split(_SEPARATOR)
+        label = written.translate(_TURNS)
         if not label.strip() or not codes or label in found:
             message = f"A group of {variable!r} cannot be read."
             allowed = f"group.{variable}=LABEL{_SEPARATOR}CODE{_SEPARATOR}CODE, each label once."

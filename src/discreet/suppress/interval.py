@@ -20,7 +20,6 @@ from discreet.errors import InfeasibleError
 from discreet.progress import report
 from discreet.solve.linear.changes import Change, Changes
 from discreet.suppress.bank import EVERYBODY, ProofBank, Requirements, requirements
-from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.pattern import PUBLISHED, SECONDARY, Pattern
 from discreet.suppress.plan import PublicationPlan, cell_name
 from discreet.suppress.proofs import Proofs
@@ -37,7 +36,6 @@ _NEAR = 2_000
 # times what the proofs took, and at least what a third of a second does.
 _THINNING, _SWAPS, _LEAST = 1.5, 0.5, 20_000
 _EFFORT = 2_000_000  # of proofs among sensitive cells
-_SMALL_EFFORT = 500_000  # of elimination, for which ten seconds are long
 # A sum on which more needs rest stays suppressed: all of them would have to be proven anew, and one
 # that fails is enough for all programs to have been in vain.
 _MOST_ITEMS = 60
@@ -94,28 +92,6 @@ def _search_pattern(
     return search.pattern()
 
 
-def suppress_by_elimination(
-    pattern: Pattern, plan: PublicationPlan, *, singletons: bool = True
-) -> Pattern:
-    """The pattern by elimination with what it lacks because values are not negative.
-
-    Elimination sees equations alone. What has no proof among its cells is repaired by programs, as
-    far as a fixed effort goes; of the cells that this opens those are shown again that are not
-    needed. The arguments are those of `suppress_by_gauss`.
-    """
-    found = suppress_by_gauss(pattern, plan, singletons=singletons)
-    if pattern.y is None:
-        return found
-    search = IntervalSearch(pattern, plan, singletons=singletons)
-    search.is_open = before = search.cells.open_in(found.suppressed)
-    search.prove(_SMALL_EFFORT)
-    search.is_open = before.copy()
-    search.repair(_SMALL_EFFORT)
-    search.thin(~before)
-    safe = search.pattern()
-    return replace(found, state=safe.state, lower=safe.lower, upper=safe.upper)
-
-
 class IntervalSearch:
     """Open sums, the proofs found so far, and the programs that find more."""
 
@@ -142,11 +118,11 @@ class IntervalSearch:
                 self.bank.add(change)
         return self.is_open.copy()
 
-    def prove(self, effort: int = _EFFORT) -> None:
+    def prove(self) -> None:
         """Find proofs among the cells that are suppressed already, if there are not too many."""
         if self.is_open.sum() > _LARGE:
             return
-        within = Changes(self.sums, self.is_open, effort=effort)
+        within = Changes(self.sums, self.is_open, effort=_EFFORT)
         items = self._hardest_first(self.bank.open_items())
         for done, item in enumerate(items.tolist(), 1):
             prove_one(self.bank, within, item)
@@ -157,12 +133,9 @@ class IntervalSearch:
         # A change that meets a large need often meets smaller ones on its way.
         return items[np.argsort(-self.bank.required.need[items], kind="stable")]
 
-    def repair(self, effort: int | None = None) -> None:
-        """Suppress further cells for what has no proof.
-
-        With a limit of effort, what no cells are found for stays as it is; else it is an error.
-        """
-        whole, _ = self._whole_table(effort)
+    def repair(self) -> None:
+        """Suppress further cells for what has no proof."""
+        whole, _ = self._whole_table()
         items = self._hardest_first(self.bank.open_items()).tolist()
         for done, item in enumerate(items, 1):
             while views := sorted(self.bank.open_views(item)):
@@ -171,12 +144,9 @@ class IntervalSearch:
                     self._open_moved(change, whole)
                 if change is None or not self.bank.add(change):
                     above = self.bank.ask_above_instead(item) if self.plan.widths_rise else None
-                    if above is not None:
-                        items.append(above)
-                    elif effort is None:
+                    if above is None:
                         raise self.infeasible(item, views)
-                    else:
-                        break
+                    items.append(above)
             report("intervals", done / len(items))
         self.spent += whole.spent
 

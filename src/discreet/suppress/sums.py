@@ -63,7 +63,7 @@ class TableSums(Tied):
         places = np.concatenate([self.of_cell[cells], self.of_row])
         differences = csc_array(pattern.difference_signs().T @ published)
         moved = np.zeros(len(self))
-        for k in np.flatnonzero(~(np.abs(changes).T @ outside.astype(float) > 0)).tolist():
+        for k in np.flatnonzero(abs(changes).T @ outside.astype(np.float64) == 0).tolist():
             part = slice(*both.indptr[k : k + 2])
             apart = slice(*differences.indptr[k : k + 2])
             moved[:] = 0.0

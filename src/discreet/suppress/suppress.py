@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -29,7 +30,8 @@ from discreet.rules.counts import (
 )
 from discreet.suppress.decimals import Decimals
 from discreet.suppress.exceptions import rule_of_text
-from discreet.suppress.interval import suppress_by_elimination, suppress_by_interval
+from discreet.suppress.gauss import suppress_by_gauss
+from discreet.suppress.interval import suppress_by_interval
 from discreet.suppress.optimal import lower_bound, suppress_by_optimum
 from discreet.suppress.pattern import (
     PRIMARY,
@@ -69,7 +71,7 @@ _COSTS = ("value", "cells")
 # Each round protects the sums that told too much of somebody; what is left then is not proven.
 _ROUNDS = 20
 _SECONDARY = {
-    "gauss": suppress_by_elimination,
+    "gauss": suppress_by_gauss,
     "interval": suppress_by_interval,
     "optimal": suppress_by_optimum,
 }
@@ -92,9 +94,10 @@ class Suppress:
     With `"interval"`, cells are suppressed until other tables with the same published cells and
     nothing negative prove that each sensitive cell could be as far from its value as its rule asks.
     Where empty cells are shown, these tables have no hidden count of zero.
-    `"optimal"` finds the cheapest such pattern of a small table. With `"gauss"`, cells are
-    published by priority, each unless some sensitive column :math:`x_p` of the design would become
-    a linear combination of published ones. All tables of the design are protected at once.
+    `"optimal"` finds the cheapest such pattern of a small table. `"gauss"` is for tables that were
+    read without inner cells: cells are published by priority, each unless some sensitive column
+    :math:`x_p` of the design would become a linear combination of published ones. All tables of
+    the design are protected at once.
 
     Promise: cells that are shown are true; no sensitive cell is a linear combination of published
     cells, which `"gauss"` decides in whole numbers without rounding; with `singletons`, none
@@ -103,10 +106,10 @@ class Suppress:
     knows the cells he is alone in, at any level, and his parts of others. Rules for sums of a
     value hold of every sum of hidden cells that a contributor is in, as far as it is proven
     (`Pattern.unproved`); with `PPercent(10, n=2)` against every two who pool what they know.
-    `"gauss"` repairs what signs tell within a fixed effort, and promises no widths. The pattern
+    `"gauss"` promises no widths, and knows of no contributors. The pattern
     follows from the true values, and from costs that are drawn from the table's secret where it
     has one: without them whoever runs the program on every table that fits can rule out most.
-    Cost: for 20,000 cells, with `"interval"`, a minute for counts, five for sums.
+    Cost: for 20,000 cells, with `"interval"`, a minute for counts, several for sums.
 
     Args:
       rules: What makes a cell sensitive: a rule, or several, also as texts such as `"p%(10)"`.
@@ -225,25 +228,38 @@ class Suppress:
 
     def _true_to_contributors(self, pattern: Pattern, plan: PublicationPlan) -> Pattern:
         """Secondary suppressions, until no sum of hidden cells tells too much of a contributor."""
-        choose, options = _SECONDARY[self.secondary], {"singletons": self.singletons}
-        found = choose(pattern, plan, **options)
+        options = {"singletons": self.singletons}
+        found = _SECONDARY[self._way(pattern)](pattern, plan, **options)
         unions = find_unions(found)
         for _ in range(_ROUNDS):
             if not unions.sums:
                 break
+            # Needs stay where they were moved. A search anew would take as long as the first one,
+            # though a few cells are missing.
             differences = (*pattern.differences, *unions.sums)
-            pattern = replace(pattern, differences=differences)
-            if self.secondary == "interval":
-                # A search anew would take as long as the first one; a few cells are missing.
-                moved = replace(pattern, lower=found.lower, upper=found.upper)
-                wider = choose(moved, plan, **options, earlier=found)
-                unions = find_unions(wider, found, unions)
-                found = wider
-            else:
-                found = choose(pattern, plan, **options)
+            pattern = replace(
+                pattern, differences=differences, lower=found.lower, upper=found.upper
+            )
+            if self.secondary == "optimal":
+                found = suppress_by_optimum(pattern, plan, **options)
                 unions = find_unions(found)
+            else:
+                wider = suppress_by_interval(pattern, plan, **options, earlier=found)
+                unions, found = find_unions(wider, found, unions), wider
         left = {owner for each in unions.sums for owner in each.owners}
         return replace(found, unproved=tuple(sorted({*unions.unproved, *left})))
+
+    def _way(self, pattern: Pattern) -> str:
+        """How cells are chosen: elimination sees less than intervals, where these can be proven."""
+        if self.secondary != "gauss" or pattern.y is None:
+            return self.secondary
+        warnings.warn(
+            'secondary="gauss" is for tables without inner cells; this one has them, and is '
+            'suppressed by "interval", which promises more. Leave secondary= out; 0.4 refuses it.',
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return "interval"
 
     def lower_bound(self, table: TrueTable) -> float:
         """What every pattern costs at least that keeps all intervals; for small tables.
@@ -386,7 +402,10 @@ class Suppress:
         return [table.design.position(cell) for cell in getattr(self, option)]
 
     def _statement(self, pattern: Pattern | None = None, units: str = PEOPLE) -> Statement:
-        has_intervals, has_decimals = self.secondary != "gauss", self.decimals is not None
+        has_decimals, way = self.decimals is not None, self.secondary
+        if pattern is not None and pattern.proofs is not None and way == "gauss":
+            way = "interval"
+        has_intervals = way != "gauss"
         # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
         hides_no_zeros = self.zeros_are_public and not self.forbidden
         said = suppressed_cells(
@@ -411,7 +430,7 @@ class Suppress:
         )
         parameters = {
             "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
-            "secondary": self.secondary,
+            "secondary": way,
             "zeros": not self.zeros_are_public,
             "singletons": self.singletons,
             "cost": self.cost,

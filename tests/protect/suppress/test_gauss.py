@@ -11,10 +11,10 @@ import discreet as dc
 from discreet import Design, Table
 from discreet.design.sparse import SparseDesign
 from discreet.errors import InfeasibleError
-from discreet.suppress import suppress as module
 from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.plan import PublicationPlan
 from discreet.testing.laws import retabulate
+from tests.protect.suppress import reference
 from tests.protect.suppress.reference import disclosed, told
 from tests.strategies import designs
 
@@ -32,9 +32,8 @@ def square(counts):
 
 @pytest.fixture(autouse=True, scope="module")
 def elimination_alone():
-    """What elimination does before programs look at what signs tell."""
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setitem(module._SECONDARY, "gauss", suppress_by_gauss)
+    """What elimination does by itself, also in tables that have inner cells."""
+    with reference.elimination_alone():
         yield
 
 

@@ -126,11 +126,8 @@ def test_a_ledger_takes_a_suppressed_table_without_a_secret(tmp_path):
 def test_a_table_without_inner_cells_is_suppressed_by_the_published_ones():
     full = table()
     margins_only = Table(full.design, full.published)
-    for method in (
-        dc.Suppress(dc.rules.Threshold(3)),
-        dc.Suppress(dc.rules.Threshold(3), secondary="gauss"),
-    ):
-        assert (method.pattern(margins_only).state == method.pattern(full).state).all()
+    method = dc.Suppress(dc.rules.Threshold(3))
+    assert (method.pattern(margins_only).state == method.pattern(full).state).all()
 
 
 def test_a_table_of_margins_alone_is_refused_where_intervals_are_to_be_proven():

@@ -50,7 +50,7 @@ def hidden(pattern):
     return sorted(cell["act"] for cell in pattern.cells())
 
 
-@pytest.mark.parametrize("way", ["interval", "optimal", "gauss"])
+@pytest.mark.parametrize("way", ["interval", "optimal"])
 def test_an_enterprise_in_three_hidden_cells_is_not_known_from_their_sum(way, monkeypatch):
     table = enterprise()
     alone = without_unions(monkeypatch, table, secondary=way)

@@ -99,7 +99,7 @@ class Questions:
                 found += [("new.of", variable.name), ("new.label", "New | one")]
                 found += [("new.code", code) for code in self.few(codes)]
         if self.chance(0.1):
-            found.append(("unit", self.random.choice(("count", "weight"))))
+            found.append(("unit", self.random.choice(("count", "weight", "turnover"))))
         return found
 
     def sort(self, asked, dataset):

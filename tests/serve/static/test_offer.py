@@ -17,14 +17,16 @@ from tests.serve.sites import ONCE, once, small_site
 from tests.serve.static.sites import static_site
 
 
-def dataset(mode="release-once", **policy):
-    return DatasetConfig("census", DatasetInfo(), None, ONCE, mode, policy=Policy(**policy))
+def dataset(mode="release-once", measures=(), **policy):
+    given = {"policy": Policy(**policy), "measures": dict.fromkeys(measures)}
+    return DatasetConfig("census", DatasetInfo(), None, ONCE, mode, **given)
 
 
 @pytest.mark.parametrize(
     ("given", "named"),
     [
         (dataset("on-the-fly"), "on the fly"),
+        (dataset(measures=["turnover"]), "measures .turnover."),
         (dataset(min_population=10.0), "min_population = 10.0"),
         (dataset(min_mean_cell=1.0), "min_mean_cell"),
         (dataset(k_anonymity=3.0), "k_anonymity"),

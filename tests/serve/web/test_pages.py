@@ -359,3 +359,11 @@ def test_a_narrow_screen_is_told_of_further_columns(client):
     assert "<noscript>" in page
     assert "The table has 12 columns." in page
     assert 'data-many="{} more columns →"' in page
+
+
+def test_a_groups_name_turns_no_figures_around(client):
+    asked = "rows=age&columns=sex&chart=bars&group.age=%E2%80%AEYoung%E2%81%A6|0-14|15-64"
+    led = client.get(f"/d/once/table?{asked}", follow_redirects=True)
+    assert led.status_code == 200
+    assert not {"\u202e", "\u2066"} & {*led.text}
+    assert "Young: 0-14, 15-64" in led.text

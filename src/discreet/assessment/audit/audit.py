@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from discreet.arrays import Array, Mask, Real
+from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import (
     Bracket,
     DisagreementError,
@@ -256,8 +256,10 @@ def _tell_disclosure(
     groups = _groups(system, subject.attackers)
     open_still = np.flatnonzero(subject.is_sensitive & ~by_equations)
     targets = subject.targets[:, open_still]
-    found = told_by_equations(system, targets, groups, rng=rng)
-    together = told_to_coalitions(system, targets, groups, found, options.coalition, rng=rng)
+    empty = _empty_cells(subject, system) if options.non_negative else np.empty(0, np.intp)
+    found = told_by_equations(system, targets, groups, empty, rng=rng)
+    several = options.coalition
+    together = told_to_coalitions(system, targets, groups, found, several, empty, rng=rng)
     if options.lone == "signs":
         found += _with_signs(subject, open_still, found, *public, options.non_negative)
     # Numbers among all targets in place of numbers among those that are open still.
@@ -267,6 +269,13 @@ def _tell_disclosure(
     )
     n_attackers = len(groups) if options.lone == "equations" else len(subject.attackers)
     return tuple(numbered), n_attackers
+
+
+def _empty_cells(subject: Subject, system: Unknowns) -> Index:
+    """Unknown inner cells that sums of zero show to be empty, by position among the unknown."""
+    X, values = subject.X[:, subject.shown], subject.z[subject.shown]
+    doubted = unknowns(X, values, signs=True, known=subject.known, y=subject.y).cells
+    return np.flatnonzero(~np.isin(system.cells, doubted))
 
 
 def _groups(system: Unknowns, everybody: Attackers) -> list[Array]:

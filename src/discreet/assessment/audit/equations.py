@@ -140,6 +140,7 @@ def told_to_coalitions(
     groups: list[Array],
     found: list[Told],
     size: int,
+    empty: Array,
     *,
     rng: np.random.Generator,
 ) -> list[Told]:
@@ -159,7 +160,7 @@ def told_to_coalitions(
                 f"{_MOST_COALITIONS:,} are tried. Audit a smaller table, or smaller coalitions."
             )
         joined = [np.concatenate(some) for some in combinations(groups, members)]
-        for told in told_by_equations(system, targets, joined, rng=rng):
+        for told in told_by_equations(system, targets, joined, empty, rng=rng):
             fewer = [f.targets for f in found if set(f.cells) < set(told.cells)]
             rest = set(told.targets).difference(*fewer)
             if rest:
@@ -168,7 +169,12 @@ def told_to_coalitions(
 
 
 def told_by_equations(
-    system: Unknowns, targets: Any, groups: list[Array], *, rng: np.random.Generator
+    system: Unknowns,
+    targets: Any,
+    groups: list[Array],
+    empty: Array,
+    *,
+    rng: np.random.Generator,
 ) -> list[Told]:
     """What follows for each attacker by linear algebra, for targets that do not follow for all.
 
@@ -176,6 +182,7 @@ def told_by_equations(
       system: What the published cells leave open, without signs.
       targets: Inner cells × targets, sparse.
       groups: For each attacker the unknown cells that he knows, by position among those.
+      empty: Unknown cells that sums of zero show to be empty: they make no cell another's.
       rng: Generator of the decimals.
     """
     if not groups:
@@ -186,7 +193,8 @@ def told_by_equations(
     moves = open_part.T @ decimals
     found = []
     for done, cells in enumerate(groups, 1):
-        follows = _within(moves, decimals[cells]) & ~_own(open_part, cells)
+        follows = _within(moves, decimals[cells])
+        follows &= ~_own(open_part, np.union1d(cells, empty))
         if follows.any():
             told = tuple(int(k) for k in np.flatnonzero(follows))
             found.append(Told(tuple(int(i) for i in system.cells[cells]), told))

@@ -169,12 +169,14 @@ function check_codes(question) {
     check_groups(asked, groups, query.where.get(name));
   }
   for (const [name, codes] of query.picked) {
-    require_name(name, [...shown.keys()]);
+    const asked = require_name(name, [...shown.keys()]) ?? /** @type {DetailedVariable} */ (shown.get(name));
     const groups = query.groups.get(name);
-    if (!groups) {
-      check_known(/** @type {DetailedVariable} */ (shown.get(name)), codes);
-      continue;
+    const within = query.where.get(name);
+    if (!groups) check_known(asked, codes);
+    if (asked.variable.is_time && within && !codes.some((code) => within.includes(code))) {
+      throw new Refusal("no_period", `No period of ${asked.label_inside} is left to show.`, "Periods within the filter.");
     }
+    if (!groups) continue;
     const unknown = codes.find((code) => !groups.has(code));
     if (unknown !== undefined) throw new Refusal("unknown_code", `There is no group ${repr(unknown)}.`, `Groups: ${[...groups.keys()].join(", ")}.`);
   }

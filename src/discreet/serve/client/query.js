@@ -10,6 +10,8 @@ import { parse_query, repr, sorted, strip, urlencode } from "./strings.js";
 export const SHOWS = ["count", "row", "column", "total"];
 export const CHARTS = ["none", "bars", "lines", "heat", "pyramid"];
 const SEPARATOR = "|";
+// Signs that turn the direction of writing: figures and codes behind such a name read backwards.
+const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
 const SINGLE = ["show", "totals", "sort", "chart", "unit"];
 const LISTS = /** @type {const} */ (["rows", "columns", "layers"]);
 const BY_VARIABLE = ["pick", "where", "group", "layer", "fold"];
@@ -143,7 +145,7 @@ class QueryParser {
       picked: frozen(coded.pick),
       where: frozen(coded.where),
       groups: new Map([...sorted_map(coded.group)].map(([v, texts]) => [v, groups_of(v, texts)])),
-      unit: one_of("unit", this.single.get("unit") ?? "", ["", "count", "weight"]),
+      unit: this.single.get("unit") ?? "",
       view: this.view(),
     });
   }
@@ -177,7 +179,8 @@ function groups_of(variable, texts) {
   /** @type {Codes} */
   const found = new Map();
   for (const text of texts) {
-    const [label, ...codes] = text.split(SEPARATOR);
+    const [written, ...codes] = text.split(SEPARATOR);
+    const label = written.replace(TURNS, "");
     if (!strip(label) || codes.length === 0 || found.has(label)) {
       const allowed = `group.${variable}=LABEL${SEPARATOR}CODE${SEPARATOR}CODE, each label once.`;
       throw new Refusal("unreadable_group", `A group of ${repr(variable)} cannot be read.`, allowed);

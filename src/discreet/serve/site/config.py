@@ -263,7 +263,7 @@ def _read_records(given: Any, name: str) -> RecordsConfig:
 def _read_measures(given: Any, dataset: str, folder: Path) -> dict[str, MeasureConfig]:
     if not isinstance(given, Mapping):
         raise ParameterError(f"[datasets.{dataset}.measures] must be a section, got {given!r}.")
-    found = {}
+    found: dict[str, MeasureConfig] = {}
     for name, part in given.items():
         where = f"[datasets.{dataset}.measures.{name}]"
         if not _MEASURE_NAME.fullmatch(name) or name in UNITS:
@@ -279,6 +279,13 @@ def _read_measures(given: Any, dataset: str, folder: Path) -> dict[str, MeasureC
                 f"{where} sums nothing: its recipe needs value and contributor in tabulate, such "
                 "as {margins = 'region*activity', value = 'turnover', contributor = 'enterprise'}."
             )
+        value = recipe.magnitude["value"]
+        for other, before in found.items():
+            if before.recipe.magnitude["value"] == value:
+                raise ParameterError(
+                    f"{where} sums {value!r}, and so does {other!r}: what one of them hides the "
+                    "other would tell. Put all tables of a value into one measure."
+                )
         rest = {k: v for k, v in part.items() if k != "recipe"}
         found[name] = section(MeasureConfig, rest, where, recipe=recipe)
     return found

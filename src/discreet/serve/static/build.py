@@ -136,7 +136,7 @@ def _put_dataset(site: Site, name: str, folder: SiteFolder, parquet: bool) -> di
     report(f"writing {name}", 0.0)
     dataset = site.datasets[name]
     source = dataset.source
-    if not isinstance(source, InnerSource):
+    if not isinstance(source, InnerSource) or dataset.measures:
         raise DataError(f"data set {name!r} is not released once, and files hold nothing else.")
     cells = CellWriter(dataset, source.table).write(folder)
     rules = {

@@ -56,6 +56,12 @@ def _of_dataset(dataset: DatasetConfig) -> Iterator[str]:
             f"data set {name!r} makes its tables on the fly; files hold what was released once, "
             "mode = 'release-once'."
         )
+    if dataset.measures:
+        listed = ", ".join(dataset.measures)
+        yield (
+            f"data set {name!r} has measures ({listed}), which are protected table by table; files "
+            "hold sums of one protected table of counts."
+        )
     for rule in _HIDING:
         if getattr(policy, rule) != _OFF[rule]:
             given = getattr(policy, rule)

@@ -156,7 +156,7 @@ def print_blocks(
 
 def _cut_heads(heads: list[list[Head]], first: int, last: int) -> list[list[Head]]:
     """The headers over the columns from one place to another."""
-    lines = []
+    lines: list[list[Head]] = []
     for line in heads:
         ends = list(itertools.accumulate(head.span for head in line))
         lines.append([])
@@ -219,7 +219,7 @@ def _row_groups(combinations: Sequence[Combination], rows: Sequence[Row]) -> lis
 def _heads(layout: TableLayout, view: View) -> list[list[Head]]:
     """A line of headers for each column variable, each over the columns of those below it."""
     sizes = [len(axis) for axis in layout.column_axes]
-    lines = []
+    lines: list[list[Head]] = []
     for k, axis in enumerate(layout.column_axes):
         span, folds = math.prod(sizes[k + 1 :]), _folds(axis, view)
         entries = axis.entries * math.prod(sizes[:k])

@@ -22,6 +22,7 @@ _OFF = ("moves-at-most", "mean-zero", "variance", "never-published", "threshold"
 _SUMS = ("adds-up", "need-not-add-up")
 _OF_SINGLE_CELLS = ("moves-at-most", "never-published", "threshold", "multiples", "same-everywhere")
 """What holds for a figure of the release, but not for sums of several of them."""
+_EXACT = "shown-is-true"
 _SIZES = ("variables", "cells")
 PICK, WHERE, GROUP = "pick", "where", "group"
 NEW_LABEL, NEW_CODE, NEW_OF = "new.label", "new.code", "new.of"
@@ -123,7 +124,9 @@ def statement_notes(
     said = texts.notes
     kept = [s for s in statement.sentences if not (is_summed and s.kind in _OF_SINGLE_CELLS)]
     off = _plain(kept, _OFF, texts)
-    if is_summed:
+    if statement.says(_EXACT):
+        pass  # what is shown is true, and so are its sums
+    elif is_summed:
         off.append(LanguageText(said.summed, texts.code))
     elif not statement.says("moves-at-most"):
         off.append(LanguageText(said.no_reach, texts.code))
