@@ -8,6 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 project = "discreet"
 author = "The discreet maintainers"
+project_copyright = author
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",

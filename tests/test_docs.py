@@ -67,11 +67,17 @@ def test_links_between_pages_lead_somewhere(page):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-@pytest.mark.parametrize("page", tutorials.PAGES, ids=lambda p: p.stem)
-def test_sentences_of_tutorials_are_short(page):
+@pytest.mark.parametrize("page", readability.pages(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_sentences_are_short(page):
     median, longest = readability.measure(page)
     assert median <= 18, f"half of the sentences have more than {median} words"
     assert longest <= 40, "see python tools/readability.py --long 40"
+
+
+def test_a_long_sentence_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("It counts. It has " + "one more " * 20 + "word than `x = 1` allows.\n")
+    assert readability.measure(page)[1] == 46
 
 
 @pytest.mark.parametrize("name", sorted(registry.METHODS))
@@ -182,6 +188,43 @@ def test_every_page_can_be_reached_from_the_front_page():
     known = {"index", *re.findall(r"^([\w/]+)$", trees, re.MULTILINE)}
     for page in (ROOT / "docs").glob("*.md"):
         assert page.stem in known, f"docs/index.md does not lead to {page.name}"
+
+
+def test_the_statement_on_accessibility_names_what_the_browser_looks_at():
+    looked_at = (ROOT / "tests/browser/test_access.py").read_text(encoding="utf-8")
+    pages = re.findall(r'^    "([\w ]+)": "/', looked_at, re.MULTILINE)
+    page = (ROOT / "docs" / "accessibility.md").read_text(encoding="utf-8")
+    assert len(pages) >= 12
+    for name in pages:
+        assert f"| {name} | no finding |" in page, (
+            f"docs/accessibility.md does not say how {name} is"
+        )
+    tests = "".join(p.read_text(encoding="utf-8") for p in (ROOT / "tests/browser").glob("*.py"))
+    for name in re.findall(r"`(test_\w+)`", page):
+        assert f"def {name}(" in tests, f"docs/accessibility.md names {name}, which is not there"
+
+
+SOURCE = ROOT / "src" / "discreet"
+
+
+def missing_paths(text):
+    """Paths in the second column that are not there; a bare name lies beside the one before it."""
+    missing = []
+    for row in re.findall(r"^\|[^|]*\|([^|]*)\|$", text, re.MULTILINE):
+        folder = SOURCE
+        for name in re.findall(r"`([\w/.<> ]+(?:\.py|/))`", row):
+            pattern = re.sub(r"<[^>]*>", "*", name).rstrip("/")
+            found = [p for base in (folder, SOURCE, ROOT) for p in base.glob(pattern)]
+            missing += [] if found else [name]
+            folder = found[0].parent if found else folder
+    return missing
+
+
+def test_every_path_of_where_is_what_exists():
+    text = (ROOT / "docs" / "where_is_what.md").read_text(encoding="utf-8")
+    assert not missing_paths(text)
+    assert missing_paths(text.replace("`registry.py`", "`registered.py`", 1)) == ["registered.py"]
+    assert missing_paths(text.replace("`release.py`", "`releases.py`")) == ["releases.py"]
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+FRONT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "GOVERNANCE.md")
 _SKIPPED = re.compile(
     r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\|.*?$|^#.*?$|^ {4,}\S.*?$|^!\[.*?$",
     re.DOTALL | re.MULTILINE,
@@ -18,10 +19,15 @@ _END = re.compile(r"(?<![A-Z]\.)(?<!e\.g\.)(?<!i\.e\.)(?<=[.!?:])[)\"*_]*\s+(?=[
 
 
 def pages() -> list[Path]:
-    """Everything that is written for readers; lists of references are not running text."""
-    front = [ROOT / "README.md", ROOT / "ARCHITECTURE.md"]
+    """Everything that is written for readers.
+
+    Lists of references are not running text, and the notes under `examples` are what the
+    program wrote and what a reader answered.
+    """
+    front = [ROOT / name for name in FRONT]
     found = [*front, *sorted((ROOT / "docs").rglob("*.md"))]
-    return [p for p in found if "_build" not in p.parts and p.name != "references.md"]
+    left_out = {"_build", "notes"}
+    return [p for p in found if not left_out & {*p.parts} and p.name != "references.md"]
 
 
 def sentences(page: Path) -> list[str]:

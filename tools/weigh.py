@@ -14,6 +14,7 @@ from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "installation.md"
+DEPENDENCIES = ROOT / "docs" / "dependencies.md"
 BEGIN, END = "<!-- {} -->\n", "<!-- end of {} -->"
 EXTRAS = {
     "": "tables, methods, fits, files in CSV and Parquet",
@@ -74,6 +75,22 @@ def packages() -> str:
     return "\n".join(lines) + "\n"
 
 
+def what_each_brings(page: str) -> str:
+    """The page on dependencies with the MB that would fall away with each row of the core."""
+    core = {name.split("[")[0] for name in closure("discreet")} - {"discreet"}
+    direct = {_plain(Requirement(text).name) for text in _needs("discreet", "")}
+
+    def row(found: re.Match[str]) -> str:
+        mine = {_plain(name) for name in found[1].split(", ")}
+        others = (closure(name) for name in direct - mine)
+        kept = {name.split("[")[0] for names in others for name in names}
+        return f"| {found[1]} | {found[2]} | {weigh(frozenset(core - kept))[1]:,.0f} |"
+
+    head, rest = page.split("## Extras")
+    head = re.sub(r"^\| ([\w, -]+) \| ([^|\n]+) \| [\d,]+ \|", row, head, flags=re.MULTILINE)
+    return f"{head}## Extras{rest}"
+
+
 def _needs(name: str, extra: str) -> list[str]:
     if name == "discreet":  # what the project says now, not when it was installed
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -111,3 +128,5 @@ if __name__ == "__main__":
         for of, made in tables.items():
             text = write(text, of, made)
         PAGE.write_text(text, encoding="utf-8")
+        text = DEPENDENCIES.read_text(encoding="utf-8")
+        DEPENDENCIES.write_text(what_each_brings(text), encoding="utf-8")

@@ -61,6 +61,7 @@ class DuckDB:
 
         con = duckdb.connect(path or ":memory:", read_only=path is not None)
         con.execute("SET TimeZone = 'UTC'")
+        con.execute("SET autoinstall_known_extensions = false")  # nothing is ever downloaded
         con.execute(f"SET temp_directory = {quote_text(spill_folder())}")
         return cls(con)
 
