@@ -22,7 +22,9 @@ def main(n: int, seed: int) -> int:
     with tempfile.TemporaryDirectory() as folder:
         written = write_site(site, Path(folder))
         client = Client(folder)
-        for address, lang in Questions(site.datasets, seed).some(n):
+        for k, (address, lang) in enumerate(Questions(site.datasets, seed).some(n)):
+            if k % 1_000 == 0 and k > 0:
+                print(f"{k:,} questions: {seen['different']} differ", flush=True)
             found = difference(server, client, site, address, lang)
             seen[client.status] += 1
             seen["different"] += found is not None

@@ -68,6 +68,7 @@ def main() -> int:
                 faults += 1
                 print(f"{fault}\n  again: --steps {steps} --seed {seed} --site {name}", flush=True)
             done += steps
+            print(f"{done:,} steps, {faults} faults", file=sys.stderr, flush=True)
     for (kind, status), n in sorted(seen.items()):
         print(f"{kind:>20} {status}: {n:,}")
     spent, load = time.process_time(), os.getloadavg()[0]

@@ -257,11 +257,20 @@ def every_measure(kind: str) -> list[Measure]:
     return [_guard_plugin(kind, name, measure, is_asked=False) for name, measure in found.items()]
 
 
+_LIFT = "discreet.attacks.lift:AttackLift"  # above this floor, as other measures of attacks are
+
+
 def measure_from(kind: str, given: str | Measure) -> Measure:
-    """A measure from a text such as ``"unchanged-small-cells:small=3"``; others pass through."""
+    """A measure from a text such as ``"unchanged-small-cells:small=3"``; others pass through.
+
+    The name of an attack is its lift as a measure of risk.
+    """
     if not isinstance(given, str):
         return given
     name = given.partition(":")[0].strip()
+    if kind == "measure" and name not in registry.names(kind) and name in registry.names("attack"):
+        as_risk: Measure = registry.load_path(_LIFT)(build_from("attack", given))
+        return as_risk
     return _guard_plugin(kind, name, build_from(kind, given), is_asked=True)
 
 

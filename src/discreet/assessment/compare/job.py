@@ -111,15 +111,17 @@ class Job:
             a fit it no longer holds.
         """
         known = {} if law is None else options_for(self.measures, {"mechanism": law})
-        published = assess(self.table, trial, self.measures, **{**known, **self.options})
+        published = assess(
+            self.table, trial, self.measures, progress=False, **{**known, **self.options}
+        )
         yield from _score_rows(published, PUBLISHED, "", "")
         if trial.y is not None:
             yield from _score_rows(published, FITTED, OWN, "")
             return
         for label, fitter in self._fitters_by_label.items():
             # A fit that stops early is judged like others: its status is part of the rows.
-            fitted = trial.fit(fitter)
-            found = assess(self.table, fitted, self.measures, **self.options)
+            fitted = trial.fit(fitter, progress=False)
+            found = assess(self.table, fitted, self.measures, progress=False, **self.options)
             yield from _score_rows(found, FITTED, label, fitted.fit_result.status.name)
 
     @cached_property
