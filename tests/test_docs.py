@@ -1,10 +1,12 @@
 """What is printed runs: Python blocks of the README and the docs, page by page."""
 
+import html
 import json
 import re
 import subprocess
 import sys
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
@@ -227,6 +229,28 @@ def test_every_path_of_where_is_what_exists():
     assert missing_paths(text.replace("`release.py`", "`releases.py`")) == ["releases.py"]
 
 
+def broken_links(folder):
+    """Links within built pages whose file or anchor is missing."""
+    texts = {p: p.read_text(encoding="utf-8") for p in folder.rglob("*.html")}
+    anchors = {p: set(re.findall(r'\bid="([^"]+)"', text)) for p, text in texts.items()}
+    broken = []
+    for page, text in texts.items():
+        for link in map(html.unescape, re.findall(r'href="([^"]+)"', text)):
+            file, _, anchor = unquote(link).partition("#")
+            if re.match(r"[a-z]+:", link):
+                continue
+            target = (page.parent / file.split("?")[0]).resolve() if file else page
+            if not target.exists() or (anchor and anchor not in anchors.get(target, {anchor})):
+                broken.append((page.name, link))
+    return broken
+
+
+def test_a_broken_link_is_noticed(tmp_path):
+    (tmp_path / "a.html").write_text('<p id="x"></p><a href="#x"></a><a href="#y"></a>')
+    (tmp_path / "b.html").write_text('<a href="a.html#x"></a><a href="c.html"></a>')
+    assert sorted(broken_links(tmp_path)) == [("a.html", "#y"), ("b.html", "c.html")]
+
+
 @pytest.mark.slow
 def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
     words = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", "html", ROOT / "docs", tmp_path]
@@ -237,3 +261,4 @@ def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', text)
         assert not loaded, f"{page.name} loads {loaded}"
+    assert not broken_links(tmp_path), "links of the built pages that lead nowhere"
