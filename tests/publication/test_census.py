@@ -45,6 +45,8 @@ def published(tmp_path_factory):
     shutil.copytree(EXAMPLE, folder, dirs_exist_ok=True)
     write_people(folder, YEARS)
     plan = folder / "publication.toml"
+    text = plan.read_text(encoding="utf-8")  # the default set takes 22 processor seconds an edition
+    plan.write_text(f'{text}\n[gate]\nattack = ["bounds"]\n', encoding="utf-8")
     assert run("check", "publication", plan) == 0
     assert run("publish", plan) == 0
     write_people(folder, {**YEARS, "2026": 3})
