@@ -49,11 +49,11 @@ def listening(listener: Listener) -> Iterator[None]:
 
 
 class OutOfTimeError(Exception):
-    """The time that some work was given is over; see `limited`."""
+    """The time that some work was given is over; see `time_limit`."""
 
 
 @contextmanager
-def limited(seconds: float) -> Iterator[None]:
+def time_limit(seconds: float) -> Iterator[None]:
     """Stop the work of the block by an `OutOfTimeError` when it reports after so much time.
 
     The time is that of this process's processors, so that other work on the machine takes nothing

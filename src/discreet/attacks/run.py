@@ -120,7 +120,7 @@ class Findings(Displayed, Mapping[str, Finding]):
         lines = [_MARKING if is_judged else _PROVEN]
         for found in self.values():
             lines.append(str(found))
-            lines += [f"  {line}" for line in found.told]
+            lines += [f"  {line}" for line in found.worst_lines]
         lines += [f"{name}: nothing to attack, {why}" for name, why in self.passed_over.items()]
         return "\n".join(lines)
 
@@ -138,7 +138,7 @@ class Findings(Displayed, Mapping[str, Finding]):
             figures = (*shares, *ends) if found.judged.targets else ("–",) * 6
             rows.append((name, *figures, f"{found.proven:,}"))
         passed = [f"{name}: nothing to attack, {why}" for name, why in self.passed_over.items()]
-        told = [(name, found.told) for name, found in self.items() if found.told]
+        told = [(name, found.worst_lines) for name, found in self.items() if found.worst_lines]
         return Display(
             "Attacks",
             "confidential" if is_judged else "",

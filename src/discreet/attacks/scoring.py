@@ -189,11 +189,11 @@ class Finding(Displayed):
             f"Attack: {self.attack}",
             "confidential",
             {**(facts if self.judged.targets else {}), **certain},
-            lines=self.told,
+            lines=self.worst_lines,
         )
 
     @property
-    def told(self) -> list[str]:
+    def worst_lines(self) -> list[str]:
         """What the release told, the smallest first, and what would stop it."""
         if not (self.is_above() or self.proven):
             return []

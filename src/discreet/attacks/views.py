@@ -80,9 +80,9 @@ def true_view(table: Table) -> Table:
     if coarse is None:
         return table
 
-    def summed(values: Array) -> Array:
+    def sum_values(values: Array) -> Array:
         return sum_to_levels(design, coarse, values)
 
-    inner = table.inner.apply_linear(summed, table.convention)
+    inner = table.inner.apply_linear(sum_values, table.convention)
     found: Table = replace(table, design=coarse, inner=inner)
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -11,8 +11,24 @@ from discreet.cli.judge import finite_rows
 from discreet.cli.options import Json, answer
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
-from discreet.facade.table import read_release, read_table
+from discreet.facade.table import Table, read_release, read_table
 from discreet.files import OWNER_ONLY, written_whole
+
+if TYPE_CHECKING:
+    from discreet.attacks.run import Findings
+
+
+_Attacks = Annotated[
+    list[str] | None,
+    typer.Option("--attack", "-a", help="An attack, NAME:PARAMETER=VALUE,… (may be repeated)."),
+]
+_Service = Annotated[
+    str | None,
+    typer.Option(help="Attack a data set of a table builder instead, http://…/d/NAME."),
+]
+_Budget = Annotated[
+    int, typer.Option(min=1, help="With --url, how many tables are asked for at most.")
+]
 
 
 def attack(
@@ -23,10 +39,7 @@ def attack(
         Path | None,
         typer.Option(help="Its true table. Without it people are found who are certain."),
     ] = None,
-    attacks: Annotated[
-        list[str] | None,
-        typer.Option("--attack", "-a", help="An attack, NAME:PARAMETER=VALUE,… (may be repeated)."),
-    ] = None,
+    attacks: _Attacks = None,
     method: Annotated[
         str | None, typer.Option(help="The method, where the statement does not say all of it.")
     ] = None,
@@ -36,13 +49,8 @@ def attack(
     before: Annotated[
         list[Path] | None, typer.Option(help="The true table of each earlier release.")
     ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(help="Attack a data set of a table builder instead, http://…/d/NAME."),
-    ] = None,
-    budget: Annotated[
-        int, typer.Option(min=1, help="With --url, how many tables are asked for at most.")
-    ] = 500,
+    url: _Service = None,
+    budget: _Budget = 500,
     seed: Annotated[int, typer.Option(min=0, help="Root of everything that is drawn.")] = 1,
     out: Annotated[
         Path | None, typer.Option(help="Write the confidential findings to this text file.")
@@ -65,22 +73,27 @@ def attack(
 
     if (url is None) == (release is None):
         raise ParameterError("name a release, or a table builder by --url; one of both.")
+    if url is not None and truth is None:
+        raise ParameterError("what a builder tells is judged by the truth: give --truth.")
+    table = None if truth is None else read_table(truth)
     with show_progress():
         if url is not None:
-            if truth is None:
-                raise ParameterError("what a builder tells is judged by the truth: give --truth.")
-            found = attack_service(url, read_table(truth), budget, seed=seed)
+            found = attack_service(url, cast("Table", table), budget, seed=seed)
         else:
-            known = Knowledge(earlier=tuple(read_release(path) for path in earlier or ()))
             found = attack_release(
-                None if truth is None else read_table(truth),
+                table,
                 read_release(cast("Path", release)),
                 attacks,
-                knowledge=known,
+                knowledge=Knowledge(earlier=tuple(read_release(path) for path in earlier or ())),
                 method=method,
                 before=[read_table(path) for path in before or ()],
                 seed=seed,
             )
+    _hand_over(found, out, json)
+
+
+def _hand_over(found: Findings, out: Path | None, json: bool) -> None:
+    """Print findings, and write them where that is asked for."""
     if out is not None:
         with written_whole(out, mode=OWNER_ONLY) as partial:
             partial.write_text(found.text + "\n", encoding="utf-8", newline="\n")

@@ -26,6 +26,13 @@ from discreet.release.language import FOLDER
 
 _ROLES = ("weight", "key", "id", "codes")
 _NAME = re.compile(r"[\w.-]+")
+_Report = Annotated[
+    Path | None, typer.Option(help="install: the report to be signed off, .md or .html.")
+]
+_PublicKey = Annotated[
+    Path | None,
+    typer.Option(help="site: the public key, in PEM, that a site of files is signed with."),
+]
 
 
 @with_options
@@ -52,14 +59,8 @@ def check(
         typer.Option(help="data: a column of amounts that will be summed; may be repeated."),
     ] = None,
     hierarchy: Hierarchies = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="install: the report to be signed off, .md or .html."),
-    ] = None,
-    signed_by: Annotated[
-        Path | None,
-        typer.Option(help="site: the public key, in PEM, that a site of files is signed with."),
-    ] = None,
+    out: _Report = None,
+    signed_by: _PublicKey = None,
     records: Annotated[RecordOptions, (*_ROLES, *FILE_OPTIONS)],
     json: Json = False,
 ) -> None:

@@ -66,20 +66,12 @@ def publish(
         answer({"folder": str(folder), "withdrawn": withdraw}, json, f"{folder}: withdrawn.")
         return
     is_named = edition or corrects or plan.data.get("edition")
+    named: dict[str, Any] = {"edition": edition, "corrects": corrects, "reason": reason}
     with show_progress():
         if isinstance(plan.data.get("time"), str) and not is_named:
             made = editions.publish_periods(plan, base, again=again, accept=accept)
         else:
-            done = editions.publish(
-                plan,
-                base,
-                edition=edition,
-                corrects=corrects,
-                reason=reason,
-                again=again,
-                accept=accept,
-            )
-            made = [done]
+            made = [editions.publish(plan, base, **named, again=again, accept=accept)]
     summaries, texts = zip(*map(_summary, made), strict=True)
     summary = summaries[0] if len(made) == 1 else {"editions": list(summaries)}
     answer(summary, json, "\n".join(texts))

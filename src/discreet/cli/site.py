@@ -40,7 +40,7 @@ from discreet.release.formats.write import Writer, files_of, writer_named
 from discreet.serve import require_web
 from discreet.serve.data.dataset import Dataset, DatasetInfo
 from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import ServerConfig, SiteConfig, read_site
+from discreet.serve.site.config import DatasetConfig, ServerConfig, SiteConfig, read_site
 from discreet.tables.protected import WEIGHT
 
 if TYPE_CHECKING:
@@ -55,6 +55,17 @@ ON_THE_FLY = (
     "them then is right; sums around a cell can be averaged. Without --on-the-fly the records are "
     "released once, and all tables are sums of one protected table."
 )
+_StaticFolder = Annotated[
+    Path | None,
+    typer.Option(help="Also write the site as files into this folder; builds what is stale."),
+]
+_WithParquet = Annotated[
+    bool, typer.Option("--parquet", help="With --static: the whole protected tables for programs.")
+]
+_SigningKey = Annotated[
+    Path | None,
+    typer.Option(help="With --static: an Ed25519 key in PEM that signs the list of files."),
+]
 _MOST_CROSSED = 3  # variables of the tables that a release is kept near to, where none are named
 _SETTINGS = {f.name: f for f in (*fields(ServerConfig), *fields(Policy))}
 
@@ -270,18 +281,9 @@ def build(
     plan: Annotated[
         bool, typer.Option("--plan", help="Say what the build takes, and stop.")
     ] = False,
-    static: Annotated[
-        Path | None,
-        typer.Option(help="Also write the site as files into this folder; builds what is stale."),
-    ] = None,
-    parquet: Annotated[
-        bool,
-        typer.Option("--parquet", help="With --static: the whole protected tables for programs."),
-    ] = False,
-    sign: Annotated[
-        Path | None,
-        typer.Option(help="With --static: an Ed25519 key in PEM that signs the list of files."),
-    ] = None,
+    static: _StaticFolder = None,
+    parquet: _WithParquet = False,
+    sign: _SigningKey = None,
     again: Again = False,
     accept: Accept = "",
     ledger: LedgerFile = None,
@@ -300,11 +302,9 @@ def build(
 
     Example: discreet build site.toml --static out
     """
-    from discreet.serve.build import build as build_one  # start-up time
     from discreet.serve.build import (  # start-up time
         datasets_to_build,
         open_records_of,
-        pass_gate,
         plan_build,
     )
 
@@ -323,31 +323,44 @@ def build(
             say(needs.text)
         if plan:
             done.append({"name": needs.name, "inner": needs.inner, "memory": needs.memory})
-            continue
-        if data.ledger is None:
-            notice(_NO_LEDGER.format(dataset.name))
-        with show_progress():
-            pass_gate(config, dataset, data, accept)
-            built = build_one(config, dataset, data, again=again)
-        mode = editions_line(built.statement)
-        entry = {"name": built.name, "edition": built.edition, "cells": built.cells}
-        done.append({**entry, "editions": mode})
+        else:
+            done.append(_build_dataset(config, dataset, data, accept, again))
+    written = None if plan or static is None else _write_static(config, static, parquet, sign)
+    _say_what_was_built(done, written, as_json, "" if plan else "Every data set is built.")
+
+
+def _say_what_was_built(
+    done: list[dict[str, Any]], written: StaticSite | None, as_json: bool, otherwise: str
+) -> None:
+    built = [d for d in done if "cells" in d]
     lines = [
-        f"{d['name']}: {d['cells']:,} protected cells. {d['editions']}".rstrip()
-        for d in done
-        if "cells" in d
+        f"{d['name']}: {d['cells']:,} protected cells. {d['editions']}".rstrip() for d in built
     ]
     told: dict[str, Any] = {"datasets": done}
-    if static is not None and not plan:
-        written = _write_static(config, static, parquet, sign)
+    if written is not None:
         told["static"] = {**vars(written), "root": str(written.root)}
         lines.append(
             f"{written.files:,} files in {written.root}, {written.bytes / 1e6:,.1f} MB. Look at "
             f"them: python -m http.server --directory {shlex.quote(str(written.root))}"
         )
-    text = "\n".join(lines) or ("" if plan else "Every data set is built.")
+    text = "\n".join(lines) or otherwise
     if as_json or text:
         answer(told, as_json, text)
+
+
+def _build_dataset(
+    config: SiteConfig, dataset: DatasetConfig, data: Microdata, accept: str, again: bool
+) -> dict[str, Any]:
+    """Build one data set; what is said of it."""
+    from discreet.serve.build import build, pass_gate  # start-up time
+
+    if data.ledger is None:
+        notice(_NO_LEDGER.format(dataset.name))
+    with show_progress():
+        pass_gate(config, dataset, data, accept)
+        built = build(config, dataset, data, again=again)
+    mode = editions_line(built.statement)
+    return {"name": built.name, "edition": built.edition, "cells": built.cells, "editions": mode}
 
 
 def _static_config(config: SiteConfig, only: Sequence[str]) -> SiteConfig:

@@ -182,7 +182,7 @@ class Axis:
             return short[name]
         raise UnknownNameError(f"level of variable {self.name!r}", name, [*short, LEAVES])
 
-    def coarsened(self, to: Level, steps: Mapping[Level, Whole32]) -> Axis:
+    def coarsen(self, to: Level, steps: Mapping[Level, Whole32]) -> Axis:
         """The variable with the groups of a level as its leaves.
 
         Args:

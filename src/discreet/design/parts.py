@@ -82,7 +82,7 @@ def _coarsen_axis(design: StructuredDesign, a: int) -> tuple[Axis, Index]:
         kept = {level: up for level, up in steps.items() if up is not None}
         joins = top.covers_all and not top.is_identity and len(top) < len(axis)
         if joins and used.keys() <= kept.keys() and _is_blind(design, a, top):
-            return axis.coarsened(top, kept), top.group.astype(np.int64)
+            return axis.coarsen(top, kept), top.group.astype(np.int64)
     return axis, np.arange(len(axis))
 
 

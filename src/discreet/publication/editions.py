@@ -95,12 +95,9 @@ def publish(
       GateError: Attacks found more than the gate allows, or did not finish.
     """
     base = Path(base)
-    if corrects is not None and not reason.strip():
+    if corrects and not reason.strip():
         raise ParameterError("a correction needs a reason that readers are told: --reason.")
-    named = str(edition or publication.data.get("edition") or "")
-    if not named:
-        raise ParameterError("an edition needs a name: [data] edition, or --edition 2026-1.")
-    _check_name(named)
+    named = _require_name(edition or publication.data.get("edition"))
     target = base / publication.outlet.folder / named
     kept = WaitingDraw.file(publication, base, named)
     was_drawn = WaitingDraw.read(kept).folder == publication.outlet.folder
@@ -113,8 +110,7 @@ def publish(
             f"edition {named} is published already, in {target}. A corrected one has a name of its "
             f"own: discreet publish --edition {named}-r1 --corrects {named} --reason '…'."
         )
-    before = None if corrects is None else _require_edition(target.with_name(corrects))
-    period = named if before is None else str(_manifest(before)["period"])
+    period = _period_of(target.with_name(corrects)) if corrects else named
     place = Place(base, named, period, corrects, reason)
     staging = target.with_name(f".{named}.part")
     release = draw_release(publication, place, staging, again, accept)
@@ -358,15 +354,24 @@ def _manifest(folder: Path) -> dict[str, Any]:
     return found
 
 
+def _period_of(folder: Path) -> str:
+    return str(_manifest(_require_edition(folder))["period"])
+
+
 def _require_edition(folder: Path) -> Path:
     if not (folder / MANIFEST).is_file() or not (folder / RELEASE).is_file():
         raise DataError(f"{folder} is no published edition: {MANIFEST} and {RELEASE} are expected.")
     return folder
 
 
-def _check_name(edition: str) -> None:
+def _require_name(given: object) -> str:
+    """The name of an edition, which a folder can have."""
+    edition = str(given or "")
+    if not edition:
+        raise ParameterError("an edition needs a name: [data] edition, or --edition 2026-1.")
     if edition.startswith(".") or "/" in edition or "\\" in edition:
         raise ParameterError(f"an edition names a folder, so {edition!r} cannot be one.")
+    return edition
 
 
 def _digest(content: bytes) -> str:

@@ -27,7 +27,7 @@ from discreet.attacks.scoring import WORST
 from discreet.attacks.views import public_view, true_view, views_of
 from discreet.errors import DiscreetError, GateError
 from discreet.files import OWNER_ONLY, written_whole
-from discreet.progress import OutOfTimeError, limited, report
+from discreet.progress import OutOfTimeError, report, time_limit
 from discreet.publication.plan import Publication
 from discreet.publication.rules import Gate
 from discreet.randomness import stream
@@ -75,7 +75,7 @@ class Judgement:
         """Take steps until the time is over; what is going on then is not judged, nor the rest."""
         going_on = "everything"
         try:
-            with limited(rules.seconds):
+            with time_limit(rules.seconds):
                 for step in steps:
                     going_on = f"{step} and what follows"
                     report(f"attacks on the {self.what}", 0.0)

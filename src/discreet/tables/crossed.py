@@ -44,7 +44,7 @@ def crossed_grid(
     """
     codes = design.published_codes()
     if not codes:
-        return _listed(z, caption, unit, sign_of)
+        return _list_cells(z, caption, unit, sign_of)
     trees = [_tree_of(axis, names) for axis, (_, names) in zip(design.axes, codes, strict=True)]
     cells, places = _coarse_cells(trees, codes)
     beside = len(trees) > 1 and len(_coarsest(trees[-1].depth, _MOST_COLUMNS)) > 1
@@ -168,7 +168,7 @@ def number(value: object) -> str:
     return f"{value:,.2f}" if isinstance(value, (float, np.floating)) else f"{value:,}"
 
 
-def _listed(z: Array, caption: str, unit: str, sign_of: SignOf) -> Grid:
+def _list_cells(z: Array, caption: str, unit: str, sign_of: SignOf) -> Grid:
     """The cells of a matrix, which have numbers for names."""
     shown = range(min(len(z), _OPEN_ROWS))
     rest = len(z) - len(shown)

@@ -200,10 +200,9 @@ def compare(
     r"""Compare methods on one table by risk and utility, over many draws.
 
     Every draw has new keys, a secret and noise of its own, all from the seed (`Table.simulate`); no
-    draw can be released, and the custodian's secret and ledger are not touched. Every
-    draw is judged twice: *published*, as it stands, and *fitted*, after it was brought to
-    expected inner frequencies, which are those of the release where it has them and otherwise
-    those of the fitter. Risk to a sensitive variable is then comparable whatever the method.
+    draw can be released, and the custodian's secret and ledger are not touched. Every draw is
+    judged twice: *published*, as it stands, and *fitted*, after it was brought to expected inner
+    frequencies: those of the release where it has them, or the fitter's. So risk is comparable.
 
     Promise: the same scores for the same seed, whatever the number of workers and the order of
     the methods; draw `i` of a method does not depend on the other methods.

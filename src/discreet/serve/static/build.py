@@ -103,7 +103,8 @@ def write_site(
     told = site_rules(site, __version__)
     languages = {code: site.language(code).texts for code in config.languages}
     told["texts"] = {
-        code: folder.put(to_json(text_rules(texts)), "json") for code, texts in languages.items()
+        code: folder.write_hashed(to_json(text_rules(texts)), "json")
+        for code, texts in languages.items()
     }
     told["datasets"] = {name: _put_dataset(site, name, folder, parquet) for name in site.datasets}
     app = _app_files(site)
@@ -113,7 +114,7 @@ def write_site(
     folder.put_plain(START, client_file(START))
     modules = [[f"{place}/{name}", _integrity(app[name])] for name in module_order(app)]
     styles = [[f"{place}/{n}", _integrity(app[n])] for n in ("style.css", "theme.css")]
-    rules = folder.put(to_json(told), "json")
+    rules = folder.write_hashed(to_json(told), "json")
     head: dict[str, Any] = {"format": FORMAT, "version": __version__, "app": place, "site": rules}
     editions = {name: _edition(dataset) for name, dataset in site.datasets.items()}
     head |= {
@@ -140,7 +141,7 @@ def _put_dataset(site: Site, name: str, folder: SiteFolder, parquet: bool) -> di
         raise DataError(f"data set {name!r} is not released once, and files hold nothing else.")
     cells = CellWriter(dataset, source.table).write(folder)
     rules = {
-        code: folder.put(
+        code: folder.write_hashed(
             to_json(dataset_rules(_in_language(site, name, code), source.table)), "json"
         )
         for code in site.config.languages
@@ -149,8 +150,8 @@ def _put_dataset(site: Site, name: str, folder: SiteFolder, parquet: bool) -> di
     report(f"writing {name}", 1.0)
     return {
         "rules": rules,
-        "cells": folder.put(to_json(cells), "json"),
-        "parquet": None if table is None else folder.put(table, "parquet"),
+        "cells": folder.write_hashed(to_json(cells), "json"),
+        "parquet": None if table is None else folder.write_hashed(table, "parquet"),
         "edition": dataset.edition,
         "title": dataset.title,
     }
@@ -208,7 +209,7 @@ def module_order(app: Mapping[str, bytes]) -> list[str]:
         if name in found:
             return
         for needed in _IMPORT.findall(app[name].decode()):
-            visit(_joined(name, needed))
+            visit(_resolve_path(name, needed))
         found[name] = None
 
     for name in sorted(app):
@@ -217,7 +218,7 @@ def module_order(app: Mapping[str, bytes]) -> list[str]:
     return list(found)
 
 
-def _joined(name: str, needed: str) -> str:
+def _resolve_path(name: str, needed: str) -> str:
     """The path of a module that another one names."""
     parts = name.split("/")[:-1]
     for part in needed.split("/"):

@@ -99,7 +99,7 @@ class CellWriter:
             name = "*".join(base.name for base in crossing)
             possible = possible_of(self.table, self._with_periods(crossing))
             for file, content in self._files(name, crossing, possible):
-                path = folder.put(content, "bin")
+                path = folder.write_hashed(content, "bin")
                 files[file] = path.removeprefix("files/").removesuffix(".bin")
             if possible is not None and (lost := _never(possible)):
                 never[name] = lost

@@ -172,7 +172,7 @@ class _TemplateWriter:
         found: str = write(node)
         return found
 
-    def _listed(self, items: Iterable[nodes.Node]) -> str:
+    def _write_list(self, items: Iterable[nodes.Node]) -> str:
         return f"[{', '.join(map(self._value, items))}]"
 
     def _value_const(self, node: nodes.Const) -> str:
@@ -182,7 +182,7 @@ class _TemplateWriter:
         return f"r.name({self._scope}, {_text(node.name)})"
 
     def _value_list(self, node: nodes.List) -> str:
-        return self._listed(node.items)
+        return self._write_list(node.items)
 
     _value_tuple = _value_list
 
@@ -223,22 +223,22 @@ class _TemplateWriter:
         return f"({_COMPARED[node.ops[0].op] % pair})"
 
     def _value_concat(self, node: nodes.Concat) -> str:
-        return f"r.concat({self._listed(node.nodes)})"
+        return f"r.concat({self._write_list(node.nodes)})"
 
     def _value_call(self, node: nodes.Call) -> str:
-        given = f"{self._listed(node.args)}, {self._named(node.kwargs)}"
+        given = f"{self._write_list(node.args)}, {self._write_names(node.kwargs)}"
         if isinstance(node.node, nodes.Getattr):
             return f"r.method({self._value(node.node.node)}, {_text(node.node.attr)}, {given})"
         return f"r.call({self._value(node.node)}, {given})"
 
-    def _named(self, kwargs: Sequence[nodes.Keyword | nodes.Pair]) -> str:
+    def _write_names(self, kwargs: Sequence[nodes.Keyword | nodes.Pair]) -> str:
         named = ", ".join(f"{_text(k.key)}: {self._value(k.value)}" for k in kwargs)
         return f"{{ {named} }}" if kwargs else "null"
 
     def _value_filter(self, node: nodes.Filter) -> str:
         if node.node is None:
             raise self._refusal(node)
-        given = f"{self._listed(node.args)}, {self._named(node.kwargs)}"
+        given = f"{self._write_list(node.args)}, {self._write_names(node.kwargs)}"
         return f"r.filter({_text(node.name)}, {self._value(node.node)}, {given})"
 
     def _value_test(self, node: nodes.Test) -> str:
@@ -246,4 +246,6 @@ class _TemplateWriter:
             if not isinstance(node.node, nodes.Name):
                 raise self._refusal(node)
             return f"({_text(node.node.name)} in {self._scope})"
-        return f"r.test({_text(node.name)}, {self._value(node.node)}, {self._listed(node.args)})"
+        return (
+            f"r.test({_text(node.name)}, {self._value(node.node)}, {self._write_list(node.args)})"
+        )

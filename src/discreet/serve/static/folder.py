@@ -25,7 +25,7 @@ class SiteFolder:
         self.root = root
         self.written: dict[str, tuple[str, int]] = {}
 
-    def put(self, content: bytes, ending: str) -> str:
+    def write_hashed(self, content: bytes, ending: str) -> str:
         """Write a file under the name of its content; returns its path in the folder."""
         path = f"files/{digest_of(content)}.{ending}"
         self.put_plain(path, content)

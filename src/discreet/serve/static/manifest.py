@@ -74,7 +74,7 @@ def seal(
     before = _files_before(folder.root)
     listed = {path: {"sha256": d, "bytes": n} for path, (d, n) in sorted(folder.written.items())}
     content = _json({"head": dict(head), "editions": dict(editions), "files": listed})
-    place = folder.put(content, "json")
+    place = folder.write_hashed(content, "json")
     sealed = {**head, "manifest": place}
     if key is not None:
         value = base64.b64encode(key.sign(content)).decode()
@@ -144,7 +144,7 @@ def check_files(root: Path, public_key: Path | None = None) -> SiteCheck:
     found = {p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()}
     older = {path for path in found - known if _NAMED.fullmatch(path)}
     faults += [f"{path} is no file of this site." for path in sorted(found - known - older)]
-    faults += [f"{path} is damaged (of another edition)." for path in _damaged(root, older)]
+    faults += [f"{path} is damaged (of another edition)." for path in _damaged_files(root, older)]
     editions = {name: str(one["edition"]) for name, one in manifest["editions"].items()}
     is_signed = "signature" in head
     version = str(head.get("version", ""))
@@ -162,7 +162,7 @@ def _faults(root: Path, files: Mapping[str, Mapping[str, Any]]) -> Iterator[str]
             yield f"{path} has another content than was written."
 
 
-def _damaged(root: Path, paths: set[str]) -> list[str]:
+def _damaged_files(root: Path, paths: set[str]) -> list[str]:
     """Files of other editions that are not what their names say."""
     single = sorted(path for path in paths if path.startswith("files/"))
     names = {path: path.split("/")[1].split(".")[0] for path in single}

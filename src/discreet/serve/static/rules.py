@@ -147,7 +147,7 @@ def _statement(statement: Statement) -> dict[str, Any]:
     steps = [
         {
             "name": step.name,
-            "parameters": [[k, _printed(v)] for k, v in plain_data(step.parameters).items()],
+            "parameters": [[k, _parameter_text(v)] for k, v in plain_data(step.parameters).items()],
             "parameters_json": json.dumps(plain_data(step.parameters), ensure_ascii=False),
             "sentences": [sentence.to_json() for sentence in step.sentences],
         }
@@ -157,6 +157,6 @@ def _statement(statement: Statement) -> dict[str, Any]:
     return {"steps": steps, "privacy_json": told, "version": statement.version}
 
 
-def _printed(value: Any) -> str | bool:
+def _parameter_text(value: Any) -> str | bool:
     """A parameter as templates print it."""
     return value if isinstance(value, bool) else str(value)
