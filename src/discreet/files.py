@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from discreet.errors import DataError, ParameterError
@@ -50,6 +50,22 @@ def written_whole(path: str | Path, mode: int = EVERYONE) -> Iterator[Path]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def made_once(path: Path) -> Iterator[Path]:
+    """A temporary path that its owner alone reads; on success it takes the name, if that is free.
+
+    Whoever comes second keeps what the first one made.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
+        yield temporary
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -95,7 +95,7 @@ class Measure(Protocol):
         """`"risk"`, `"utility"` or `"description"`."""
 
     def __call__(self, table: Table, release: Protected) -> Score:
-        """Take the measure, or raise `NotApplicableError` with the reason."""
+        """The score of a release, or `NotApplicableError` with the reason."""
 
 
 class BaseMeasure(ABC):

@@ -38,24 +38,31 @@ class MemberGroup(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GroupAttributes(PublicAttack):
-    """Claims the commonest category of the smallest published group of each person.
-
-    `knowledge.people` holds what is known of each person; targets are their numbers. Records in
-    `knowledge.own` are taken out of the groups that they are in.
+class GroupAttack(PublicAttack):
+    """An attack on the one variable that is not known of a person.
 
     Args:
       variable: The variable that is looked for; the last one when absent.
     """
 
     variable: str | None = None
-    name: ClassVar[str] = "group-attributes"
     about: ClassVar[About] = "attributes"
-    remedy: ClassVar[str] = "coarser groups, or noise that moves zeros and small counts"
 
     def refusal(self, release: Any, knowledge: Knowledge) -> str:
         """No counts, or no table that crosses the variable with others."""
         return refusal_of_groups(release, self.variable)
+
+
+@dataclass(frozen=True)
+class GroupAttributes(GroupAttack):
+    """Claims the commonest category of the smallest published group of each person.
+
+    `knowledge.people` holds what is known of each person; targets are their numbers. Records in
+    `knowledge.own` are taken out of the groups that they are in.
+    """
+
+    name: ClassVar[str] = "group-attributes"
+    remedy: ClassVar[str] = "coarser groups, or noise that moves zeros and small counts"
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """A category for each person; ties go to the first one."""
@@ -80,23 +87,14 @@ class GroupAttributes(PublicAttack):
 
 
 @dataclass(frozen=True)
-class NestedCrossings(PublicAttack):
+class NestedCrossings(GroupAttack):
     """Claims the category that has the very value of a person's group, where one alone has.
 
     The smaller the value, the surer: large values agree by chance.
-
-    Args:
-      variable: The variable that is looked for; the last one when absent.
     """
 
-    variable: str | None = None
     name: ClassVar[str] = "nested-crossings"
-    about: ClassVar[About] = "attributes"
     remedy: ClassVar[str] = "release once: tables as sums of one inner table"
-
-    def refusal(self, release: Any, knowledge: Knowledge) -> str:
-        """No counts, or no table that crosses the variable with others."""
-        return refusal_of_groups(release, self.variable)
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """A category for each person whose group agrees with one; nothing is drawn."""

@@ -82,7 +82,7 @@ class InsiderDisclosure(RecordMeasure):
     clusters: str | None = None
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
+        """The share of clusters that are seen through; records of one model only."""
         if not isinstance(synthetic, Synthesized) or synthetic.method == "mixed":
             raise NotApplicableError("the records must be those of one model, row by row.")
         finding = judge_insiders(ClusterInsider(self.clusters), original, synthetic)

@@ -116,7 +116,7 @@ class LargeUnits(RecordMeasure):
     most: int = 10
 
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure."""
+        """The largest lift of any attacker; records of one model only."""
         if not isinstance(synthetic, Synthesized) or synthetic.method == "mixed":
             raise NotApplicableError("the records must be those of one model, row by row.")
         findings = attack_large_units(original, synthetic, self.within, self.most)

@@ -35,7 +35,7 @@ class AttackLift(BaseMeasure):
         return self.attack.name
 
     def __call__(self, table: Table, protected: Protected) -> Score:
-        """Take the measure."""
+        """The largest lift of the attack; nothing to attack is none."""
         if trait(self.attack, "about") in OF_RECORDS:
             raise NotApplicableError(f"attack {self.name!r} is about synthetic records.")
         if refusal_of(self.attack, protected, Knowledge(), False):

@@ -85,11 +85,6 @@ class Grid:
             left=left,
         )
 
-    @property
-    def is_tree(self) -> tuple[bool, bool]:
-        """Whether rows and columns have parts that can be folded."""
-        return any(h.above for h in self.rows), any(h.above for h in self.columns)
-
     def parents(self, side: int) -> list[int]:
         """Places of the rows (0) or columns (1) that have others under them."""
         return sorted({k for heading in (self.rows, self.columns)[side] for k in heading.above})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from discreet.errors import LedgerError, ParameterError
-from discreet.files import OWNER_ONLY, shared_permissions, written_whole
+from discreet.files import OWNER_ONLY, made_once, shared_permissions, written_whole
 
 _OURS = 0x64697363  # "disc"
 VERSION = 3
@@ -130,17 +129,11 @@ PUT_BACK = (
 
 def _create(path: Path) -> None:
     """A new ledger under its name in one step; whoever comes second keeps the first one."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, OWNER_ONLY))
-        write_schema(temporary)
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
+        with made_once(path) as temporary:
+            write_schema(temporary)
     except OSError as error:
         raise LedgerError(f"cannot open the ledger {path}: {error.strerror}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def write_schema(path: Path) -> None:

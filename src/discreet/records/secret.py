@@ -17,7 +17,7 @@ from discreet.arrays import Unsigned64, Whole
 from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
 from discreet.errors import KeysError
-from discreet.files import OWNER_ONLY, shared_permissions, written_whole
+from discreet.files import OWNER_ONLY, flush, made_once, shared_permissions, written_whole
 from discreet.progress import notice
 from discreet.tables.editions import EditionMode, edition_number
 from discreet.tables.keys import KeyConvention, convention
@@ -380,20 +380,12 @@ def _digits(content: bytes, origin: str) -> bytes:
 
 def _create(path: Path) -> None:
     """Write a new secret under its name in one step; whoever comes second keeps the first one."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, OWNER_ONLY)
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_hex(FEWEST_BYTES).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.link(temporary, path)
-    except FileExistsError:
-        pass
+        with made_once(path) as temporary:
+            temporary.write_bytes(secrets.token_hex(FEWEST_BYTES).encode() + b"\n")
+            flush(temporary)
     except OSError as error:
         raise KeysError(f"cannot create the secret file {path}: {error.strerror}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read_private(path: Path) -> bytes:

@@ -99,7 +99,7 @@ class RecordMeasure(BaseMeasure):
 
     @abstractmethod
     def __call__(self, original: Any, synthetic: Any) -> Score:
-        """Take the measure.
+        """Compare synthetic records with the original ones, or say why they cannot be.
 
         Args:
           original: `Microdata`, or a pandas, polars or Arrow frame.
