@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet.cli import main
 from discreet.records import secret
+from tests.commands import run
 
 FILES = Path(__file__).parent / "files_of_0_2"
 SECRET = f"{7:064x}\n"
@@ -42,12 +42,6 @@ def folder(tmp_path, monkeypatch):
         path.chmod(0o600)
     monkeypatch.chdir(copied)
     return copied
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -13,7 +13,6 @@ import pytest
 import discreet as dc
 from discreet.attacks import Knowledge, judge
 from discreet.attacks.editions import Leavers, UnchangedCells
-from discreet.cli import main
 from discreet.errors import LedgerError, ParameterError
 from discreet.facade import read_release
 from discreet.noise.series import leaver_claims, unchanged_recovered
@@ -21,6 +20,7 @@ from discreet.protect.editions import choose_every, editions_allowed, tables_of
 from discreet.tables.editions import EditionMode
 from discreet.tables.truth import DataSet
 from tests.attacks.victims import MODULUS, MOVES_ZEROS, PTABLE, SECRET, flat_axes, keyed_table
+from tests.commands import run
 
 SIZES = {"region": 6, "age": 5, "sex": 2, "marital": 4, "work": 3}
 PEOPLE = 3_000
@@ -160,9 +160,7 @@ def as_file(path, codes, ids):
 
 
 def discreet(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([*map(str, arguments)])
-    assert stop.value.code == 0
+    assert run(*map(str, arguments)) == 0
 
 
 def published_twice(folder, *options):

@@ -6,8 +6,8 @@ import pytest
 
 import discreet as dc
 from discreet import Secret
-from discreet.cli import main
 from tests.assess.audit.test_audit import LABELS, paper_table
+from tests.commands import run
 
 
 @pytest.fixture
@@ -18,12 +18,6 @@ def folder(tmp_path, monkeypatch):
     table.protect("suppress", decimals="rmse").save("decimals.parquet")
     table.protect(dc.Suppress()).save("release.parquet")
     return tmp_path
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def pattern_file(folder, left_out=()):

@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.cli import main
 from discreet.cli.options import in_flags
 from discreet.facade.microdata import Microdata
 from discreet.randomness import stream
+from tests.commands import run
 
 ROWS = pd.DataFrame(
     {
@@ -30,12 +30,6 @@ def folder(tmp_path, monkeypatch):
     ROWS.to_parquet("people.parquet")
     (tmp_path / "town.hrc").write_text(HRC)
     return tmp_path
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def tabulate(*more):

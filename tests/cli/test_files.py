@@ -5,8 +5,8 @@ import os
 import pytest
 
 import discreet as dc
-from discreet.cli import main
 from discreet.cli.options import in_flags
+from tests.commands import run
 
 ROWS = "".join(f"{p},{s},1.5\n" for p in "ab" for s in "mf" for _ in range(30))
 
@@ -17,12 +17,6 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "people.csv").write_text(f"place,sex,w\n{ROWS}")
     (tmp_path / "codes.toml").write_text('[place]\ncodes = ["a", "b"]\n[sex]\ncodes = ["m", "f"]\n')
     return tmp_path
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def tabulate(*more, out="table.parquet", source="people.csv"):

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from discreet.cli import main
+from tests.commands import run
 
 N = 400
 COLUMNS = ("pid", "region", "sex", "age", "year", "colour")
@@ -39,12 +39,6 @@ def folder(tmp_path, monkeypatch):
 def make_secret(folder, word):
     (folder / "keys.secret").write_text(hashlib.sha256(word.encode()).hexdigest() + "\n")
     (folder / "keys.secret").chmod(0o600)
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def publish(edition, *more, by="region*sex*age", at_protect=False):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 import discreet as dc
-from discreet.cli import main
+from tests.commands import run
 
 ACTIVITIES = ["bread"] * 30 + ["paper"] * 12 + ["steel"] * 10
 REGIONS = ["north"] * 14 + ["south"] * 10 + ["hills"] * 6
@@ -44,12 +44,6 @@ def folder(tabulated, tmp_path, monkeypatch):
     shutil.copytree(tabulated, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main(list(arguments))
-    return stop.value.code
 
 
 def protect(table, out, *settings):

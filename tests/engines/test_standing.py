@@ -10,19 +10,13 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.cli import main
 from discreet.errors import EngineError, MissingDependencyError
 from discreet.records.backend import REFUSED, TESTED, check_standing
 from discreet.testing.engines import ALL_CASES, check_engine
+from tests.commands import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "databases.md"
 FRAME = pa.table({"id": [1, 2, 3, 4], "a": list("xxyy"), "w": [1.0, 2, 3, 4]})
-
-
-def run(*words):
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    return ended.value.code
 
 
 # Those that SQLite counts wrongly; its 47 others take eight seconds.

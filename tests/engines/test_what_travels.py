@@ -9,6 +9,7 @@ import pytest
 
 import discreet as dc
 from discreet.cli import main
+from tests.commands import run
 
 SECRET = "c0ffee005ec2e791d04b8fa36c1e97d2850ab3f46e7c219dfb8a4613d7205ce9"
 N = 500
@@ -111,9 +112,7 @@ def test_keys_made_here_leave_nothing_in_the_log(server, people):
 def test_keys_are_made_once_inside_the_database(server, libpq, sql, people, secret, capsys):
     log = Log(server)
     command = ["keys", f"postgresql:///::{people}", "--id", "person", "--secret", str(secret)]
-    with pytest.raises(SystemExit) as stop:
-        main([*command, "--into", "people_keys"])
-    assert stop.value.code == 0, capsys.readouterr().err
+    assert run(*command, "--into", "people_keys") == 0, capsys.readouterr().err
     assert_silent(log.text)
     rows = dict(sql.execute("SELECT person, record_key FROM people_keys").fetchall())
     assert rows == dict(zip(FRAME.column("person").to_pylist(), KEYS.tolist(), strict=True))
@@ -129,9 +128,7 @@ def test_keys_are_made_once_inside_the_database(server, libpq, sql, people, secr
     assert not [s for s in log.about(people) if "GROUP BY" not in s]
     assert_silent(log.text)
 
-    with pytest.raises(SystemExit) as stop:
-        main([*command, "--into", "people_keys"])
-    assert stop.value.code == 2
+    assert run(*command, "--into", "people_keys") == 2
     assert "made once" in capsys.readouterr().err
 
 
@@ -238,14 +235,10 @@ def test_a_file_opened_to_be_read_says_where_keys_can_go(tmp_path, capsys, secre
     path = tmp_path / "people.duckdb"
     with duckdb.connect(str(path)) as connection:
         connection.sql("CREATE TABLE people AS SELECT 1 AS i, 'f' AS sex")
-    with pytest.raises(SystemExit) as stop:
-        main(["keys", str(path), "--id", "i", "--secret", str(secret), "--into", "k"])
-    assert stop.value.code == 2
+    assert run("keys", str(path), "--id", "i", "--secret", str(secret), "--into", "k") == 2
     assert "read-only" in capsys.readouterr().err
     for options in ([], ["--into", "k", "--out", "k.parquet"]):
-        with pytest.raises(SystemExit) as stop:
-            main(["keys", str(path), "--id", "i", "--secret", str(secret), *options])
-        assert stop.value.code == 2
+        assert run("keys", str(path), "--id", "i", "--secret", str(secret), *options) == 2
         assert "--out, or a table with --into" in capsys.readouterr().err
 
 

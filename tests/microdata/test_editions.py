@@ -11,6 +11,7 @@ import discreet as dc
 from discreet.errors import DiscreetError, KeysError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
 from discreet.tables.truth import Bounds, DataSet
+from tests.commands import run
 
 N = 400
 FRAME = pa.table(
@@ -106,14 +107,11 @@ def test_redrawn_keys_belong_to_their_edition(people, secret, tmp_path):
 
 
 def test_the_command_line_makes_keys_for_an_edition(secret, tmp_path, monkeypatch):
-    from discreet.cli import main
 
     monkeypatch.chdir(tmp_path)
     pq.write_table(FRAME, "people.parquet")
     command = ["keys", "people.parquet", "--id", "pid", "--secret", "s", "--out", "keys.parquet"]
-    with pytest.raises(SystemExit) as stop:
-        main([*command, "--editions", "redrawn", "--edition", "2025"])
-    assert stop.value.code == 0
+    assert run(*command, "--editions", "redrawn", "--edition", "2025") == 0
     data = dc.open("people.parquet", keys="keys.parquet", edition="2025")
     made = dc.open("people.parquet", id="pid", edition="2025", secret="s", editions="redrawn")
     assert data.data_set == made.data_set == DataSet("people", "2025", "fresh")

@@ -7,8 +7,8 @@ import pyarrow.csv
 import pytest
 
 import discreet as dc
-from discreet.cli import main
 from discreet.errors import KeysError
+from tests.commands import run
 
 PEOPLE = pa.table({"pid": range(60), "region": list("ABC") * 20})
 
@@ -28,12 +28,6 @@ def enter_by_synthesize(name):
     x = [float(k % 7) for k in range(60)]
     frame = pa.table({"x": x, "y": [(7.0 * k) % 11 for k in range(60)]})
     dc.synthesize(frame, "y ~ x", secret=name)
-
-
-def run(*words):
-    with pytest.raises(SystemExit) as ended:
-        main(list(words))
-    return ended.value.code
 
 
 def command(*words):

@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from discreet.cli import main
 from discreet.errors import ParameterError
 from discreet.serve.office.audit import AuditEntry, AuditLog, now
 from discreet.serve.office.credentials import all_tokens, find_token
 from discreet.serve.office.database import OfficeDatabase
 from discreet.serve.site.config import read_site
+from tests.commands import run
 
 SITE = """
 title = "Small"
@@ -36,12 +36,6 @@ def store(site):
     store = OfficeDatabase(site.parent / "office.db")
     yield store
     store.close()
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def test_tokens_are_added_listed_and_revoked(site, store, capsys):

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 import discreet as dc
-from discreet.cli import main
+from tests.commands import run
 
 TEXT = """
 [publication]
@@ -94,12 +93,6 @@ def found_office(folder, method="cell-key", parameters=KEYS):
 def write(folder, method="cell-key", parameters=KEYS, more="", time="year"):
     text = TEXT.format(method=method, parameters=parameters, more=more, time=time)
     (folder / "publication.toml").write_text(text)
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def publish(edition, *more):

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from discreet.cli import main
 from discreet.serve.app import make_app
 from discreet.serve.run import serving
 from discreet.serve.site.start import load_site
+from tests.commands import run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http_interface.md").read_text(encoding="utf-8")
 OFFICE = "https://tables.office.example"
@@ -23,12 +23,8 @@ CURL = [text for kind, text in BLOCKS if not kind and text.startswith("curl") an
 def demo(tmp_path_factory):
     """The demo with few people, at an address."""
     folder = tmp_path_factory.mktemp("demo")
-    with pytest.raises(SystemExit) as stop:
-        main(["demo", "--persons", "3000", "--folder", str(folder), "--no-serve"])
-    assert stop.value.code == 0
-    with pytest.raises(SystemExit) as stop:
-        main(["build", str(folder / "site.toml"), "--only", "census"])
-    assert stop.value.code == 0
+    assert run("demo", "--persons", "3000", "--folder", str(folder), "--no-serve") == 0
+    assert run("build", str(folder / "site.toml"), "--only", "census") == 0
     with serving(make_app(load_site(folder / "site.toml"))) as address:
         yield address.rstrip("/")
 
@@ -55,9 +51,7 @@ def test_the_saved_query_of_the_page_is_replayed(demo, tmp_path, capsys):
     (text,) = [text for kind, text in BLOCKS if kind == "toml" and "version = 1" in text]
     path = tmp_path / "query.toml"
     path.write_text(text.replace(OFFICE, demo))
-    with pytest.raises(SystemExit) as stop:
-        main(["replay", str(path)])
-    assert stop.value.code == 0
+    assert run("replay", str(path)) == 0
     assert capsys.readouterr().out.startswith('"region","sex","count"\n')
 
 

@@ -11,17 +11,11 @@ import urllib.request
 import pytest
 
 from discreet import Secret
-from discreet.cli import main
 from discreet.serve.data.inner import InnerSource
+from tests.commands import run
 from tests.serve.process import started
 
 SMALL = ("--persons", 2_000, "--seed", 3)
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def fetched(url):

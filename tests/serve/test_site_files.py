@@ -29,6 +29,7 @@ from discreet.serve.refusals import Refusal
 from discreet.serve.run import serving
 from discreet.serve.site.config import read_site, site_of
 from discreet.serve.site.start import SiteWatcher, load_site, start_site
+from tests.commands import run
 from tests.serve.client import Client
 
 CODES = """
@@ -185,9 +186,7 @@ def test_a_secret_that_is_gone_is_never_made_anew(folder, capsys):
     (folder / "keys.secret").unlink()
     with pytest.raises(DataError, match=r"keys\.secret.*discreet secret make"):
         open_records_of(config, config.datasets[0])
-    with pytest.raises(SystemExit) as ended:
-        main(["check", "site", str(folder / "site.toml")])
-    assert ended.value.code != 0
+    assert run("check", "site", str(folder / "site.toml")) != 0
     assert "discreet secret make" in capsys.readouterr().err
     assert not (folder / "keys.secret").exists()
 
@@ -232,9 +231,7 @@ def test_tables_on_the_fly_need_what_is_gone(folder, capsys):
     """The control: without its secret such a data set cannot answer."""
     write(folder, datasets={"live": described()["datasets"]["live"]})
     (folder / "keys.secret").unlink()
-    with pytest.raises(SystemExit) as ended:
-        main(["check", "site", str(folder / "site.toml")])
-    assert ended.value.code != 0
+    assert run("check", "site", str(folder / "site.toml")) != 0
 
 
 def test_a_code_list_that_is_gone_is_a_clear_error(folder):

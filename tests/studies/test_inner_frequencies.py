@@ -5,7 +5,6 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv
 
-from discreet.cli import main
 from discreet.errors import DataError, InfeasibleError, NotConvergedError
 from discreet.randomness import stream
 from discreet_studies.catalogue import run_study
@@ -27,6 +26,7 @@ from discreet_studies.inner_frequencies.standin import LABOUR_FORCE, Sparsity, s
 from discreet_studies.inner_frequencies.study import _exact_margins_remove_it
 from discreet_studies.inner_frequencies.tables import _examples, noise_is_right, small_tables
 from discreet_studies.model import Options, Outcome, Verdict
+from tests.commands import run
 
 SMALL = Sparsity(
     sizes={"a": 4, "b": 6, "c": 4, "d": 8, "e": 3},
@@ -296,9 +296,7 @@ def test_the_command_line_takes_records(records, tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(module, "all_results", stop)
     command = ["study", "run", "inner-frequencies", "--data", str(records), "--by", "a*b*c*d"]
-    with pytest.raises(SystemExit) as ended:
-        main([*command, "--seed", "4", "--folder", str(tmp_path)])
-    assert ended.value.code == 2
+    assert run(*command, "--seed", "4", "--folder", str(tmp_path)) == 2
     assert seen == [(4 * 6 * 4 * 8, 4)]
     assert "enough" in capsys.readouterr().err
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.accounting import Change, Cost, Relation, Total
-from discreet.errors import BudgetError, LedgerError, ParameterError
+from discreet.errors import BudgetError, LedgerError, ParameterError, whole
 from discreet.ledger import editions, entries
 from discreet.ledger.entries import (
     OTHER_DATA,
@@ -71,15 +71,11 @@ class Ledger:
     ) -> None:
         if epsilon is None and delta is not None:
             raise ParameterError(f"a budget needs epsilon, got delta={delta!r} alone.")
-        if isinstance(min_changed, bool) or not isinstance(min_changed, int) or min_changed < 0:
-            raise ParameterError(
-                f"min_changed must be a whole number, zero or more, got {min_changed!r}."
-            )
         neighbours = Relation(relation)
         self.budget = None
         if epsilon is not None:
             self.budget = Cost(epsilon, 0.0 if delta is None else delta, relation=neighbours)
-        self.min_changed = min_changed
+        self.min_changed = whole("min_changed", min_changed, 0)
         self._file = LedgerFile(path, create=create)
 
     @property

@@ -15,6 +15,7 @@ from discreet.errors import (
     UnknownNameError,
     is_number,
     positive,
+    whole,
 )
 from discreet.records.code_list import Outside
 from discreet.records.expressions import KeyCheck
@@ -305,10 +306,7 @@ def check_bounds(bounds: Bounds, weight: str | None, id: str | None) -> None:
     for name, given in {"weight_bound": bounds.weight, **declared}.items():
         if given is not None and weight is None:
             raise ParameterError(f"{name}= needs weights: name their column with weight=.")
-    if not isinstance(bounds.max_records, int) or bounds.max_records < 1:
-        raise ParameterError(
-            f"max_records must be a whole number of at least 1, got {bounds.max_records!r}."
-        )
+    whole("max_records", bounds.max_records, 1)
     if bounds.person is None:
         if bounds.max_records > 1:
             raise ParameterError("max_records= needs persons: name their column with person=.")

@@ -18,7 +18,7 @@ from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.design.inner import ListedTable, ModelTable, chosen_cells, write_cells
 from discreet.display import Display, Displayed
-from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError
+from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError, whole
 
 
 class Status(enum.Enum):
@@ -226,18 +226,12 @@ def check_tolerance(tolerance: float, below: float = 1.0) -> None:
         raise ParameterError(f"tolerance must {limits}, got {tolerance!r}.")
 
 
-def check_whole(name: str, value: int, least: int) -> None:
-    """Refuse an option that is not a whole number, or too small a one."""
-    if not (isinstance(value, numbers.Integral) and value >= least):
-        raise ParameterError(f"{name} must be a whole number, {least} or more, got {value!r}.")
-
-
 def check_options(tolerance: float, max_steps: int, count: float) -> None:
     """Refuse a tolerance, a number of steps or a unit that makes no sense."""
     check_tolerance(tolerance)
     if not (isinstance(count, numbers.Real) and 0 < count < math.inf):
         raise ParameterError(f"count, the size of one count, must be positive, got {count!r}.")
-    check_whole("max_steps", max_steps, 1)
+    whole("max_steps", max_steps, 1)
 
 
 def checked_weights(design: Design, weights: ArrayLike | None) -> Real:

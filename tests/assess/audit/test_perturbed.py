@@ -11,8 +11,8 @@ import discreet as dc
 from discreet import Design, Secret, Table
 from discreet.assessment.audit import DisagreementError
 from discreet.assessment.audit.ranges import ranges_of
-from discreet.cli import main
 from discreet.errors import ParameterError
+from tests.commands import run
 
 SHAPES = [
     ({"a": 2, "b": 3}, "a*b"),  # a network: ranges of real and of whole tables are the same
@@ -253,9 +253,7 @@ def test_the_command_reads_the_law_from_the_release(tmp_path, monkeypatch, capsy
     table.save("table.parquet")
     table.protect("drop-add").save("release.parquet")
     for arguments in (["--intervals", "all", "--json"], ["--table", "table.parquet"]):
-        with pytest.raises(SystemExit) as stop:
-            main(["audit", "release.parquet", *arguments])
-        assert stop.value.code == 0
+        assert run("audit", "release.parquet", *arguments) == 0
     first, rest = capsys.readouterr().out.split("\n", 1)
     said = json.loads(first)
     assert said["side"] == "confidential"

@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.cli import main
 from discreet.cli.options import finite_rows
 from tests.assess import party
 from tests.assess.helpers import weighted_table
+from tests.commands import run
 
 METHODS = ["--method", "cell-key:D=5,V=3,js=2,margins=summed", "--method", "pram:margins=summed"]
 QUICK = ["-m", "unchanged-cells", "-m", "hellinger-utility", "--replicates", "3"]
@@ -22,12 +22,6 @@ def folder(tmp_path, monkeypatch):
     table.save("table.parquet")
     party.RELEASES["ckm"].save("release.parquet")
     return tmp_path
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def failed(capsys, *arguments):

@@ -7,7 +7,6 @@ import subprocess
 
 import pytest
 
-from discreet.cli import main
 from discreet.release.formats.write import writer_named
 from discreet.serve.api.saved import SavedQuery, replay_by_site
 from discreet.serve.app import make_app
@@ -18,6 +17,7 @@ from discreet.serve.office.office import Office
 from discreet.serve.query import Query
 from discreet.serve.run import serving
 from discreet.serve.site.config import SiteConfig
+from tests.commands import run
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 
@@ -133,12 +133,6 @@ def test_programs_without_a_token_are_told_to_bring_one(with_accounts):
         assert answer.headers["www-authenticate"] == "Bearer"
     page = client.get("/d/once/table.csv?rows=sex", headers={"Accept": "text/html,*/*"})
     assert page.status_code == 303  # a person in a browser signs in
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(a) for a in arguments])
-    return stop.value.code
 
 
 def test_a_saved_query_is_replayed_from_a_site_that_answers(client, server, tmp_path, capsys):

@@ -393,7 +393,7 @@ def test_independence_has_a_closed_form():
     [
         ({"tolerance": 0}, "tolerance must be positive"),
         ({"tolerance": float("nan")}, "tolerance must be positive"),
-        ({"max_steps": 0}, "max_steps must be a whole number, 1 or more"),
+        ({"max_steps": 0}, "max_steps must be a whole number of at least 1"),
     ],
 )
 def test_wrong_options_are_refused(options, message):

@@ -66,7 +66,7 @@ def test_a_tolerance_that_makes_no_sense_is_refused(kind, tolerance):
 @pytest.mark.parametrize("steps", [2.5, 0, "x"])
 @pytest.mark.parametrize("kind", [type(f) for f in EVERY if f.name != "auto"])
 def test_steps_are_counted_in_whole_numbers(kind, steps):
-    with pytest.raises(ParameterError, match="max_steps must be a whole number, 1 or more"):
+    with pytest.raises(ParameterError, match="max_steps must be a whole number of at least 1"):
         kind(max_steps=steps)
 
 

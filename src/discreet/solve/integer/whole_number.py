@@ -18,7 +18,7 @@ import numpy as np
 from discreet import registry
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, ParameterError, whole
 from discreet.randomness import stream
 from discreet.solve.absolute.least_absolute import LeastAbsolute
 from discreet.solve.auto import Auto
@@ -29,7 +29,6 @@ from discreet.solve.fit import (
     FitterBase,
     Prepared,
     Status,
-    check_whole,
     checked_values,
     checked_weights,
     name_of,
@@ -90,9 +89,9 @@ class WholeNumber(FitterBase):
                 f"least-absolute, a chain that begins with one of them, or auto; got {self.fitter}."
             )
         if self.max_nonzero is not None:
-            check_whole("max_nonzero", self.max_nonzero, 0)
-        check_whole("seed", self.seed, 0)
-        check_whole("proposals", int(self.proposals), 1)
+            whole("max_nonzero", self.max_nonzero, 0)
+        whole("seed", self.seed, 0)
+        whole("proposals", int(self.proposals), 1)
 
     @property
     def name(self) -> str:

@@ -25,6 +25,7 @@ from discreet.design.inner import ModelTable
 from discreet.design.product import ProductDesign, along
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
+from discreet.errors import whole
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.fit import (
     Certificate,
@@ -33,7 +34,6 @@ from discreet.solve.fit import (
     Prepared,
     Status,
     check_tolerance,
-    check_whole,
     checked_counts,
     checked_start,
     checked_values,
@@ -104,7 +104,7 @@ class LogLinear(FitterBase):
     def __post_init__(self) -> None:
         check_device(self.device)
         check_tolerance(self.tolerance, below=math.inf)
-        check_whole("max_steps", self.max_steps, 1)
+        whole("max_steps", self.max_steps, 1)
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""

@@ -13,8 +13,8 @@ from scipy.sparse import block_array, csr_array, eye_array
 
 from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
-from discreet.errors import ParameterError
-from discreet.solve.fit import Certificate, Fit, Prepared, Status, check_tolerance, check_whole
+from discreet.errors import ParameterError, whole
+from discreet.solve.fit import Certificate, Fit, Prepared, Status, check_tolerance
 from discreet.solve.linear.program import MixedSolution, solve_mixed
 from discreet.solve.non_negative.non_negative import NonNegative
 
@@ -141,7 +141,7 @@ class NoiseLikelihood:
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
-        check_whole("max_steps", self.max_steps, 1)
+        whole("max_steps", self.max_steps, 1)
 
     def __call__(self, design: Design, z: Array, *, weights: Array | None = None) -> Fit:
         """Fit the design to the published values.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Mask, Real
 from discreet.design.base import Design, dot
+from discreet.errors import whole
 from discreet.progress import report
 from discreet.solve.absolute.kernels import POISSON
 from discreet.solve.absolute.primal_dual import PrimalDual
@@ -23,7 +24,6 @@ from discreet.solve.fit import (
     Prepared,
     Status,
     check_tolerance,
-    check_whole,
     checked_counts,
     checked_values,
     checked_weights,
@@ -105,7 +105,7 @@ class Poisson(FitterBase):
 
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
-        check_whole("max_steps", self.max_steps, 1)
+        whole("max_steps", self.max_steps, 1)
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""

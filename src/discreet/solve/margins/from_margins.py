@@ -17,7 +17,7 @@ from discreet.design.formula import Block
 from discreet.design.inner import ListedTable
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import DesignError, ParameterError, whole
 from discreet.randomness import stream
 from discreet.solve.fit import (
     Certificate,
@@ -26,7 +26,6 @@ from discreet.solve.fit import (
     Prepared,
     Status,
     check_tolerance,
-    check_whole,
     checked_values,
     checked_weights,
 )
@@ -127,7 +126,7 @@ class FromMargins(FitterBase):
     def __post_init__(self) -> None:
         check_tolerance(self.tolerance)
         if self.n_records is not None:
-            check_whole("n_records", self.n_records, 1)
+            whole("n_records", self.n_records, 1)
         for name in ("temperature", "unit_variance"):
             value = getattr(self, name)
             if value is not None and not (math.isfinite(value) and value >= 0):
