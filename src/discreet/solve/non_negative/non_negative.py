@@ -33,8 +33,7 @@ from discreet.solve.least_squares.problem import (
     frozen_margins,
     positions_of,
 )
-from discreet.solve.non_negative.active_set import MOST_ENTRIES, ActiveSet
-from discreet.solve.non_negative.bounded import BoundedFit
+from discreet.solve.non_negative.bounded import MOST_ENTRIES, ActiveSet, BoundedFit
 from discreet.solve.non_negative.held import HeldMargins, is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
 from discreet.solve.non_negative.ridge_path import (
