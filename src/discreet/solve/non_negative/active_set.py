@@ -19,7 +19,7 @@ from discreet.arrays import Mask, Real
 from discreet.solve.fit import Certificate
 from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.dense import RANK, RowScaledFactor
-from discreet.solve.least_squares.problem import LeastSquaresProblem
+from discreet.solve.least_squares.problem import LeastSquaresProblem, excused_rounding
 
 # Entries of a dense matrix up to which sets are changed cell by cell.
 MOST_ENTRIES = 1e5
@@ -110,7 +110,8 @@ class ActiveSet:
         """
         problem, tolerance = self.problem, self.problem.limits.accuracy.tolerance
         off = np.where(self._used, problem.z - y @ self._X - self._slack * self.forces, 0.0)
-        floor = _ROUNDING * float(np.abs(problem.z).max(initial=0.0))
+        count = problem.limits.accuracy.count
+        floor = excused_rounding(problem.z, count, _ROUNDING).max(initial=0.0)
         share = np.abs(off) / np.maximum(problem.limits.margin, floor)
         slope = np.where(self._movable, self._slopes(), 0.0)
         slope = np.maximum(slope, np.where(self.y > 0, -slope, 0.0))
