@@ -34,6 +34,7 @@ ELSEWHERE = {
     "discreet token": "a site with accounts: tests/office",
     "discreet log": "a site with a log: tests/office",
     "discreet build": "a site: tests/serve",
+    "attack --url": "a site: tests/attack/test_service.py",
     "site.toml": "a site: tests/serve",
     "check site out": "a site of files: tests/serve/static",
     "discreet ledger": "a history of editions: tests/cli, tests/ledger",

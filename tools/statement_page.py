@@ -22,6 +22,7 @@ _ATTACKS, _PROTECT = "tests/attacks/", "tests/protect/"
 REASONS: dict[str, tuple[str, str]] = {
     "(name of the method)": (_DONE, f"{_PROTECT}test_sentences.py"),
     "adjusted": (_DONE, f"{_PROTECT}test_adjust.py"),
+    "mean": (_DONE, "tests/serve/test_measures.py"),
     "means": (_DONE, f"{_PROTECT}test_magnitude_key.py"),
     "own-noise": ("It says what somebody with knowledge of their own learns.",
                   f"{_PROTECT}test_magnitude_key.py"),

@@ -88,7 +88,7 @@ def test_an_old_recipe_becomes_a_publication_that_runs(tmp_path, monkeypatch, ca
     plain(tmp_path)
     (tmp_path / "region.csv").write_text(TREE)
     recipe = '[tabulate]\nmargins = "region*age"\nhierarchies = {region = "region.csv"}\n'
-    (tmp_path / "recipe.toml").write_text(recipe + '[protect]\nmethod = "drop-add"\n')
+    (tmp_path / "recipe.toml").write_text(recipe + '[protect]\nmethod = "drop-add:share=0.1"\n')
     old = ("run", "recipe.toml", "people.csv", "--out", "r.csv")
     assert run(*old) == 2
     told = capsys.readouterr().err

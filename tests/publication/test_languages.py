@@ -13,6 +13,7 @@ from pyaxis import pyaxis
 from pyjstat import pyjstat
 from pysdmx.io.csv.sdmx10.reader import read as read_sdmx
 
+import discreet as dc
 from discreet.errors import DataError, UnknownNameError
 from discreet.publication import Publication, editions
 from tests.publication.office import NORWEGIAN, publish, records, run
@@ -121,7 +122,7 @@ def test_what_a_language_lacks_is_named_before_anything_is_drawn(office, text, t
     with pytest.raises(DataError, match=told):
         editions.publish(plan, office, edition="1")
     assert not (office / "published").exists()
-    assert not [row for row in editions.Ledger(office / "discreet.db").rows() if "release" in row]
+    assert not [row for row in dc.Ledger(office / "discreet.db").rows() if "release" in row]
 
 
 def test_the_first_language_stands_in_only_where_that_is_said(office, capsys):

@@ -16,7 +16,7 @@ from discreet.solve.least_squares.dense import DenseFactors
 from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
 from discreet.solve.likelihood.interior import follow_path
 from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson
-from discreet.solve.non_negative.active_set import ActiveSet
+from discreet.solve.non_negative.bounded import ActiveSet
 from tests.solve.slow import poisson_minimum
 
 SMALL = dc.Design.product({"a": 2, "b": 2}, "a*b")

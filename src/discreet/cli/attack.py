@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from discreet.cli.judge import finite_rows
-from discreet.cli.options import Json, answer
+from discreet.cli.options import Json, answer, finite_rows
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.facade.table import Table, read_release, read_table

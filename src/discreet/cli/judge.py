@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +12,7 @@ from discreet.cli.options import (
     Unit,
     answer,
     choice,
+    finite_rows,
     pairs,
     plain_values,
     write_rows,
@@ -25,8 +25,6 @@ from discreet.files import OWNER_ONLY, ending_of
 from discreet.noise.matrix import read_matrix
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from discreet.assessment.audit import Audit, PerturbedAudit
     from discreet.assessment.compare.comparison import Comparison
     from discreet.suppress.pattern import Pattern
@@ -83,17 +81,6 @@ def options_of(
     if ptable is not None:
         options["mechanism"] = read_matrix(ptable)
     return options
-
-
-def finite_rows(frame: pa.Table) -> list[dict[str, Any]]:
-    """Rows for JSON, which knows no infinite or missing numbers."""
-    return [
-        {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in row.items()
-        }
-        for row in frame.to_pylist()
-    ]
 
 
 TableFile = Annotated[

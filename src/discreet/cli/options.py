@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable
@@ -360,6 +361,17 @@ def editions_line(statement: Statement) -> str:
         return ""
     how = "by the keys of their records" if first["keys"] == "given" else first["keys"]
     return f"Editions are drawn {how}: {first['why']}."
+
+
+def finite_rows(frame: pa.Table) -> list[dict[str, Any]]:
+    """Rows for JSON, which knows no infinite or missing numbers."""
+    return [
+        {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in row.items()
+        }
+        for row in frame.to_pylist()
+    ]
 
 
 def write_rows(rows: pa.Table, path: Path, mode: int = EVERYONE) -> None:

@@ -22,9 +22,8 @@ from discreet.attacks.frame import Knowledge
 from discreet.attacks.games import play_with, trait
 from discreet.attacks.privacy_game import play
 from discreet.attacks.reconstruction import IntegerReconstruction, possible_sums
-from discreet.attacks.run import refusal_of
+from discreet.attacks.run import public_view, refusal_of, true_view, views_of
 from discreet.attacks.scoring import WORST
-from discreet.attacks.views import public_view, true_view, views_of
 from discreet.errors import DiscreetError, GateError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.progress import OutOfTimeError, report, time_limit

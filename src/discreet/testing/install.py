@@ -29,7 +29,6 @@ from discreet.facade.opening import open as open_records
 from discreet.files import written_whole
 from discreet.progress import report
 from discreet.records.secret import Secret
-from discreet.synthesis.synthesize import synthesize
 
 Figures = list[float | None]
 Verdict = Literal["same", "differs", "not installed", "failed"]
@@ -209,7 +208,7 @@ def _cases() -> dict[str, Callable[[], Figures]]:
     def replace_amounts(name: str) -> Figures:
         options = _SYNTHESIZERS.get(name, {})
         model = _HYBRID if name == "hybrid" else _MODEL
-        made = synthesize(people, model, method=name, simulate=True, seed=_SEED, **options)
+        made = discreet.synthesize(people, model, method=name, simulate=True, seed=_SEED, **options)
         return [round(float(value), 9) for value in made.frame.column("wages").to_pylist()]
 
     kinds: list[tuple[str, Iterable[str], Callable[[str], Figures]]]

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet.cli import main
-from discreet.cli.judge import finite_rows
+from discreet.cli.options import finite_rows
 from tests.assess import party
 from tests.assess.helpers import weighted_table
 

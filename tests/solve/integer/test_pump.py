@@ -6,7 +6,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 import discreet as dc
 from discreet.solve.integer.problem import Domain, LatticeProblem
-from discreet.solve.integer.pump import keep_limits_near
+from discreet.solve.integer.repair import keep_limits_near
 from discreet.solve.integer.rounding import round_to_multiples
 
 BASE = 3

@@ -10,8 +10,7 @@ from scipy.optimize import minimize
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
 from discreet.solve import FromMargins
-from discreet.solve.margins.effects import EffectSpace, estimate, variances
-from discreet.solve.margins.non_negative import fit_non_negative
+from discreet.solve.margins.effects import EffectSpace, estimate, fit_non_negative, variances
 from discreet.solve.margins.records import Search, draw_records
 
 TREE = dc.Hierarchy.from_dict({"x": ["x1", "x2", "x3"], "y": ["y1", "y2"]}, root="all")

@@ -19,12 +19,11 @@ from discreet.errors import DataError
 from discreet.progress import report
 from discreet.serve.data.inner import InnerSource
 from discreet.serve.site.start import start_site
-from discreet.serve.static.cells import CellWriter, public_table
+from discreet.serve.static.cells import CellWriter, parquet_of, public_table
 from discreet.serve.static.compiler import compile_templates
 from discreet.serve.static.folder import SiteFolder
 from discreet.serve.static.manifest import seal
 from discreet.serve.static.offer import require_static
-from discreet.serve.static.parquet import parquet_of
 from discreet.serve.static.rules import (
     dataset_rules,
     picture_name,

@@ -159,7 +159,9 @@ def _round_up_controlled(design: Design, left: Remainders, rng: np.random.Genera
     if not problem.violations(problem.deviation(start)).any():
         return describe(problem, start)
     if len(problem.rows) <= (_NETWORK_CELLS if two_way else _PROGRAM_CELLS):
-        from discreet.solve.integer.pump import keep_limits_near  # start-up time: compiled kernels
+        from discreet.solve.integer.repair import (
+            keep_limits_near,  # start-up time: compiled kernels
+        )
 
         return describe(problem, keep_limits_near(problem, start, rng))
     return describe(problem, _mend_rounding(problem, start, rng))

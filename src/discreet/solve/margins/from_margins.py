@@ -36,10 +36,10 @@ from discreet.solve.margins.effects import (
     Estimate,
     axes_of,
     estimate,
+    fit_non_negative,
     maximal,
     variances,
 )
-from discreet.solve.margins.non_negative import fit_non_negative
 from discreet.solve.margins.records import Search, draw_records
 
 _TASK = "records from margins"

@@ -33,8 +33,7 @@ from discreet.solve.least_squares.problem import (
     frozen_margins,
     positions_of,
 )
-from discreet.solve.non_negative.active_set import MOST_ENTRIES, ActiveSet
-from discreet.solve.non_negative.bounded import BoundedFit
+from discreet.solve.non_negative.bounded import MOST_ENTRIES, ActiveSet, BoundedFit
 from discreet.solve.non_negative.held import HeldMargins, is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
 from discreet.solve.non_negative.ridge_path import (
@@ -305,9 +304,8 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
 def _starting_table(problem: LeastSquaresProblem, answer: _Solution) -> _Solution:
     """The table at the start, for want of a better one."""
     none, y = np.zeros(len(problem.z)), problem.prior.starts(np.arange(problem.design.n_inner))
-    return _Solution(
-        problem, answer.ridge, y, none[problem.held], none, answer.steps, "none arrived"
-    )
+    held = none[problem.held]
+    return _Solution(problem, answer.ridge, y, held, none, answer.steps, "starting table")
 
 
 def _is_uneven(problem: LeastSquaresProblem) -> bool:
