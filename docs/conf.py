@@ -23,7 +23,7 @@ html_theme = "furo"
 html_title = "discreet"
 exclude_patterns = ["examples", "_build"]
 html_static_path = ["_static"]
-html_css_files = ["tutorials.css"]
+html_css_files = ["pages.css"]
 FORMULAS = Path(__file__).parents[1] / "tests/browser/node_modules/mathjax/es5/tex-svg.js"
 if FORMULAS.exists():  # `make docs` brings it; without it formulas stay in TeX
     mathjax_path = FORMULAS.name

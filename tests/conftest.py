@@ -7,7 +7,7 @@ from hypothesis import settings
 
 from tests.fast import is_checked
 
-# Fifty examples find what a hundred find: laws are simple, and mutants of formulas die early.
+# Laws that need more than fifty examples say so.
 settings.register_profile("discreet", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("discreet")
 

@@ -184,6 +184,39 @@ def test_every_public_name_is_in_the_reference_with_an_example(name):
     assert f"`{name}`" in REFERENCE["index"], f"docs/reference/index.md does not name {name}"
 
 
+def names_in_rooms(text):
+    """Names below the front row that a page's code uses, such as `discreet.suppress.Pattern`."""
+    code = "".join(BLOCK.findall(text)) + " ".join(re.findall(r"`([^`\n]+)`", text))
+    found = {
+        f"discreet.{name}" for name in re.findall(r"\bdc\.([a-z]\w*(?:\.[a-z]\w*)*\.\w+)", code)
+    }
+    for room, names in re.findall(r"^from (discreet(?:\.\w+)*) import ([\w, ]+)", code, re.MULTILINE):
+        found |= {f"{room}.{name.strip()}" for name in names.split(",")}
+    return found
+
+
+def described_names():
+    """What the reference shows a signature of, and the modules whose members it lists."""
+    text = "".join(REFERENCE.values())
+    own = {name.rpartition(".")[2] for name in re.findall(r":: (discreet[\w.]+)", text)}
+    listed = re.findall(r":members: ([\w, ]+)", text)
+    return own | {name.strip() for names in listed for name in names.split(",")}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_names_that_pages_use_are_in_the_reference(page):
+    used = {name.rpartition(".")[2]: name for name in names_in_rooms(page.read_text("utf-8"))}
+    own = {*dir(dc.rules), *dir(dc.inference), *dir(dc.errors)}  # all members are listed
+    missing = {n for n in used if n not in described_names() | own | {"registry"}}
+    assert not missing, f"docs/reference does not describe {sorted(used[n] for n in missing)}"
+
+
+def test_a_name_without_reference_is_noticed():
+    text = "```python\nfrom discreet.noise import lookup\ndc.suppress.Secret2()\n```\n"
+    assert names_in_rooms(text) == {"discreet.noise.lookup", "discreet.suppress.Secret2"}
+    assert not {"lookup", "Secret2"} & described_names()
+
+
 def test_every_page_can_be_reached_from_the_front_page():
     front = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     trees = "".join(re.findall(r"```\{toctree\}.*?```", front, re.DOTALL))

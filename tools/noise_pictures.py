@@ -84,18 +84,13 @@ def chart(found: list[dict[str, Any]]) -> Any:
                 x=alt.X("V:Q", title="variance V"),
                 y=alt.Y("value:Q", title=None),
                 color=alt.Color("D:N", title="largest move D"),
-                strokeDash=alt.StrokeDash(
-                    "js:N",
-                    title="1 to js are never published",
-                    legend=alt.Legend(
-                        symbolType="stroke", symbolSize=400, symbolStrokeColor="black"
-                    ),
-                ),
+                strokeDash=alt.StrokeDash("js:N", legend=None),
             )
             .properties(width=330, height=210)
         )
         panels.append(panel)
-    return (panels[0] | panels[1]) & (panels[2] | panels[3])
+    lines = "Solid lines: js = 0. Dashed lines: js = 2, counts of 1 and 2 are never published."
+    return ((panels[0] | panels[1]) & (panels[2] | panels[3])).properties(title=lines)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ import re
 import subprocess
 import sys
 import tempfile
-import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -152,15 +151,18 @@ def _as_html(item):
     if "html" in item:
         return _raw(f'<div class="output output-html">{item["html"]}</div>')
     if "text" in item:
-        return _raw(f'<div class="output"><pre>{html.escape(_fold(item["text"]))}</pre></div>')
+        lines = "".join(map(_line, item["text"].splitlines()))
+        return _raw(f'<div class="output"><pre>{lines}</pre></div>')
     source = f"data:{item['kind']};base64,{item['picture']}"
     words = html.escape(item["name"].replace("_", " ").replace("-", " "))
     return _raw(f'<div class="output"><img src="{source}" alt="Picture: {words}"></div>')
 
 
-def _fold(text):
-    """Text whose sentences fit on a page; tables are narrower than this and stay as they are."""
-    return "\n".join(textwrap.fill(x, 100) if len(x) > 120 else x for x in text.splitlines())
+def _line(text):
+    """A line of output; sentences are folded to the page, lines of tables stay whole."""
+    is_sentence = len(text) > 40 and "  " not in text.strip()
+    plain = html.escape(text)
+    return f'<span class="words">{plain}</span>' if is_sentence else f"{plain}\n"
 
 
 def _raw(content):

@@ -10,9 +10,8 @@ def require_web() -> None:
     """Say what to install when the web packages are missing."""
     try:
         import fastapi  # noqa: F401 -- optional packages
-        import jinja2  # noqa: F401
         import sqlalchemy  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        packages = "fastapi, uvicorn, jinja2 and sqlalchemy"
+        packages = "fastapi, uvicorn and sqlalchemy"
         raise MissingDependencyError("the table builder", packages, "serve") from error

@@ -257,7 +257,8 @@ def digest_of_files(contents: Iterable[tuple[str, bytes]]) -> str:
 def _installed_files() -> Iterator[tuple[str, bytes]]:
     root = Path(discreet.__file__).parent
     for path in root.rglob("*"):
-        if path.is_file() and path.suffix != ".pyc":
+        # Python and numba keep there what they compiled, which no release holds
+        if path.is_file() and "__pycache__" not in path.parts:
             yield path.relative_to(root).as_posix(), path.read_bytes()
 
 

@@ -4,10 +4,34 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 import numpy as np
+from hypothesis import strategies as st
 
 import discreet as dc
+from discreet import Design, Table
+from tests.strategies import designs
 
 SMALL = 1e-8
+RULES = st.builds(dc.rules.Threshold, st.integers(1, 3), st.booleans())
+
+
+def square(counts):
+    counts = np.array(counts)
+    design = Design.product({"r": counts.shape[0], "c": counts.shape[1]}, "r*c")
+    return Table.from_inner(design, counts.ravel())
+
+
+@st.composite
+def tables(draw):
+    design = draw(designs())
+    counts = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 8, 20])
+    y = draw(st.lists(counts, min_size=design.n_inner, max_size=design.n_inner))
+    return Table.from_inner(design, np.array(y))
+
+
+def states(pattern):
+    """The state of each cell by its codes, whatever the order of the axes."""
+    cells = (frozenset(cell.items()) for cell in pattern.cells(pattern.state >= 0))
+    return dict(zip(cells, pattern.state.tolist(), strict=True))
 
 
 def remainder(columns, targets):

@@ -15,19 +15,12 @@ from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.plan import PublicationPlan
 from discreet.testing.laws import retabulate
 from tests.protect.suppress import reference
-from tests.protect.suppress.reference import disclosed, told
-from tests.strategies import designs
+from tests.protect.suppress.reference import RULES, disclosed, square, states, tables, told
 
 SMALL = [[3, 6, 2], [1, 4, 7], [5, 8, 27]]
 """Table 1 of Langsrud (2019b)."""
 REGRESSION = [[3, 11, 32, 30], [1, 9, 13, 8], [12, 22, 2, 2], [18, 19, 16, 3]]
 """Table 1 of Langsrud (2019a)."""
-
-
-def square(counts):
-    counts = np.array(counts)
-    design = Design.product({"r": counts.shape[0], "c": counts.shape[1]}, "r*c")
-    return Table.from_inner(design, counts.ravel())
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -64,16 +57,7 @@ def test_someone_alone_in_a_cell_learns_nothing_in_the_examples():
         assert not disclosed(careful)
 
 
-@st.composite
-def tables(draw):
-    design = draw(designs())
-    counts = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 8, 20])
-    y = draw(st.lists(counts, min_size=design.n_inner, max_size=design.n_inner))
-    return Table.from_inner(design, np.array(y))
-
-
-RULES = st.builds(dc.rules.Threshold, st.integers(1, 3), st.booleans())
-SLOW = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+SLOW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @SLOW
@@ -102,10 +86,6 @@ def test_the_order_of_axes_changes_nothing_but_labels(table, rule):
     method = gauss(rule)
     here = method.pattern(table)
     there = method.pattern(retabulate(table, table.design.terms))
-
-    def states(pattern):
-        cells = (frozenset(cell.items()) for cell in pattern.cells(pattern.state >= 0))
-        return dict(zip(cells, pattern.state.tolist(), strict=True))
 
     assert states(here) == states(there)
 

@@ -16,18 +16,12 @@ from discreet.suppress.interval import IntervalSearch
 from discreet.suppress.pattern import PUBLISHED
 from discreet.suppress.proofs import Proofs
 from discreet.testing.laws import retabulate
+from tests.protect.suppress.reference import RULES, square, states, tables
 from tests.protect.tables import party
-from tests.strategies import designs
 
 SLOW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 SQUARE = [[3, 11, 32, 30], [1, 9, 13, 8], [12, 22, 2, 2], [18, 19, 16, 3]]
 """Table 1 of Langsrud (2019a)."""
-
-
-def square(counts):
-    counts = np.array(counts)
-    design = Design.product({"r": counts.shape[0], "c": counts.shape[1]}, "r*c")
-    return Table.from_inner(design, counts.ravel())
 
 
 def suppressed(table, rule, **options):
@@ -36,17 +30,6 @@ def suppressed(table, rule, **options):
 
 def clean(pattern, lone="signs"):
     return dc.audit(replace(pattern, proofs=None), lone=lone, workers=1).is_clean
-
-
-@st.composite
-def tables(draw):
-    design = draw(designs())
-    counts = st.sampled_from([0, 0, 1, 1, 2, 3, 4, 5, 8, 20])
-    y = draw(st.lists(counts, min_size=design.n_inner, max_size=design.n_inner))
-    return Table.from_inner(design, np.array(y))
-
-
-RULES = st.builds(dc.rules.Threshold, st.integers(1, 3), st.booleans())
 
 
 @SLOW
@@ -85,10 +68,6 @@ def test_swaps_keep_all_intervals_and_never_cost_more(table, rule, lone):
 def test_the_order_of_the_axes_changes_nothing_but_labels(table, rule):
     here = suppressed(table, rule)
     there = suppressed(retabulate(table, table.design.terms), rule)
-
-    def states(pattern):
-        cells = (frozenset(cell.items()) for cell in pattern.cells(pattern.state >= 0))
-        return dict(zip(cells, pattern.state.tolist(), strict=True))
 
     assert states(here) == states(there)
     assert not len(there.proofs.unproven(there))

@@ -12,7 +12,7 @@ from discreet.solve.integer.search import LatticeSearch
 from tests.solve.integer.exact import solve_exactly
 from tests.solve.integer.problems import problem_on, small_design
 
-CASES = 240
+CASES = 100
 SHARE_OPTIMAL = 0.98
 
 
