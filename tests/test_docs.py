@@ -190,9 +190,8 @@ def names_in_rooms(text):
     found = {
         f"discreet.{name}" for name in re.findall(r"\bdc\.([a-z]\w*(?:\.[a-z]\w*)*\.\w+)", code)
     }
-    for room, names in re.findall(
-        r"^from (discreet(?:\.\w+)*) import ([\w, ]+)", code, re.MULTILINE
-    ):
+    imports = r"^from (discreet(?:\.\w+)*) import ([\w, ]+)"
+    for room, names in re.findall(imports, code, re.MULTILINE):
         found |= {f"{room}.{name.strip()}" for name in names.split(",")}
     return found
 
