@@ -1,5 +1,7 @@
 """A site of files beside the server of the same site: random questions, page by page, cell by cell.
 
+Figures are compared with DuckDB's sums of the Parquet files as well.
+
 `python -m benchmarks.serve_static [QUESTIONS] [SEED]`; 10,000 questions take some four minutes.
 """
 
@@ -11,6 +13,7 @@ from pathlib import Path
 
 from discreet.serve.static.build import write_site
 from tests.serve.static.asking import Client, difference
+from tests.serve.static.parquet_sums import ParquetSums
 from tests.serve.static.questions import Questions
 from tests.serve.static.sites import server_of, static_site
 
@@ -20,12 +23,12 @@ def main(n: int, seed: int) -> int:
     site = static_site()
     server, seen, began = server_of(site), Counter(), time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        written = write_site(site, Path(folder))
-        client = Client(folder)
+        written = write_site(site, Path(folder), parquet=True)
+        client, sums = Client(folder), ParquetSums(Path(folder))
         for k, (address, lang) in enumerate(Questions(site.datasets, seed).some(n)):
             if k % 1_000 == 0 and k > 0:
                 print(f"{k:,} questions: {seen['different']} differ", flush=True)
-            found = difference(server, client, site, address, lang)
+            found = difference(server, client, site, address, lang, sums)
             seen[client.status] += 1
             seen["different"] += found is not None
             if found is not None:

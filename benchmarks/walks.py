@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from benchmarks._measure import print_table
@@ -34,16 +34,27 @@ PAGE = ROOT / "docs" / "walks.md"
 PORT = 8970  # the page's; a free one takes its place
 _WALK = re.compile(r"^## (.*?)$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_DOCUMENT = re.compile(r"cat > (\S+) <<'END'")
 _ACS = ("PUMA", "SEX", "MSP", "HISP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "INDP_CAT", "EDU",
         "PINCP_DECILE", "DVET", "DREM")  # fmt: skip
 _PEOPLE = ("SEX", "RAC1P", "OWN_RENT", "EDU")
 _FIRMS = {"A21": "Abschnitt", "NUTS2": "Kreis", "SIZE": "Größe"}
 
 
-def walks() -> dict[str, str]:
+def walks(page: Path = PAGE) -> dict[str, str]:
     """What is typed, by the walk's name, in the page's order."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     return {name: block[1] for name, body in _WALK.findall(text) if (block := _SHELL.search(body))}
+
+
+def steps(typed: str) -> Iterator[str | tuple[str, str]]:
+    """What is typed, line by line; a document is a pair of its file and its text."""
+    lines = iter(typed.splitlines())
+    for line in lines:
+        if name := _DOCUMENT.fullmatch(line):
+            yield name[1], "".join(f"{text}\n" for text in iter(lambda: next(lines), "END"))
+        elif line:
+            yield line
 
 
 def write_files(folder: Path, data: Path | None, rows: int = 2000) -> None:

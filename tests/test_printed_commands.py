@@ -74,7 +74,8 @@ def in_help():
 
 
 PRINTED = sorted({" ".join(command.split()) for command in (*in_pages(), *in_help())})
-WALKED = set(in_pages([ROOT / "docs" / "walks.md"]))  # tests/test_walks.py runs them in their order
+WALKS = [ROOT / "docs" / name for name in ("walks.md", "whole_run.md")]
+WALKED = set(in_pages(WALKS))  # tests/test_walks.py runs them in their order
 HERE = [c for c in PRINTED if c not in WALKED and not any(sign in c for sign in ELSEWHERE)]
 
 

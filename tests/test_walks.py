@@ -1,29 +1,21 @@
-"""The five walks of docs/walks.md run as printed, on small invented files."""
+"""The walks of docs/walks.md and docs/whole_run.md run as printed, on small invented files."""
 
-import re
+import csv
+import json
 import runpy
 import shlex
 import subprocess
 
+import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.walks import walks, write_files
+from benchmarks.walks import steps, walks, write_files
+from benchmarks.whole_run import WHOLE
 from discreet.cli import main
 
 WALKS = walks()
-DOCUMENT = re.compile(r"cat > (\S+) <<'END'")
 IN_A_SHELL = ("sed ",)
 ELSEWHERE = ("discreet serve ", "curl ", "kill ")  # tests/serve; `benchmarks.walks` types them
-
-
-def steps(typed):
-    """What is typed, line by line; a document is a pair of its file and its text."""
-    lines = iter(typed.splitlines())
-    for line in lines:
-        if name := DOCUMENT.fullmatch(line):
-            yield name[1], "".join(f"{text}\n" for text in iter(lambda: next(lines), "END"))
-        else:
-            yield line
 
 
 def take(step):
@@ -48,6 +40,52 @@ def test_a_walk_runs_as_printed(name, tmp_path, monkeypatch):
     write_files(tmp_path, None, rows=400)
     for step in steps(WALKS[name]):
         take(step)
+
+
+@pytest.fixture(scope="module")
+def office(tmp_path_factory):
+    """The folder of the whole run, after its last command."""
+    folder = tmp_path_factory.mktemp("office")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for typed in walks(WHOLE).values():
+            for step in steps(typed):
+                take(step)
+    return folder
+
+
+def test_the_whole_run_runs_as_printed(office):
+    for name in ("published/2025", "published/2026-r1", "turnover/2025", "turnover/2026", "again"):
+        assert list((office / name).glob("*.xlsx")), name
+    assert "N3" in (office / "published" / "2026" / "note.en.md").read_text(encoding="utf-8")
+
+
+def test_the_site_of_the_whole_run_shows_what_was_published(office):
+    head = json.loads((office / "out" / "site.json").read_text(encoding="utf-8"))
+    told = json.loads((office / "out" / head["site"]).read_text(encoding="utf-8"))
+    assert told["datasets"]["census"]["edition"] == "2026-r1"
+    cells = pq.read_table(office / "out" / told["datasets"]["census"]["parquet"]).to_pylist()
+    on_site = {tuple(map(str, cell.values())) for cell in cells}
+    assert len(on_site) == 32
+    assert on_site <= published(office, "2026-r1")
+    assert not on_site <= published(office, "2026")
+
+
+def published(office, edition):
+    """The cells of an edition's table, totals included."""
+    path = office / "published" / edition / "age-and-sex.csv"
+    with path.open(encoding="utf-8-sig") as file:
+        return {tuple(row.values()) for row in csv.DictReader(file)}
+
+
+def test_a_second_publication_needs_a_folder_of_its_own(office, monkeypatch, capsys):
+    monkeypatch.chdir(office)
+    told = (office / "turnover.toml").read_text(encoding="utf-8")
+    (office / "other.toml").write_text(told.replace("folder =", "log ="), encoding="utf-8")
+    with pytest.raises(SystemExit) as ended:
+        main(["publish", "other.toml"])
+    assert ended.value.code != 0
+    assert "an edition of the publication 'census'" in capsys.readouterr().err
 
 
 def test_there_are_five_and_each_ends_in_something_public(tmp_path):

@@ -137,6 +137,18 @@ def test_figures_are_the_library_s_and_links_lead_on(reader):
     reader.wait(lambda: reader.figures() == before)
 
 
+COUNTED = """window.messages = 0; const post = Worker.prototype.postMessage;
+Worker.prototype.postMessage = function (...all) { window.messages++; post.apply(this, all); };"""
+
+
+def test_digests_and_sums_are_made_in_a_thread_beside_the_page(reader):
+    read(reader, TABLE)
+    reader.wait(lambda: reader.script("return window.answer_page.is_beside()"))
+    reader.script(COUNTED)
+    reader.follow(reader.find(".panel a[href*='columns=age'], .panel a[href*='age']"))
+    assert reader.script("return window.messages") >= 2  # a cell file's digest, and its sums
+
+
 def test_the_keyboard_alone_leads_from_the_catalogue_to_a_table(reader):
     read(reader, "/index.html")
     body = reader.driver.find_element(By.TAG_NAME, "body")
@@ -193,7 +205,7 @@ FAULTS = {
     "truncated": lambda path: path.write_bytes(path.read_bytes()[:-1]),
     "flipped": lambda path: path.write_bytes(flipped(path.read_bytes())),
 }
-HARMED = [(kind, "flipped") for kind in ("charts.js", "style.css", "builder.js", ".json")]
+HARMED = [(kind, "flipped") for kind in ("client.js", "style.css", "builder.js", ".json")]
 HARMED += [("site.json", "truncated"), ("builder.js", "missing"), *((".bin", f) for f in FAULTS)]
 
 

@@ -134,9 +134,12 @@ def _check_publication(path: Path, json: bool) -> None:
     with show_progress():
         table = count_edition(plan, path.parent)
     faults = wording_faults(plan, path.parent, table.design)
-    lines = [f"{path}: {len(table.tables)} tables, {table.design.n_published:,} cells"]
+    n = len(table.tables)
+    told = f"{n} {'table' if n == 1 else 'tables'}, {table.design.n_published:,} cells"
+    lines = [f"{path}: {told}"]
     for code, found in faults.items():
-        lines += [f"{FOLDER}/{code}.toml: {len(found.said) or 'no'} faults", *found.said]
+        if found.said or (path.parent / FOLDER / f"{code}.toml").exists():
+            lines += [f"{FOLDER}/{code}.toml: {len(found.said) or 'no'} faults", *found.said]
         if found.missing:
             lines += ["", f"# to be translated, {code}", tomli_w.dumps(found.missing)]
     said = {code: list(found.said) for code, found in faults.items()}

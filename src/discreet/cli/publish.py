@@ -101,7 +101,12 @@ def _summary(done: PublishedEdition) -> tuple[dict[str, Any], str]:
         "files": files,
         "log": str(done.log),
     }
-    text = f"{done.folder}: {len(done.release.tables)} tables in {len(files)} files."
+    n = len(done.release.tables)
+    text = f"{done.folder}: {n} {'table' if n == 1 else 'tables'} in {len(files)} files."
+    gate = done.log.with_name(f"{done.log.stem}.gate.md")
+    if gate.is_file():
+        told["gate"] = str(gate)
+        text += f" What attacks found: {gate}."
     return told, f"{text} Confidential log: {done.log}."
 
 

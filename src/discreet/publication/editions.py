@@ -106,6 +106,7 @@ def publish(
         log = log_file(publication, base, named)
         return PublishedEdition(target, log, named, read_release(target / RELEASE))
     if target.exists():
+        _require_own(target, publication)
         raise DataError(
             f"edition {named} is published already, in {target}. A corrected one has a name of its "
             f"own: discreet publish --edition {named}-r1 --corrects {named} --reason '…'."
@@ -140,6 +141,8 @@ def publish_periods(
     found = edition_periods(publication, Path(base))
     folder = Path(base) / publication.outlet.folder
     waiting = [period for period in found if not (folder / period / MANIFEST).is_file()]
+    for period in {*found} - {*waiting}:
+        _require_own(folder / period, publication)
     if not waiting:
         raise DataError(f"all periods of the records are published already: {', '.join(found)}.")
     return [
@@ -362,6 +365,18 @@ def _require_edition(folder: Path) -> Path:
     if not (folder / MANIFEST).is_file() or not (folder / RELEASE).is_file():
         raise DataError(f"{folder} is no published edition: {MANIFEST} and {RELEASE} are expected.")
     return folder
+
+
+def _require_own(folder: Path, publication: Publication) -> None:
+    """Refuse an edition that another publication has put where this one's would stand."""
+    told = _manifest(folder)["publication"].get("publication", {})
+    name = told.get("name", publication.outlet.name)
+    if name != publication.outlet.name:
+        raise DataError(
+            f"{folder} is an edition of the publication {name!r}, and this one is called "
+            f"{publication.outlet.name!r}. Give it a folder of its own: [publication] folder = "
+            f"{publication.outlet.name!r}."
+        )
 
 
 def _require_name(given: object) -> str:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NOT_DECIDING = (
     "ledger", "epsilon", "delta", "relation", "time", "moves", "churn", "planned",
 )  # fmt: skip
-_SINCE_0_2 = ("mean_weight", "delimiter", "thousands", "header", "metadata")
+_SINCE_0_2 = ("mean_weight", "delimiter", "thousands", "header", "metadata", "period")
 _BYTES_PER_CELL = 140  # true counts and keys, the protected cells, and working copies
 _BYTES_PER_ENTRY = 8  # of a search, for each inner cell and table
 _BYTES_PER_FILLED = 700  # the same for cells that are found one by one, with their codes

@@ -325,5 +325,5 @@ def _numbers(values: ArrayLike, kind: str) -> Real:
         if np.iscomplexobj(values):
             raise TypeError("complex numbers have no order")
         return np.asarray(values, dtype=float)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"the {kind} must be numbers in one vector: {error}.") from error

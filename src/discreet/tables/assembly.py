@@ -151,7 +151,7 @@ def build_table(
 ) -> TrueTable:
     """A table with inner cells from coded cells; rows of the same cell are summed."""
     check_support(support)
-    if support == "all":
+    if support == "all" or not coded.axes:  # a total alone has one inner cell
         design: StructuredDesign = complete_design(coded.axes, margins, structural_zeros)
     else:
         chosen = coded.values.count > 0 if support == "occurring" else slice(None)

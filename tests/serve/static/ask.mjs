@@ -8,10 +8,10 @@ import { pathToFileURL } from "node:url";
 
 const out = resolve(process.argv[2]);
 const told = JSON.parse(await readFile(`${out}/site.json`, "utf8"));
-const load = (name) => import(pathToFileURL(`${out}/${told.app}/${name}.js`));
-const [{ Folder }, { Site }, { page, answer_of, chart_alone }, { templates }, describe, { formats }, { Refusal }] = await Promise.all(
-  ["load", "site", "pages", "templates", "describe", "downloads/index", "refusals"].map(load),
-);
+const { modules } = await import(pathToFileURL(`${out}/${told.client[0]}`));
+const [{ Folder }, { Site }, { page, answer_of, chart_alone }, { templates }, describe, { formats }, { Refusal }] = [
+  "load", "site", "pages", "templates", "describe", "downloads/index", "refusals",
+].map((name) => modules[`${name}.js`]);
 const folder = new Folder((path) => readFile(`${out}/${path}`).then((bytes) => new Uint8Array(bytes)));
 const today = () => new Date(process.argv[3] ?? Date.now());
 const site = new Site(await folder.json(told.site), folder, templates, { ending: "", today });

@@ -62,8 +62,8 @@ def served(server, address, lang):
         said = f"{address.partition('?')[0]}?{moved}"
 
 
-def difference(server, client, site, address, lang):
-    """What differs between the page of files and the server's; nothing where they are equal."""
+def difference(server, client, site, address, lang, sums=None):
+    """What differs between the pages of files and of the server, or from DuckDB's sums."""
     response, moved = served(server, address, lang)
     found = client.ask(address, lang)
     if "error" in found:
@@ -77,17 +77,19 @@ def difference(server, client, site, address, lang):
         place = next(k for k, pair in enumerate(zip(here, there, strict=False)) if len({*pair}) > 1)
         part = slice(max(0, place - 60), place + 60)
         return f"{address} ({lang}): {here[part]!r} in place of {there[part]!r}"
-    return figures_differ(site, address, moved, found["figures"])
-
-
-def figures_differ(site, address, moved, figures):
-    """Whether the figures behind a table differ from those of the data set, cell by cell."""
     path, _, asked = address.partition("?")
-    if figures is None or not path.endswith("/table"):
+    if found["figures"] is None or not path.endswith("/table"):
         return None
-    name = path.split("/")[2]
+    dataset = site.dataset(path.split("/")[2])
     asked = [p for p in parse_qsl(asked if moved is None else moved) if p[0] != "edit"]
-    cube = site.dataset(name).answer(Query.parse(asked)).cube
+    answer = dataset.answer(Query.parse(asked))
+    return figures_differ(address, answer.cube, found["figures"]) or (
+        sums and sums.difference(dataset, answer)
+    )
+
+
+def figures_differ(address, cube, figures):
+    """Whether the figures behind a table differ from those of the data set, cell by cell."""
     is_same = cube.values.ravel().tolist() == figures["values"]
     is_same &= cube.status.ravel().tolist() == figures["status"]
     return None if is_same else f"{address}: figures {figures} in place of {cube.values}"

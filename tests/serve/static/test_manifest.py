@@ -107,7 +107,7 @@ def test_what_is_missing_truncated_exchanged_or_unknown_is_named(out):
 
 def test_a_head_that_names_other_files_is_found(out):
     head = json.loads((out / "site.json").read_text(encoding="utf-8"))
-    head["modules"][0][1] = "sha256-AAAA"
+    head["client"][1] = "sha256-AAAA"
     (out / "site.json").write_text(json.dumps(head))
     assert check_files(out).faults == ("site.json does not say what the manifest says of it.",)
 

@@ -2,6 +2,7 @@
 
 import { file_cube, file_name, TableDescriber } from "./describe.js";
 import { formats } from "./downloads/index.js";
+import { Beside } from "./kernel.js";
 import { FileFault, Folder } from "./load.js";
 import { answer_of, chart_alone, page } from "./pages.js";
 import { Site } from "./site.js";
@@ -18,6 +19,7 @@ class Viewer {
     this.home = home;
     this.root = home.pathname.replace(/\/$/, "");
     this.told = told;
+    this.kernel = new Beside(new URL(told.client[0], home));
     this.site = this.opened(told);
     /** Whether another client draws the edition of now, so that pages are loaded anew. */
     this.is_outdated = false;
@@ -25,7 +27,7 @@ class Viewer {
 
   /** @param {any} told @returns {Promise<Site>} */
   async opened(told) {
-    const folder = new Folder((path) => read(new URL(path, this.home), path));
+    const folder = new Folder((path) => read(new URL(path, this.home), path), this.kernel);
     const place = { root: this.root, app: `${this.root}/${told.app}`, base: this.home.origin + this.root };
     return new Site(await folder.json(told.site), folder, templates, place);
   }
@@ -127,7 +129,8 @@ export async function open(home, told) {
   const first = await viewer.page(location.href);
   show(await first.text());
   if (first.url !== location.href) history.replaceState({}, "", first.url);
-  Object.assign(window, { answer_page: (/** @type {string | URL} */ address) => viewer.page(address) });
+  const answer_page = (/** @type {string | URL} */ address) => viewer.page(address);
+  Object.assign(window, { answer_page: Object.assign(answer_page, { is_beside: () => viewer.kernel.is_ready }) });
   document.addEventListener("click", (event) => {
     const link = event.target instanceof Element ? event.target.closest("a[download]") : null;
     const url = link instanceof HTMLAnchorElement ? new URL(link.href) : null;

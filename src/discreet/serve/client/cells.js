@@ -23,7 +23,7 @@ export function read_cells(bytes, n) {
 }
 
 /** For each entry of a variable the slots that it is the sum of. @param {DetailedVariable} asked @returns {number[][]} */
-function slots_of(asked) {
+export function slots_of(asked) {
   const { detail, variable } = asked;
   if (detail.slots === null) return detail.entries.map((entry) => [...asked.leaves([entry.code])]);
   const place = new Map(detail.slots.map((code, k) => [code, k]));
@@ -62,16 +62,15 @@ function collapsed(values, shape, dimension, slots, join) {
 const sum = (/** @type {number} */ one, /** @type {number} */ other) => one + other;
 const either = (/** @type {number} */ one, /** @type {number} */ other) => one | other;
 
-/** Slots as the entries of some details. @param {Slots} slots @param {DetailedVariable[]} asked @returns {Slots} */
-export function summed(slots, asked) {
-  const shape = asked.map(size_of);
+/** Slots as the entries of some variables, each the sum of its own. @param {Slots} slots @param {number[]} sizes @param {number[][][]} parts @returns {Slots} */
+export function summed(slots, sizes, parts) {
+  const shape = [...sizes];
   let { values, possible } = slots;
   if (possible) values = values.map((value, k) => (/** @type {Uint8Array} */ (possible)[k] ? value : 0));
-  asked.forEach((one, dimension) => {
-    const parts = slots_of(one);
-    values = collapsed(values, shape, dimension, parts, sum);
-    possible = possible && collapsed(possible, shape, dimension, parts, either);
-    shape[dimension] = parts.length;
+  parts.forEach((entries, dimension) => {
+    values = collapsed(values, shape, dimension, entries, sum);
+    possible = possible && collapsed(possible, shape, dimension, entries, either);
+    shape[dimension] = entries.length;
   });
   return { values, possible };
 }

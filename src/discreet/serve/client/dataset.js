@@ -1,8 +1,8 @@
 // A data set on a site: what readers are told about it, and the tables it answers with.
 
 import { Answer, arrange, Question } from "./answer.js";
-import { cube_of, read_cells, size_of, summed, without_never } from "./cells.js";
-import { CubeAxis, product } from "./cube.js";
+import { cube_of, size_of, slots_of, without_never } from "./cells.js";
+import { CubeAxis } from "./cube.js";
 import { at_level, counting_only, placed, removed } from "./moves.js";
 import { Policy } from "./policy.js";
 import { Query } from "./query.js";
@@ -11,7 +11,7 @@ import { casefold, repr } from "./strings.js";
 import { Statement } from "./statement.js";
 import { DetailedVariable, OfferedVariable } from "./variables.js";
 
-/** @typedef {{bytes: (path: string) => Promise<Uint8Array>, json: (path: string) => Promise<any>}} Folder */
+/** @typedef {{bytes: (path: string) => Promise<Uint8Array>, json: (path: string) => Promise<any>, kernel: import("./kernel.js").Kernel}} Folder */
 
 const MOST_OFFERS = 3;
 const MOST_TRIED = 8;
@@ -81,7 +81,7 @@ export class Dataset {
     const key = across.map((one) => one.detail.base).join("*");
     const read = async (/** @type {string} */ name) => {
       const bytes = await this.folder.bytes(`files/${index.files[name]}.bin`);
-      return summed(read_cells(bytes, product(across.map(size_of))), across);
+      return this.folder.kernel.sums(bytes, across.map(size_of), across.map(slots_of));
     };
     const told = { unit: this.units[0], statement: this.statement_of(question), is_integer: this.is_integer };
     const axes = across.map((one) => new CubeAxis(one.name, one.variable.name, one.entries));

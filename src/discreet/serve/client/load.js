@@ -1,8 +1,7 @@
 // Files of a site, each looked at before it is used: its name says what its content must be.
 
-import { sha256 } from "./sha256.js";
+import { here } from "./kernel.js";
 
-const DIGITS = 32; // of a SHA-256 in hexadecimal, in the name of a file
 const NAMED = /(?:^|\/)([0-9a-f]{32})\.[a-z]+$/;
 const SAID = {
   missing: (/** @type {string} */ path) => `The file ${path} of this site is missing.`,
@@ -22,24 +21,12 @@ export class FileFault extends Error {
   }
 }
 
-/**
- * The first hexadecimal digits of the SHA-256 of some bytes.
- * Browsers have their own on pages from `https:` and from this machine alone.
- * @param {Uint8Array} bytes
- */
-export async function digest_of(bytes) {
-  const made = globalThis.crypto?.subtle
-    ? new Uint8Array(await crypto.subtle.digest("SHA-256", /** @type {Uint8Array<ArrayBuffer>} */ (bytes)))
-    : sha256(bytes);
-  return Array.from(made, (byte) => byte.toString(16).padStart(2, "0")).join("").slice(0, DIGITS);
-}
-
 /** The files of one edition, each read once. */
 export class Folder {
-  /** @param {(path: string) => Promise<Uint8Array>} read @param {(bytes: Uint8Array) => Promise<string>} [digest] */
-  constructor(read, digest = digest_of) {
+  /** @param {(path: string) => Promise<Uint8Array>} read @param {import("./kernel.js").Kernel} [kernel] */
+  constructor(read, kernel = here) {
     this.read = read;
-    this.digest = digest;
+    this.kernel = kernel;
     /** @type {Map<string, Promise<Uint8Array>>} */
     this.kept = new Map();
     /** @type {Map<string, Promise<any>>} */
@@ -59,7 +46,7 @@ export class Folder {
   /** @param {string} path */
   async checked(path) {
     const content = await this.read(path);
-    if (NAMED.exec(path)?.[1] !== (await this.digest(content))) throw new FileFault("damaged", path);
+    if (NAMED.exec(path)?.[1] !== (await this.kernel.digest(content))) throw new FileFault("damaged", path);
     return content;
   }
 }

@@ -30,15 +30,11 @@ async function begin() {
   const told = await response.json().catch(() => Promise.reject(damaged("site.json")));
   const address = (/** @type {string} */ path) => new URL(path, home).href;
   const styles = told.styles.map((/** @type {string[]} */ [path, integrity]) => loaded("link", path, integrity, { rel: "stylesheet", href: address(path) }));
-  // All are asked for at once, since each way there and back takes its time.
-  for (const [path, integrity] of told.modules) {
-    document.head.append(Object.assign(document.createElement("link"), { rel: "modulepreload", integrity, href: address(path) }));
-  }
-  // Each module after those it needs, so that none is run that was not looked at.
-  for (const [path, integrity] of told.modules) await loaded("script", path, integrity, { type: "module", src: address(path) });
+  const [path, integrity] = told.client;
+  await loaded("script", path, integrity, { type: "module", src: address(path) });
   await Promise.all(styles);
-  const { open } = await import(address(`${told.app}/browser.js`));
-  await open(home, told);
+  const { modules } = await import(address(path));
+  await modules["browser.js"].open(home, told);
 }
 
 begin().catch((error) => fault(error.message));

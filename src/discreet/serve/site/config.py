@@ -76,10 +76,15 @@ class RecordsConfig:
     thousands: str | None = None
     header: int | None = None
     metadata: str | None = None
-    time: tuple[str, ...] = ()
+    time: str | tuple[str, ...] = ()
+    period: str | None = None
     moves: Mapping[str, int] = field(default_factory=dict)
     recode: Mapping[str, Any] = field(default_factory=dict)
     structural_zeros: tuple[Mapping[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.period is not None and self.edition == "1":  # a period is an edition
+            object.__setattr__(self, "edition", self.period)
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,8 @@ def _open_dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
         named_sums = {name: (m.title, m.mean) for name, m in dataset.measures.items()}
         sums = source.table.sums if isinstance(source, InnerSource) else {}
         measures = measures_of(named_sums, sums, source.variables)
-        named = dataset.records.time if dataset.records else ()
+        told = dataset.records.time if dataset.records else ()
+        named = (told,) if isinstance(told, str) else told
         time = next((name for name in named if name in offered), "")
         return Dataset(
             dataset.name,

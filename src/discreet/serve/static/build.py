@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +18,7 @@ from discreet.errors import DataError
 from discreet.progress import report
 from discreet.serve.data.inner import InnerSource
 from discreet.serve.site.start import start_site
+from discreet.serve.static.bundle import bundle_modules
 from discreet.serve.static.cells import CellWriter, parquet_of, public_table
 from discreet.serve.static.compiler import compile_templates
 from discreet.serve.static.folder import SiteFolder
@@ -41,11 +41,10 @@ if TYPE_CHECKING:
     from discreet.serve.site.site import Site
 
 FORMAT = 1
-START, SCRIPT = "start.js", "builder.js"
-_IMPORT = re.compile(r'^(?:import|export)\b[^;]*? from "(\.[^"]+)";', re.MULTILINE)
+START, CLIENT, SCRIPT = "start.js", "client.js", "builder.js"
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'"
+    "connect-src 'self'; worker-src 'self'; form-action 'self'; base-uri 'none'"
 )
 _SHELL = """<!doctype html>
 <html lang="{language}">
@@ -111,15 +110,17 @@ def write_site(
     for path in _shell_paths(site):
         folder.put_plain(path, _shell(site, path))
     folder.put_plain(START, client_file(START))
-    modules = [[f"{place}/{name}", _integrity(app[name])] for name in module_order(app)]
-    styles = [[f"{place}/{n}", _integrity(app[n])] for n in ("style.css", "theme.css")]
+
+    def told_of(name: str) -> list[str]:
+        return [f"{place}/{name}", _integrity(app[name])]
+
     rules = folder.write_hashed(to_json(told), "json")
     head: dict[str, Any] = {"format": FORMAT, "version": __version__, "app": place, "site": rules}
     editions = {name: _edition(dataset) for name, dataset in site.datasets.items()}
     head |= {
-        "modules": modules,
-        "styles": styles,
-        "script": [f"{place}/{SCRIPT}", _integrity(app[SCRIPT])],
+        "client": told_of(CLIENT),
+        "styles": [told_of("style.css"), told_of("theme.css")],
+        "script": told_of(SCRIPT),
     }
     seal(folder, head, editions, sign)
     sizes = [size for _, size in folder.written.values()]
@@ -162,10 +163,10 @@ def _in_language(site: Site, name: str, code: str) -> Dataset:
 
 def _app_files(site: Site) -> dict[str, bytes]:
     """What the browser runs, and how pages look."""
-    found = dict(client_files())
-    found["templates.js"] = compile_templates(templates()).encode()
+    modules = {**client_files(), "templates.js": compile_templates(templates()).encode()}
+    found = {CLIENT: bundle_modules(modules).encode()}
     found["style.css"] = (STATIC / "style.css").read_bytes()
-    found["builder.js"] = (STATIC / "builder.js").read_bytes()
+    found[SCRIPT] = (STATIC / SCRIPT).read_bytes()
     accent = site.config.accent
     found["theme.css"] = style_of(accent).encode()
     drawn = (STATIC / "icon.svg").read_text(encoding="utf-8")
@@ -198,31 +199,6 @@ def client_files() -> Mapping[str, bytes]:
 def client_file(name: str) -> bytes:
     """A file of the client."""
     return (files("discreet.serve") / "client" / name).read_bytes()
-
-
-def module_order(app: Mapping[str, bytes]) -> list[str]:
-    """The modules, each after those that it needs; the page's own script is loaded by itself."""
-    found: dict[str, None] = {}
-
-    def visit(name: str) -> None:
-        if name in found:
-            return
-        for needed in _IMPORT.findall(app[name].decode()):
-            visit(_resolve_path(name, needed))
-        found[name] = None
-
-    for name in sorted(app):
-        if name.endswith(".js") and name != SCRIPT:
-            visit(name)
-    return list(found)
-
-
-def _resolve_path(name: str, needed: str) -> str:
-    """The path of a module that another one names."""
-    parts = name.split("/")[:-1]
-    for part in needed.split("/"):
-        parts = parts[:-1] if part == ".." else parts if part == "." else [*parts, part]
-    return "/".join(parts)
 
 
 def _integrity(content: bytes) -> str:

@@ -124,24 +124,15 @@ def _fit(
         certificate = structure.dense(problem).certify(problem.z, y)
     else:
         certificate = certify_least_squares(problem, y, row_space)
-    if not certificate.holds and (worse := _better_start(problem, y)) is not None:
-        y = worse
+    if not certificate.holds and problem.serves_worse(y):
+        y = problem.prior.starts(np.arange(design.n_inner))
+        certificate = certify_least_squares(problem, y, y)
     status = Status.max_steps if steps >= options.max_steps else Status.stalled
     status = Status.converged if certificate.holds else status
     notes = {"structure": structure.kind.value, "solver": how}
     y = problem.complete(y)
     fitted, seconds = design.aggregate(y), time.perf_counter() - began
     return Fit(y, fitted, status, certificate, steps, seconds, notes, design)
-
-
-def _better_start(problem: LeastSquaresProblem, y: Real) -> Real | None:
-    """The starting table, where a fit that did not arrive is worse."""
-    start = problem.prior.starts(np.arange(problem.design.n_inner))
-    losses = []
-    for table in (start, y):
-        off = problem.z - problem.design.aggregate(table)
-        losses.append(float(problem.weights @ off**2))
-    return None if losses[1] <= losses[0] else start
 
 
 def _fit_unstored(

@@ -42,8 +42,9 @@ _CHOICE = 100.0
 EXCESS = 0.05
 # Share of its size to which a margin that is held can be told from another.
 RESOLVED = 1e-12
-# What double precision leaves of the terms of a gradient.
-_ROUNDING = 1e-13
+# What double precision leaves of the terms of a gradient, and the deviation in counts beyond which
+# it is no excuse: fits of 10¹⁴ called themselves converged with a 3 that had become a 4.
+_ROUNDING, _NO_EXCUSE = 1e-13, 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +271,18 @@ class LeastSquaresProblem(Targets):
         r"""Weighted residuals :math:`W(z - \hat z)` of fitted published cells."""
         return self.weights * (self.z - fitted)
 
+    def serves_worse(self, y: Real, ridge: float = 0.0) -> bool:
+        """Whether a table is worse than the one at the start: exact margins first, then loss."""
+        start = self.prior.starts(np.arange(len(y)))
+        ranks = []
+        for table in (y, start):
+            off = self.z - self.design.aggregate(table)
+            missed = _largest(off[self.exact] / self.limits.margin[self.exact])
+            drawn = ridge * float(self.prior.steps(table) @ (table - start))
+            off[self.exact] = 0.0
+            ranks.append((max(missed, 1.0), float(self.weights @ off**2) + drawn))
+        return ranks[0] > ranks[1]
+
     def complete(self, y: Real) -> Real:
         """The table with the cells that may not move put back."""
         return y if self.prior.given is None else y + self.prior.given
@@ -345,7 +358,14 @@ def gradient_limits(design: InnerCells, z: Real, soft: Real, accuracy: Accuracy)
     total, spread = design.adjoint(soft), design.adjoint(pseudo_inverse(soft))
     elsewhere = _root_ratio(soft.sum(), pseudo_inverse(soft).sum())
     unit = np.where(total > 0, _root_ratio(total, spread), elsewhere)
-    return np.maximum(accuracy.deviation(z) * unit, _ROUNDING * design.adjoint(soft * np.abs(z)))
+    rounding = design.adjoint(soft * excused_rounding(z, accuracy.count))
+    return np.maximum(accuracy.deviation(z) * unit, rounding)
+
+
+def excused_rounding(z: Real, count: float, share: float = _ROUNDING) -> Real:
+    """Rounding errors of published cells that may pass: a small part of a count, or one digit."""
+    size = np.abs(z)
+    return np.asarray(np.minimum(share * size, np.maximum(_NO_EXCUSE * count, np.spacing(size))))
 
 
 def smallest_sizes(design: InnerCells, z: Real, weights: Real, count: float) -> Real:
@@ -369,8 +389,8 @@ def certify_least_squares(problem: LeastSquaresProblem, y: Real, row_space: Real
 
 def certify_deviations(problem: LeastSquaresProblem, off: Real, apart: Real) -> Certificate:
     """Deviations of published cells from the optimum, where they are known one by one."""
-    largest = float(np.abs(problem.z).max(initial=0.0))
-    share = np.abs(off) / np.maximum(problem.limits.margin, _ROUNDING * largest)
+    rounding = excused_rounding(problem.z, problem.limits.accuracy.count).max(initial=0.0)
+    share = np.abs(off) / np.maximum(problem.limits.margin, rounding)
     tolerance, cell = problem.limits.accuracy.tolerance, int(share.argmax()) if len(off) else None
     return Certificate(
         stationarity=tolerance * _largest(share),

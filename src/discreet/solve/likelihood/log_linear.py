@@ -39,6 +39,7 @@ from discreet.solve.fit import (
     checked_values,
     checked_weights,
 )
+from discreet.solve.least_squares.problem import excused_rounding
 from discreet.solve.likelihood.stored import (
     MOST_DENSE,
     MOST_GRADIENTS,
@@ -85,7 +86,8 @@ class LogLinear(FitterBase):
 
     Args:
       tolerance: Largest deviation of a published cell, in its own units (counts). Deviations
-        below 1e-12 of the largest published cell are beyond double precision and pass as well.
+        below 1e-12 of the largest published cell are beyond double precision and pass as well, up
+        to a twentieth of a count.
       max_steps: Steps of conjugate gradients after which the fit gives up.
       start: Starting table `s`, one value per inner cell; zeros stay zero. Ones by default.
       device: Where large complete tables are computed: `"cpu"`, `"gpu"` (an NVIDIA card, with the
@@ -260,7 +262,7 @@ def _needed_cells(members: Incidence, z: Real, used: Mask, goal: float) -> Mask:
 
 def _goal(options: LogLinear, z: Real) -> float:
     """The deviation to reach, which is never finer than double precision."""
-    return max(options.tolerance, _RESOLUTION * float(z.max(initial=0.0)))
+    return float(excused_rounding(z, 1.0, _RESOLUTION).max(initial=options.tolerance))
 
 
 def _largest_deviation(deviation: Real, used: Mask) -> float:

@@ -17,7 +17,7 @@ from discreet.design.formula import Block
 from discreet.design.inner import ListedTable
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
-from discreet.errors import DesignError, ParameterError
+from discreet.errors import DesignError, ParameterError, is_number
 from discreet.randomness import stream
 from discreet.solve.fit import (
     Certificate,
@@ -130,7 +130,8 @@ class FromMargins(FitterBase):
             check_whole("n_records", self.n_records, 1)
         for name in ("temperature", "unit_variance"):
             value = getattr(self, name)
-            if value is not None and not (math.isfinite(value) and value >= 0):
+            is_bad = not is_number(value) or not (math.isfinite(value) and value >= 0)
+            if value is not None and is_bad:
                 raise ParameterError(f"{name} must be zero or more and finite, got {value!r}.")
 
     def prepare(self, design: Design) -> Prepared:

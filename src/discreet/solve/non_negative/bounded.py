@@ -36,7 +36,7 @@ from discreet.progress import report
 from discreet.solve.fit import Certificate
 from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.dense import RANK, RowScaledFactor
-from discreet.solve.least_squares.problem import LeastSquaresProblem
+from discreet.solve.least_squares.problem import LeastSquaresProblem, excused_rounding
 from discreet.solve.non_negative.held import HeldMargins
 
 # A run of steps may leave this part of the largest gradient; the next run gathers its cells anew.
@@ -357,7 +357,8 @@ class ActiveSet:
         """
         problem, tolerance = self.problem, self.problem.limits.accuracy.tolerance
         off = np.where(self._used, problem.z - y @ self._X - self._slack * self.forces, 0.0)
-        floor = _ROUNDING * float(np.abs(problem.z).max(initial=0.0))
+        count = problem.limits.accuracy.count
+        floor = excused_rounding(problem.z, count, _ROUNDING).max(initial=0.0)
         share = np.abs(off) / np.maximum(problem.limits.margin, floor)
         slope = np.where(self._movable, self._slopes(), 0.0)
         slope = np.maximum(slope, np.where(self.y > 0, -slope, 0.0))

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
 from discreet.design.fused.links import check_device, on_processor, require_gpu
-from discreet.errors import ParameterError
+from discreet.errors import positive
 from discreet.solve.fit import Certificate, Fit, FitterBase, Prepared, Status, check_options
 from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.dual_fit import NEVER_STORED, UnstoredFit, suits_dual_fit
@@ -135,10 +135,8 @@ class NonNegative(FitterBase):
     def __post_init__(self) -> None:
         check_options(self.tolerance, self.max_steps, self.count)
         check_device(self.device)
-        if self.ridge is not None and not (np.isfinite(self.ridge) and self.ridge > 0):
-            raise ParameterError(
-                f"ridge must be positive, or None for its limit, got {self.ridge}."
-            )
+        if self.ridge is not None:
+            positive("ridge", self.ridge)
         object.__setattr__(self, "exact", frozen_margins(self.exact))
 
     def prepare(self, design: Design) -> Prepared:
@@ -228,6 +226,8 @@ def _fit(prepared: _PreparedNonNegative, z: Array, *, weights: Array | None = No
         return unstored
     problem = LeastSquaresProblem.of(design, z, weights, prepared.prior, accuracy, prepared.exact)
     answer = _solve(prepared, problem)
+    if not answer.certificate.holds and problem.serves_worse(answer.y, prepared.penalty):
+        answer = _starting_table(problem, answer)
     certificate = answer.certificate
     status = Status.max_steps if answer.steps >= options.max_steps else Status.stalled
     if certificate.holds:
@@ -299,6 +299,13 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
         if polished.certificate.holds:
             return polished
     return best
+
+
+def _starting_table(problem: LeastSquaresProblem, answer: _Solution) -> _Solution:
+    """The table at the start, for want of a better one."""
+    none, y = np.zeros(len(problem.z)), problem.prior.starts(np.arange(problem.design.n_inner))
+    held = none[problem.held]
+    return _Solution(problem, answer.ridge, y, held, none, answer.steps, "starting table")
 
 
 def _is_uneven(problem: LeastSquaresProblem) -> bool:
