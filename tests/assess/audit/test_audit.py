@@ -365,6 +365,8 @@ def test_a_release_of_sums_whose_cells_were_read_from_records_is_audited_beside_
     assert release.hidden.sum() == pattern.suppressed.sum() > 0
     assert len(inside.disclosed) == len(alone.disclosed) == 0
     assert inside.attackers == alone.attackers > 0
+    assert "all of them count as sensitive" in inside.text
+    assert "all of them count as sensitive" not in alone.text
     np.testing.assert_allclose(inside.subject.values, table_sums_of(table, inside))
 
 

@@ -56,6 +56,7 @@ class Subject:
     whys: tuple[str, ...] = ()  # why they are
     # What is public of each published cell, smallest and largest values.
     bounds: tuple[Any, Any] | None = None
+    note: str = ""  # what a reader of the findings has to know about them
 
     @cached_property
     def X(self) -> Any:
@@ -196,7 +197,7 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
     if release.unit == COUNT and release.statement.says("empty-cells"):
         bounds = np.where(suppressed & (z != 0), 1.0, -np.inf), np.inf
     least = (release.design, z, suppressed, suppressed, none, none)
-    return Subject(*least, parts.get("y"), who, parts.get("known"), bounds=bounds)
+    return Subject(*least, parts.get("y"), who, parts.get("known"), bounds=bounds, note=_ALL_COUNT)
 
 
 def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
@@ -215,6 +216,10 @@ def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
     return published_values(named).astype(np.float64), of_table(named)
 
 
+_ALL_COUNT = (
+    "A release does not say which hidden cells are sensitive, so all of them count as sensitive "
+    "here. `dc.audit(method.pattern(table))` judges the cells of the rule."
+)
 MARKING = "Confidential: an audit shows true values and how to find them."
 _MOST_SHOWN = 12
 _FAULTS = {
@@ -411,7 +416,8 @@ class Audit(Displayed):
     @property
     def text(self) -> str:
         """The findings as lines of text."""
-        lines = [MARKING, self._counts(), *(f"{name}: {said}" for name, said in self._findings())]
+        lines = [MARKING, self._counts(), self.subject.note]
+        lines += [f"{name}: {said}" for name, said in self._findings()]
         lines += self._explanations()
         return "\n".join(line for line in lines if line)
 
@@ -421,7 +427,8 @@ class Audit(Displayed):
 
     def _display(self) -> Display:
         facts = [(name, str(said)) for name, said in self._findings()]
-        said = [MARKING, self._counts(), *self._explanations()]
+        said = [MARKING, self._counts(), self.subject.note, *self._explanations()]
+        said = [line for line in said if line]
         return Display("Audit of a suppression pattern", "confidential", facts, lines=said)
 
     def __repr__(self) -> str:
