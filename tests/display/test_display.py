@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.attacks import play
 from discreet.display import Display, Grid, Heading, align_columns, render
 from discreet.rules.counts import Threshold
 from discreet.suppress.report import describe_pattern
@@ -194,15 +195,18 @@ def everything():
         "Comparison": compared,
         "Assessment": dc.assess(table, release),
         "Audit": dc.audit(pattern),
+        "Pattern": pattern,
         "PatternReport": describe_pattern(pattern),
         "Findings": found,
         "Finding": replace(next(iter(found.values())), attack=NASTY),
+        "PrivacyFinding": play(dc.DiscreteLaplace(epsilon=1.0), games=50, seed=1),
     }
 
 
 NAMES = [
     "Microdata", "Table", "Release", "Trial", "Hierarchy", "TransitionMatrix", "MatrixAudit", "Fit",
-    "Comparison", "Assessment", "Audit", "PatternReport", "Findings", "Finding",
+    "Comparison", "Assessment", "Audit", "Pattern", "PatternReport", "Findings", "Finding",
+    "PrivacyFinding",
 ]  # fmt: skip
 HAS_NO_SIDE = {"Hierarchy", "TransitionMatrix", "MatrixAudit", "Fit"}
 

@@ -25,6 +25,7 @@ from discreet.attacks.frame import Claims, Knowledge
 from discreet.attacks.scoring import Finding, judge, proportion_interval
 from discreet.design.axis import Axis
 from discreet.design.product import ProductDesign
+from discreet.display import Display, Displayed
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
 from discreet.randomness import stream
@@ -65,7 +66,7 @@ class Distinguish:
 
 
 @dataclass(frozen=True, eq=False)
-class PrivacyFinding:
+class PrivacyFinding(Displayed):
     """**Confidential.** What the game says of a method's guarantee.
 
     Attributes:
@@ -84,6 +85,26 @@ class PrivacyFinding:
     def is_refuted(self) -> bool:
         """Whether the stated ε is too small."""
         return self.at_least > self.epsilon
+
+    def __str__(self) -> str:
+        return "\n".join([_GAME, *(f"  {name}: {said}" for name, said in self._facts().items())])
+
+    __repr__ = __str__
+
+    def _display(self) -> Display:
+        return Display(_GAME, "confidential", self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        verdict = "refuted" if self.is_refuted else "not refuted"
+        delta = f", δ = {self.delta:g}" if self.delta else ""
+        return {
+            "stated": f"ε = {self.epsilon:g}{delta}: {verdict}",
+            "ε is at least": f"{self.at_least:.3g}, at a confidence of {LEVEL:.1%}",
+            "intruder right": f"{self.finding.success:.1%} of the games (by guessing: 50.0%)",
+        }
+
+
+_GAME = "Distinguishing game"
 
 
 def play(

@@ -278,7 +278,7 @@ class UnitRecords(Displayed):
             self.person: f"person, at most {bounds.max_records} records",
         }
         trees = self.hierarchies.get(name, ())
-        levels = (f"{len(t.leaves)} codes in {t.depth} levels" for t in trees)
+        levels = (f"{len(t.leaves)} codes in {t.depth} level{'s' * (t.depth > 1)}" for t in trees)
         return roles[name] if name in roles else "; ".join(levels)
 
 

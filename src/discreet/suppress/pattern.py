@@ -15,12 +15,13 @@ from scipy.sparse import csc_array
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Cell, Design
 from discreet.design.support import spread
+from discreet.display import Display, Displayed, Mark
 from discreet.errors import DesignError, ParameterError
 from discreet.rules.counts import Difference
 from discreet.suppress.proofs import Proofs
 from discreet.tables.canonical import Arrangement
 from discreet.tables.magnitude import CellContributions
-from discreet.tables.show import frame_of
+from discreet.tables.show import frame_of, grids, number
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class Closeness(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pattern:
+class Pattern(Displayed):
     """**Confidential.** True values with the state of every published cell.
 
     Attributes:
@@ -255,6 +256,20 @@ class Pattern:
     def to_pandas(self) -> Any:
         """The same as a pandas frame. Confidential."""
         return self.to_arrow().to_pandas()
+
+    def _display(self) -> Display:
+        why = {PRIMARY: ("p", "sensitive", 0.5), SECONDARY: ("s", "protects others", 0.2)}
+        marks: list[Mark | None] = [None] * len(self.z)
+        for k in np.flatnonzero(self.state != PUBLISHED).tolist():
+            letter, meaning, shade = why[int(self.state[k])]
+            marks[k] = Mark(f"{number(self.z[k])} {letter}", self.reasons.get(k, meaning), shade)
+        hidden = f"{self.n_primary:,} sensitive (p), {self.n_secondary:,} to protect them (s)"
+        facts = {
+            "published cells": f"{len(self.z):,}",
+            "hidden": hidden,
+            "cost": f"{self.cost:,.6g}",
+        }
+        return Display("Pattern", "confidential", facts, grids(self.design, self.z, signs=marks))
 
     def __repr__(self) -> str:
         bound = "" if self.bound is None else f" (at least {self.bound:,.6g})"

@@ -109,7 +109,8 @@ def disclosure_by_group(
     """
     alt = altair_module()
     pair = pairs(table, release)
-    rows = _by_code(pair, by, (pair.f > 0) & (pair.f <= small))
+    every = _by_code(pair, by, (pair.f > 0) & (pair.f <= small))
+    rows = every[:_MOST_GROUPS]
     if not rows:
         raise ParameterError(
             f"no published cell with a count from 1 to {small} has a code of {by!r}; take a "
@@ -126,10 +127,10 @@ def disclosure_by_group(
     texts = base.mark_text(align="left", dx=4, fontSize=11, color=STRONG).encode(
         x=alt.X("share:Q", scale=scale), text="said:N"
     )
-    title = alt.Title(
-        f"Disclosure by {by}",
-        subtitle=f"Counts from 1 to {small} that are published as they are, of all such cells.",
-    )
+    said = [f"Counts from 1 to {small} that are published as they are, of all such cells."]
+    if len(every) > len(rows):
+        said.append(f"The {len(rows)} groups with the largest shares, of {len(every)}.")
+    title = alt.Title(f"Disclosure by {by}", subtitle=said)
     chart: altair.LayerChart = apply_style(
         alt.layer(bars, texts, title=title).properties(width=360, height=alt.Step(20))
     )
@@ -160,7 +161,7 @@ def _by_code(pair: Any, by: str, small: Array) -> list[dict[str, Any]]:
                     "said": said,
                 }  # fmt: skip
             )
-    return sorted(rows, key=lambda row: (-row["share"], -row["cells"]))[:_MOST_GROUPS]
+    return sorted(rows, key=lambda row: (-row["share"], -row["cells"]))
 
 
 def edition_changes(
