@@ -11,13 +11,12 @@ from dataclasses import dataclass, replace
 
 from discreet.errors import ConfidentialError, ParameterError
 from discreet.facade.release import Release
-from discreet.protect.sentences import process
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import decimals_of
 from discreet.serve.data.price import Price, price_of
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, at_detail
 from discreet.serve.refusals import Refusal
-from discreet.tables.statement import Step
+from discreet.tables.statement import Sentence, Step
 
 MEAN = "mean-"
 """Begins the code of a mean; codes of sums have no hyphen."""
@@ -87,7 +86,8 @@ class Measure:
     def mean(self, sums: Cube, counts: Cube) -> Cube:
         """Protected sums divided by protected counts of the same cells; neither is changed."""
         text = "Means are protected sums divided by protected counts; both are published as well."
-        step = Step("mean", {"of": self.sum, "by": counts.unit}, (process("mean", text, text),))
+        said = (Sentence("mean", text, text, "process"),)
+        step = Step("mean", {"of": self.sum, "by": counts.unit}, said)
         divided = sums.per(counts)
         return replace(divided, statement=sums.statement.then(step), unit=self.name)
 
