@@ -52,9 +52,7 @@ class Design(ABC):
 
     @staticmethod
     def product(
-        variables: Variables,
-        margins: Margins,
-        structural_zeros: Sequence[Mapping[str, Any]] = (),
+        variables: Variables, margins: Margins, structural_zeros: Sequence[Mapping[str, Any]] = ()
     ) -> Design:
         """A complete design: every combination of the categories is an inner cell.
 
@@ -67,11 +65,7 @@ class Design(ABC):
         return made
 
     @staticmethod
-    def sparse(
-        variables: Variables,
-        margins: Margins,
-        codes: Sequence[Array],
-    ) -> Design:
+    def sparse(variables: Variables, margins: Margins, codes: Sequence[Array]) -> Design:
         """A design on chosen inner cells only.
 
         Args:

@@ -150,7 +150,7 @@ class Adjust(WrappingMethod):
         return replace(kept, max_move=self._max_move, blocked=tuple(range(1, self._min_count)))
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         return {
             "proposals": AS_IT_IS,
@@ -224,7 +224,7 @@ class Adjust(WrappingMethod):
         rng: np.random.Generator,
         bounded: bool | None = None,
     ) -> FoundTable:
-        from discreet.solve.integer.programs import Nearest  # start-up time: Numba
+        from discreet.solve.integer.programs import Nearest, nearest_apart  # start-up time: Numba
         from discreet.solve.integer.search import LatticeSearch  # start-up time: Numba
 
         z, least = table.z, self._min_count
@@ -253,8 +253,6 @@ class Adjust(WrappingMethod):
         nearest, is_network = Nearest(search, bounded), is_two_way(table.design)
         if self.sensitive is None or not (gaps := self._gaps(truth)).cells.size:
             return nearest(problem, start, is_network=is_network, rng=rng)
-        from discreet.solve.integer.apart import nearest_apart  # start-up time: Numba
-
         return nearest_apart(nearest, problem, gaps, start, is_network=is_network, rng=rng)
 
     def _gaps(self, truth: Whole) -> Gaps:

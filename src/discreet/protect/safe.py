@@ -141,7 +141,7 @@ class Safe:
         return Claims(additive=True, unbiased=False, keeps_zeros=keeps, blocked=blocked)
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         return {
             "proposals": AS_IT_IS,

@@ -145,10 +145,6 @@ class PerturbedAudit(Displayed):
         lines = [MARKING, self._counts(), *(f"{name}: {said}" for name, said in self._findings())]
         return "\n".join(lines)
 
-    def to_html(self) -> str:
-        """The findings as a piece of HTML."""
-        return self._repr_html_()
-
     def _display(self) -> Display:
         facts = [(name, str(said)) for name, said in self._findings()]
         said = [MARKING, self._counts()]

@@ -421,10 +421,6 @@ class Audit(Displayed):
         lines += self._explanations()
         return "\n".join(line for line in lines if line)
 
-    def to_html(self) -> str:
-        """The findings as a piece of HTML."""
-        return self._repr_html_()
-
     def _display(self) -> Display:
         facts = [(name, str(said)) for name, said in self._findings()]
         said = [MARKING, self._counts(), self.subject.note, *self._explanations()]
