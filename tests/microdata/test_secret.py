@@ -290,7 +290,7 @@ def test_a_secret_is_all_that_a_table_needs(secret):
     from discreet.tables.truth import SecretLike
 
     expected = {name for name in vars(SecretLike) if not name.startswith("_")}
-    assert expected == {"is_public", "mark", "zero_key", "mixed", "cell_marks", "generator"}
+    assert expected == {"is_public", "mark", "zero_key", "mix_keys", "cell_marks", "generator"}
     assert expected <= set(dir(secret))
 
 

@@ -260,6 +260,13 @@ class Design(ABC):
                 found[axis.name] = code
         return found
 
+    def name_of(self, position: int) -> str:
+        """A published cell in words: its codes, or its number where there are none."""
+        if not self.axes:
+            return f"number {position}"
+        codes = self.cell(position).items()
+        return ", ".join(f"{name}={code}" for name, code in codes) or "the total"
+
     def inner_cell(self, position: int) -> Cell:
         """The codes of one inner cell."""
         pairs = zip(self.axes, self.inner_codes(), strict=True)

@@ -39,7 +39,6 @@ from discreet.solve.integer.problem import (
     Gaps,
     LatticeProblem,
     LimitError,
-    cell_name,
     check_size,
 )
 from discreet.solve.integer.rounding import is_two_way
@@ -232,7 +231,7 @@ class Adjust(WrappingMethod):
         if (needed > self._max_move).any():  # whatever the other cells do
             k = int(np.argmax(needed > self._max_move))
             raise LimitError(
-                f"cell {cell_name(table.design, k)} has a small count, which becomes 0 or at least "
+                f"cell {table.design.name_of(k)} has a small count, which becomes 0 or at least "
                 f"{least}: it moves by {needed[k]} or more, but max_move is {self._max_move:g}. "
                 "Raise it."
             )

@@ -120,10 +120,7 @@ class PerturbedAudit(Displayed):
 
     def name_of(self, position: int) -> str:
         """A published cell in words."""
-        codes = self.design.cell(position) if self.design.axes else None
-        if codes is None:
-            return f"cell {position}"
-        return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
+        return self.design.name_of(position)
 
     def to_arrow(self) -> pa.Table:
         """A row for each published cell: its value, and the counts possible alone and with all."""
@@ -177,7 +174,7 @@ class PerturbedAudit(Displayed):
         return [(name, self._list_cells(cells)) for name, cells in found.items()]
 
     def _list_cells(self, positions: Iterable[int]) -> str:
-        return list_names([f"{self.name_of(int(k))}: {self.low[k]:g}" for k in positions])
+        return list_names([f"{self.design.name_of(int(k))}: {self.low[k]:g}" for k in positions])
 
 
 def audit_perturbed(

@@ -369,10 +369,7 @@ class Audit(Displayed):
         n = len(self.subject.z)
         if position >= n:
             return self.subject.whys[position - n]
-        codes = self.subject.design.cell(position) if self.subject.design.axes else None
-        if codes is None:
-            return f"cell {position}"
-        return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
+        return self.subject.design.name_of(position)
 
     def explain(self, position: int) -> str:
         """How published cells give a disclosed one: as a sum, or as bounds from both sides."""

@@ -31,7 +31,6 @@ from discreet.solve.fit import (
     Status,
     checked_values,
     checked_weights,
-    name_of,
 )
 from discreet.solve.integer.annealing import MOST_SWEEPS
 from discreet.solve.integer.problem import LARGEST, Domain, LatticeProblem, check_size
@@ -304,7 +303,7 @@ def _exact_margins(fitter: Any, design: Design, z: Real) -> Whole:
     broken = held[z[held] != np.rint(z[held])]
     if len(broken):
         raise DataError(
-            f"exact margin {name_of(design, int(broken[0]))} is {z[broken[0]]:g}, which whole "
+            f"exact margin {design.name_of(int(broken[0]))} is {z[broken[0]]:g}, which whole "
             "numbers cannot meet. Leave it out of `exact`, or round it."
         )
     return held
