@@ -42,7 +42,7 @@ def compare(n: int, seed: int) -> dict[str, int]:
                 print(found)
         client.close()
     told = {name: seen[name] for name in ("pages", "refusals", "files", "different")}
-    return {"questions": n, "seed": seed, "data sets": len(site.datasets), **told}
+    return {"questions": n, "data sets": len(site.datasets), **told}
 
 
 if __name__ == "__main__":

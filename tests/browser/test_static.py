@@ -95,6 +95,17 @@ def test_no_page_has_a_barrier_and_none_spills_over_on_a_phone(reader, path):
     assert reader.barriers() == []
 
 
+def test_a_browser_that_lets_sites_keep_nothing_shows_tables(reader):
+    kept = 'Object.defineProperty(window, "localStorage", { get() { throw new Error("kept"); } });'
+    asked = {"source": kept}
+    made = reader.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", asked)
+    try:
+        read(reader, TABLE)
+        assert reader.figures()
+    finally:
+        reader.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", made)
+
+
 def test_a_page_without_scripts_says_what_it_needs(reader):
     reader.with_scripts(False)
     try:
