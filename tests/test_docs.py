@@ -130,6 +130,22 @@ def test_every_dependency_has_its_line():
         assert name in page, f"docs/dependencies.md does not say why {name} is there"
     for extra in project["optional-dependencies"]:
         assert f"`{extra}`" in page
+    weighed = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    for extra in project["optional-dependencies"].keys() - {"dev", "ibis"}:
+        assert f"discreet[{extra}]'`" in weighed, f"docs/installation.md leaves {extra} out"
+
+
+def test_the_readme_names_every_method_and_counts_right():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| \[`([\w-]+)`\]", readme, re.MULTILINE))
+    assert rows == set(registry.METHODS)
+    fitting = (ROOT / "docs" / "methods" / "fitting.md").read_text(encoding="utf-8")
+    fitters = set(re.findall(r"^\| \[?`([\w-]+)`", fitting.split("## Formula")[0], re.MULTILINE))
+    assert fitters == set(registry.FITTERS)
+    assert len(registry.FITTERS) == 11
+    assert "by eleven fitters" in readme
+    measures = len(registry.MEASURES) + len(registry.RECORD_MEASURES)
+    assert f"by {measures} measures" in readme
 
 
 def test_the_page_on_the_command_line_is_its_own_help():

@@ -27,6 +27,8 @@ EXTRAS = {
     "spark": "records in Spark, which needs a Java runtime besides",
     "plot": "pictures",
     "sdmx": "SDMX code lists",
+    "sign": "signatures of sites that are files",
+    "ibis": "any other engine that Ibis knows",
 }
 
 
