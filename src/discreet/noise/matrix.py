@@ -230,7 +230,7 @@ class TransitionMatrix(Displayed):
         upright = alt.Axis(labelAngle=0)
         shades = alt.Scale(scheme="cividis", type="sqrt", domain=[0, 1], reverse=True)
         chart: altair.Chart = (
-            alt.Chart(alt.InlineData(values=cells), title=self.name.capitalize())
+            alt.Chart(alt.InlineData(values=cells), title=f"{self.name[:1].upper()}{self.name[1:]}")
             .mark_rect(stroke="white", strokeWidth=0.5)
             .encode(
                 x=alt.X("deviation:O", title="published − true count", axis=upright),
