@@ -147,7 +147,7 @@ def _weigh_new(folder: Path, older: list[str]) -> str:
     new = [top for top in folder.rglob("site-packages/*") if top not in before]
     new = [top for top in new if not top.name.startswith("discreet")]
     files = [path for top in new for path in (top, *top.rglob("*")) if path.is_file()]
-    weight = {kind: 0 for kind in (False, True)}
+    weight = dict.fromkeys((False, True), 0)
     for path in files:
         weight[path.suffix == ".pyc"] += path.stat().st_size
     sizes = [f"{size / 1e6:,.0f}" for size in weight.values()]
