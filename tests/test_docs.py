@@ -135,6 +135,29 @@ def test_every_dependency_has_its_line():
         assert f"discreet[{extra}]'`" in weighed, f"docs/installation.md leaves {extra} out"
 
 
+NEEDED = {
+    "private": [
+        "methods/discrete-laplace",
+        "methods/discrete-gaussian",
+        "methods/laplace",
+        "private_records",
+        "walks",
+    ],
+    "synthesis": ["methods/synthesis", "methods/synthesis-hybrid"],
+    "serve": ["tutorials/110_host_a_builder", "whole_run", "walks"],
+    "plot": ["choose"],
+    "postgres": ["databases"],
+    "spark": ["cluster"],
+}
+
+
+@pytest.mark.parametrize("extra", NEEDED)
+def test_pages_name_the_extra_that_they_need(extra):
+    for page in NEEDED[extra]:
+        text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        assert re.search(rf"pip install '(?:discreet|\.)\[{extra}\]'", text), page
+
+
 def test_the_readme_names_every_method_and_counts_right():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = set(re.findall(r"^\| \[`([\w-]+)`\]", readme, re.MULTILINE))
