@@ -334,4 +334,6 @@ def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', text)
         assert not loaded, f"{page.name} loads {loaded}"
+        barriers = [mark for mark in ('role="heading">', "<pre>") if mark in text]
+        assert not barriers, f"{page.name}: keys do not reach, or nobody hears, {barriers}"
     assert not broken_links(tmp_path), "links of the built pages that lead nowhere"
