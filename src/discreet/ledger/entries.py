@@ -129,11 +129,7 @@ def releases_of(db: sqlite3.Connection, data_set: DataSet) -> dict[str, int]:
 
 
 def add_release(
-    db: sqlite3.Connection,
-    data_set: DataSet,
-    number: int,
-    digest: str,
-    step: Mapping[str, object],
+    db: sqlite3.Connection, data_set: DataSet, number: int, digest: str, step: Mapping[str, object]
 ) -> None:
     """Enter a release."""
     row = (*_head(data_set), number, digest, _json(step))
@@ -295,10 +291,7 @@ def edition_text(data_set: DataSet) -> str:
 
 
 def check_kept_keys(
-    new: Edition,
-    others: Mapping[str, Edition],
-    data_set: DataSet,
-    rotated: Mapping[str, str],
+    new: Edition, others: Mapping[str, Edition], data_set: DataSet, rotated: Mapping[str, str]
 ) -> None:
     """Refuse a secret that is not the one behind editions which follow from each other.
 

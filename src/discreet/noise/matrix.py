@@ -165,12 +165,7 @@ class TransitionMatrix(Displayed):
         return P[:, self.max_move : self.max_move + n].copy()
 
     def noise(
-        self,
-        counts: npt.ArrayLike,
-        keys: npt.ArrayLike,
-        modulus: int,
-        *,
-        edge: Edge = "right",
+        self, counts: npt.ArrayLike, keys: npt.ArrayLike, modulus: int, *, edge: Edge = "right"
     ) -> Whole:
         """The deviation of every cell, a pure function of count, key and matrix.
 
