@@ -225,6 +225,7 @@ def test_every_public_name_is_in_the_reference_with_an_example(name):
     assert len(pages) == 1, f"docs/reference has no section '## {name}', or several"
     section = pages[0].split(f"## {name}\n")[1].split("\n## ")[0]
     assert "{eval-rst}" in section, f"the section on {name} shows no signature"
+    assert "](../" in section, f"the section on {name} does not say which page explains it"
     assert f"dc.{name}" in "".join(BLOCK.findall(pages[0])), f"no example shows dc.{name}"
     assert f"`{name}`" in REFERENCE["index"], f"docs/reference/index.md does not name {name}"
 
