@@ -155,6 +155,11 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
         said.append(
             "About nineteen of twenty figures are off by less than twice the standard error."
         )
+    if release.statement.says("clipped"):
+        said.append(
+            "The table is about changes before negative results became zero; counts that are small "
+            "beside the standard error are off by less."
+        )
     if was_fitted:
         said.append(
             "Fitting afterwards changes figures further, and makes most of them more accurate."
