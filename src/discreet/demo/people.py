@@ -363,7 +363,7 @@ def _array(values: np.ndarray, field: pa.Field) -> pa.Array:
     if pa.types.is_dictionary(field.type):
         positions = pa.array(values.astype(np.int16))
         return pa.DictionaryArray.from_arrays(positions, _dictionary(field.name), safe=False)
-    return pa.array(values.astype(field.type.to_pandas_dtype()))
+    return pa.array(values).cast(field.type, safe=False)
 
 
 @cache
