@@ -1,6 +1,7 @@
 """What patterns of suppression tell: the program inverted, its price, and several editions.
 
-`python -m benchmarks.suppression_patterns inversion 20` looks at 20 further tables in each setting;
+`python -m benchmarks.suppression_patterns inversion 20` looks at 20 further tables in each setting,
+or in those that are named (`"3 0.3 0.15"`: rows, spread, share of decoys);
 `utility` says what drawing costs in recorded tables; `editions 15` takes 15 series. Figures go to
 `docs/suppression_patterns.json` as they come; `tools/suppression_page.py` writes the page.
 """
@@ -33,8 +34,8 @@ SETTINGS = [(3, *each) for each in (FIXED, (0.3, 0.0), USUAL, (0.3, 0.3), (1.0, 
 SETTINGS += [(4, *FIXED), (4, *USUAL)]
 TABLES = 81
 FEW = 60  # tables that fit the shown cells without a secret, at most: others take hours
-RUNS = 300  # of the program for each table, all that fit and all draws together
-LARGEST = 3_000  # cells of recorded tables
+RUNS = 150  # of the program for each table, all that fit and all draws together
+LARGEST = 800  # cells of recorded tables
 EDITIONS, CHURN = (1, 2, 5, 10), 0.05
 WAYS = ("no secret", "secret", "following")
 
@@ -93,14 +94,15 @@ def inverted(number: int, table: dc.Table, spread: float) -> dict[str, float]:
 
 
 def inversions(number: int) -> None:
-    """So many further tables in each setting, up to `TABLES`; all of them with fixed costs."""
+    """So many further tables in each setting, up to `TABLES`."""
     inversion._RUNS = RUNS
-    for rows, spread, decoys in SETTINGS:
-        plan.SPREAD, plan.DECOYS = spread, decoys
-        name = f"{rows} {spread:g} {decoys:g}"
+    wanted = {f"{r} {s:g} {d:g}": (r, s, d) for r, s, d in SETTINGS}
+    some = [name for name in wanted if name in sys.argv] or list(wanted)
+    for name in some:
+        rows, spread, decoys = wanted[name]
         sums = stored().get("inversion", {}).get(name, {})
         done = int(sums.get("tables", 0))
-        last = min(TABLES, done + number) if spread else TABLES
+        last = min(TABLES, done + number)
         tables = small_tables(last, rows)[done:]
         plan.SPREAD, plan.DECOYS = spread, decoys
         for k, table in enumerate(tables, done):
