@@ -35,7 +35,7 @@ SETTINGS += [(4, *FIXED), (4, *USUAL)]
 TABLES = 81
 FEW = 60  # tables that fit the shown cells without a secret, at most: others take hours
 RUNS = 150  # of the program for each table, all that fit and all draws together
-LARGEST = 800  # cells of recorded tables
+LARGEST = 350  # cells of recorded tables
 EDITIONS, CHURN = (1, 2, 5, 10), 0.05
 WAYS = ("no secret", "secret", "following")
 

@@ -56,8 +56,8 @@ def inverted(settings: Cases) -> str:
         shares = [found[key] / all_of for key in ("exact", "narrow", "before", "after")]
         means = [found[key] / found["tables"] for key in ("hidden", "sum")]
         how = "fixed" if spread == "0" else f"σ = {spread}"
-        rows.append([n, how, f"{float(decoys):.0%}", str(found["tables"]), str(all_of)])
-        rows[-1] += [*(f"{share:.0%}" for share in shares), *(f"{mean:.1f}" for mean in means)]
+        rows.append([n, how, percent(float(decoys)), str(found["tables"]), str(all_of)])
+        rows[-1] += [*map(percent, shares), *(f"{mean:.1f}" for mean in means)]
     return grid(head, rows)
 
 
@@ -70,7 +70,7 @@ def drawn(cases: Cases) -> str:
         n, total = case["0 0"]
         which = ", ".join(f"`{word}`" for word in name.split())
         rows.append([which, text(case["cells"]), text(n), *(text(case[key][0]) for key in COSTS)])
-        rows[-1] += [text(round(total)), *(f"{case[key][1] / total - 1:+.0%}" for key in COSTS)]
+        rows[-1] += [text(round(total)), *(percent(case[key][1] / total - 1, "+") for key in COSTS)]
     return grid(head, rows)
 
 
@@ -85,7 +85,7 @@ def editions(series: Cases) -> str:
         found = [series[f"{way} {n}"] for way in ways]
         parts = (("exact", "sensitive"), ("always_sensitive", "always"), ("sensitive", "hidden"))
         shares = [one[part] / one[whole] for part, whole in parts for one in found]
-        rows.append([str(n), *(f"{share:.0%}" for share in shares)])
+        rows.append([str(n), *map(percent, shares)])
     return grid(head, rows)
 
 
@@ -172,6 +172,11 @@ def added(cases: list[dict[str, Any]]) -> list[Any]:
 def text(value: Any) -> str:
     """A number as it is written, or a dash."""
     return "–" if value is None else value if isinstance(value, str) else f"{value:,}"
+
+
+def percent(share: float, sign: str = "") -> str:
+    """A share as it is written."""
+    return f"{100 * share:{sign}.0f} %".replace("-", "−")
 
 
 def seconds(value: float | None) -> str:
