@@ -9,7 +9,9 @@ from scipy.optimize import minimize
 
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
+from discreet.progress import listening
 from discreet.solve import FromMargins
+from discreet.solve.margins import records
 from discreet.solve.margins.effects import EffectSpace, estimate, fit_non_negative, variances
 from discreet.solve.margins.records import Search, draw_records
 
@@ -45,7 +47,7 @@ def test_the_estimate_is_that_of_dense_least_squares(design, uneven):
         w = w * np.random.default_rng(2).uniform(0.5, 2.0, len(w))
         w[3] = 0.0
     found = estimate(EffectSpace(design), z, w)
-    np.testing.assert_allclose(found.published(), dense(design, z, w), atol=1e-7)
+    np.testing.assert_allclose(found.fitted_cells(), dense(design, z, w), atol=1e-7)
     assert (found.steps == 0) == (design is not TREES and not uneven)
 
 
@@ -74,8 +76,8 @@ def test_non_negative_margins_are_the_nearest_ones():
     _, z, w = noisy(design, seed=3, scale=8.0, records=40)
     space = EffectSpace(design)
     start = estimate(space, z, w)
-    assert start.published().min() < -1
-    found = space.published(fit_non_negative(start, z, w, tolerance=1e-8).effects)
+    assert start.fitted_cells().min() < -1
+    found = space.aggregate(fit_non_negative(start, z, w, tolerance=1e-8).effects)
     X = design.matrix().toarray().T.astype(float)
     best = minimize(
         lambda y: 0.5 * float(w @ (X @ y - z) ** 2),
@@ -203,6 +205,28 @@ def test_a_private_release_of_thirty_columns_becomes_records():
     assert again.z[again.design.position({"v0": "x"})] == records["v0"].to_pylist().count("x")
     assert fitted.statement.says("adds-up")
     assert fitted.statement.says("whole-numbers")
+
+
+@pytest.mark.parametrize("temperature", [None, 0.1, 0.0])
+def test_every_sweep_says_how_far_the_work_is(monkeypatch, temperature):
+    """The search for a temperature too, and a sweep in parts gives the same records."""
+    _, z, w = noisy(FLAT)
+    shares, fitter = [], FromMargins(temperature=temperature, unit_variance=9.0)
+
+    def hear(task, share):
+        shares.extend([share] if task == records.TASK else [])
+
+    with listening(hear):
+        whole = fitter(FLAT, z, weights=w)
+    sweeps = len(shares)
+    assert sweeps >= {None: 25, 0.1: 15, 0.0: 3}[temperature]
+    assert shares == sorted(shares)
+    assert shares[-1] <= 1.0
+    monkeypatch.setattr(records, "_AT_ONCE", 64)  # of 200 records
+    with listening(hear):
+        parts = fitter(FLAT, z, weights=w)
+    assert len(shares) == 5 * sweeps
+    np.testing.assert_array_equal(parts.records, whole.records)
 
 
 def test_what_makes_no_sense_is_refused():
