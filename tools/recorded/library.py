@@ -400,11 +400,7 @@ def _assessment(found: Any) -> dict[str, Any]:
 def _audits() -> Named:
     for of, method in itertools.product(
         ("flat", "hierarchical", "linked", "magnitude"),
-<<<<<<< HEAD
-        ("suppress differences", "suppress zeros", "suppress optimal", "suppress p%"),
-=======
         ("suppress zeros", "suppress optimal", "suppress p%"),
->>>>>>> main
     ):
         for seen in ("public", "true"):
             yield (
