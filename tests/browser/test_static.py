@@ -164,8 +164,10 @@ def table_of(dataset, **query):
 
 
 def test_figures_are_the_library_s_and_links_lead_on(reader):
-    read(reader, TABLE)
-    assert reader.figures() == table_of(site_of().datasets["once"], rows="region", columns="sex")
+    for address in ("/d/once/table?rows=region&columns=sex", TABLE):  # of a server, and of files
+        read(reader, address)
+        expected = table_of(site_of().datasets["once"], rows="region", columns="sex")
+        assert reader.figures() == expected
     link = reader.find(".panel a[href*='columns=age'], .panel a[href*='age']")
     before = reader.figures()
     reader.follow(link)
