@@ -59,7 +59,7 @@ TABLES = {
     "d7": (*_COMMON, "rows=region&columns=age&chart=bars"),
 }
 """Tables that are asked for one after the other."""
-VISITORS, SECONDS, AT_ONCE = 10_000, 300.0, 20
+VISITORS, SECONDS, AT_ONCE = 10_000, 120.0, 20
 VISITS = 5
 
 
