@@ -332,8 +332,8 @@ def _asked(told):
     pages, refused, files, wrong = (f"{told[name]:,}" for name in names)
     return (
         f"{n} random questions to {sets} data sets were {pages} tables and other pages and "
-        f"{refused} refusals, and {files} of the tables were made files as well. {wrong} differ "
-        "from the server's pages, figures and files, or from DuckDB's sums."
+        f"{refused} refusals.\n{files} of the tables were made files as well. Of all these {wrong} "
+        "differ from the server's pages, figures and files, or from DuckDB's sums."
     )
 
 
