@@ -65,7 +65,7 @@ def test_tutorials_run_and_have_notebooks_with_results(page, folder):
 def test_statements_are_folded_by_the_page_and_tables_are_not():
     said = "Each figure was changed by a small amount. On average figures are neither too high, nor"
     lines = ["A Kronmark   2,781", said, "too low.", "- a point of a list", "B Westerlund   1,853"]
-    assert tutorials._unfolded(lines) == [lines[0], f"{said} too low.", *lines[3:]]
+    assert tutorials._unfold(lines) == [lines[0], f"{said} too low.", *lines[3:]]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
@@ -195,6 +195,14 @@ def test_figures_of_suppression_are_those_that_were_measured():
     faults = [n for n, case in cases.items() if case["ours"]["short"] + case["ours"]["in_sums"]]
     assert not faults, "the page says that every interval of ours is proven"
     assert not [n for n, case in cases.items() if case["ours"].get("audited")]
+
+
+def test_the_page_on_limits_repeats_what_was_measured():
+    told = json.loads((ROOT / "docs" / "withstands.json").read_text(encoding="utf-8"))
+    (open_,) = [case for case in told["fixed"] if case["method"] == "nothing"]
+    page = " ".join((ROOT / "docs" / "limits.md").read_text(encoding="utf-8").split())
+    assert f"of {open_['people']:,} people in block tables" in page
+    assert f"released as they are, {open_['fixed']:,} are" in page
 
 
 def test_no_registry_host_or_lock_file_is_committed():

@@ -155,14 +155,14 @@ def _as_html(item):
     if "html" in item:
         return _raw(f'<div class="output output-html">{item["html"]}</div>')
     if "text" in item:
-        lines = "".join(map(_line, _unfolded(item["text"].splitlines())))
+        lines = "".join(map(_line, _unfold(item["text"].splitlines())))
         return _raw(f'<div class="output"><pre>{lines}</pre></div>')
     source = f"data:{item['kind']};base64,{item['picture']}"
     words = html.escape(item["name"].replace("_", " ").replace("-", " "))
     return _raw(f'<div class="output"><img src="{source}" alt="Picture: {words}"></div>')
 
 
-def _unfolded(lines):
+def _unfold(lines):
     """Lines in which a statement was broken to fit a terminal, as one: pages fold by themselves."""
     whole, last = [], ""
     for line in lines:
