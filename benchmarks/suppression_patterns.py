@@ -76,7 +76,7 @@ def inverted(
 
 def inversions(number: int) -> None:
     """Fixed costs for many tables, and the study of spreads and decoys for some of them."""
-    inversion._RUNS, usual = RUNS, (plan.SPREAD, plan.DECOYS)
+    inversion.RUNS, usual = RUNS, (plan.SPREAD, plan.DECOYS)
     header = ["spread", "decoys", "tables", "sensitive", "known exactly"]
     header += ["narrower than promised", "best guess: shown cells", "with the pattern"]
     header += ["patterns never met", "hidden cells", "hidden sum", "CPU s"]
