@@ -299,6 +299,17 @@ look for the sales of large firms, within a tenth; the baseline is the same atta
 the firm. In a cluster of ten firms one member solves for the others. All files but the first have
 large units top-coded.
 """
+_SECOND = """
+### A second opinion
+
+The same files of {firms} ordinary firms, judged by another program, {program}
+(`python -m benchmarks.second_opinion`). `copies` takes the line of a firm for its sales, within
+{percent:.0f} %; its baseline is the fit without the firm. The other program takes the nearest line,
+and its baseline is firms that were not in the file. Both numbers are the share of what the baseline
+leaves open.
+
+| file | `copies`: lift | right / baseline | anonymeter, inference: risk | right / baseline |
+|---|---|---|---|---|"""
 
 
 def page(data: dict[str, Any]) -> str:
@@ -320,7 +331,21 @@ def page(data: dict[str, Any]) -> str:
             f"{row['undecided']:,} | {row['seconds']:.1f} |"
         )
     lines.append(_END.format(few=size[EVERY], files=REPLICATES, model=MODEL))
-    return "\n".join([*lines, *table_of(data["records"], "synthesizer")]) + "\n"
+    lines += table_of(data["records"], "synthesizer")
+    other = data["second opinion"]
+    lines.append(_SECOND.format(**other, percent=100 * other["within"]))
+    for row in other["rows"]:
+        theirs = row["anonymeter"]
+        lines.append(
+            f"| {row['file']} | {_interval(row, 'lift')} | {row['success']:.0%} / "
+            f"{row['baseline']:.0%} | {_interval(theirs, 'risk')} | {theirs['success']:.0%} / "
+            f"{theirs['baseline']:.0%} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _interval(row: dict[str, Any], name: str) -> str:
+    return f"{row[name]:.2f} ({row['low']:.2f} to {row['high']:.2f})"
 
 
 def picture_of(name: str) -> list[str]:
