@@ -135,8 +135,7 @@ def sentences(source: Path = SOURCE) -> list[Found]:
             kind = _CONSTANTS.get(shown, shown.strip("'"))
             has_predicate = any(word.arg == "holds" for word in call.keywords)
             place = path.relative_to(source).as_posix()
-            name = call.func.id  # type: ignore[attr-defined]
-            found.setdefault((kind, place), Found(kind, _ABOUT[name], place, has_predicate))
+            found.setdefault((kind, place), Found(kind, _about(call), place, has_predicate))
     return sorted(found.values(), key=lambda each: (each.place, each.kind))
 
 
@@ -144,6 +143,15 @@ def _calls(tree: ast.AST) -> Iterator[ast.Call]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and getattr(node.func, "id", None) in _ABOUT:
             yield node
+
+
+def _about(call: ast.Call) -> str:
+    """What a sentence is about: said by the function's name, or as the fourth argument."""
+    named = [word.value for word in call.keywords if word.arg == "about"]
+    for said in (*call.args[3:4], *named):
+        if isinstance(said, ast.Constant) and isinstance(said.value, str):
+            return said.value
+    return _ABOUT[call.func.id]  # type: ignore[attr-defined]
 
 
 def page() -> str:

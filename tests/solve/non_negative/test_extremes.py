@@ -112,7 +112,9 @@ NOISY = np.array([7, 3, 6, 0, 2, 5, 8, 4, 7, 14, 9, 21.0])
 )
 def test_least_squares_fits_depend_on_ratios_alone(fitter, factor, size):
     plain = fitter(DESIGN, NOISY).require()
-    fit = fitter(DESIGN, size * NOISY, weights=np.full(len(NOISY), factor)).require()
+    fit = fitter(DESIGN, size * NOISY, weights=np.full(len(NOISY), factor))
+    # Certificates are in counts, which doubles of 10¹⁵ hardly tell apart: fits may say so.
+    assert fit.is_converged or size > 1e12
     np.testing.assert_allclose(fit.z / size, plain.z, rtol=1e-5, atol=1e-5)
 
 
