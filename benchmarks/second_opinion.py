@@ -1,10 +1,9 @@
 """A second opinion on synthetic records: anonymeter's risks beside our lifts, on the same files.
 
-`python -m benchmarks.second_opinion` makes an environment in `.deps/anonymeter`, since that program
-needs an older NumPy, and writes files of firms made synthetic in several ways. Both programs say how
-well the sales of a firm are told within a twentieth: anonymeter by the nearest synthetic firm, and
-beside firms that were not in the file; ours by the own line, and beside the file without the firm.
-The figures go to `docs/withstands.json`, from which `tools/attack_page.py --page` makes the page.
+`python -m benchmarks.second_opinion` makes an environment in `.deps/anonymeter`, since that
+program needs an older NumPy, and writes files of firms made synthetic in several ways. Both then
+say how well the sales of a firm are told within a twentieth: anonymeter by the nearest synthetic
+firm, beside firms that were not in the file; ours by the own line, beside the file without it.
 """
 
 from __future__ import annotations

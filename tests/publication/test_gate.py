@@ -3,6 +3,7 @@
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -281,3 +282,47 @@ def test_rules_are_read_and_written(office):
     with pytest.raises(ParameterError):
         Publication.from_dict({**read.to_dict(), "gate": "off"})
     assert re.search("bounds", (office / "confidential" / "people-1.gate.md").read_text())
+
+
+SITE = """
+[datasets.people]
+title = "People"
+[datasets.people.records]
+source = "people.csv"
+id = "id"
+name = "people"
+codes = "codes.toml"
+secret = "keys.secret"
+ledger = "discreet.db"
+[datasets.people.recipe.tabulate]
+margins = "region*age*sex"
+[datasets.people.recipe.protect]
+method = "METHOD"
+parameters = {PARAMETERS}
+[datasets.people.recipe.gate]
+attack = ["integer-reconstruction", "bounds"]
+small = 6
+"""
+
+
+def site(method, parameters):
+    text = SITE.replace("METHOD", method).replace("PARAMETERS", parameters)
+    (Path.cwd() / "site.toml").write_text(text)
+
+
+def test_a_builder_is_built_behind_its_gate(office, monkeypatch, capsys):
+    """The method is stopped before the draw, the release before anybody is served."""
+    records(1, 60).to_csv("people.csv", index=False)
+    site("safe", "max_move = 10")
+    for what in ("method", "release"):
+        broken = gate.Judgement(what, broken=["somebody is certain"])
+        with monkeypatch.context() as patch:
+            patch.setattr(gate, f"judge_{what}", lambda *_, found=broken: found)
+            assert run("build", "site.toml") == 2
+            assert "attacks stopped this publication" in capsys.readouterr().err
+    assert not list(office.rglob("*.inner*")), "nothing was built"
+    assert [row["decision"] for row in decisions(office)] == ["stopped", "stopped"]
+    assert "release" not in {row["entry"] for row in Ledger(office / "discreet.db").rows()}
+    assert run("build", "site.toml") == 2
+    assert "again" in capsys.readouterr().err
+    assert run("build", "site.toml", "--again") == 0

@@ -76,9 +76,10 @@ class QualityClasses(PublicAttack):
         z = np.asarray(release.z, dtype=np.int64)
         quality = np.zeros(len(z), np.int64) if release.quality is None else release.quality
         graded = np.flatnonzero(quality >= 0)
-        kept = next((s for s in release.statement.steps if s.name == "protect:quality"), None)
-        is_bare = release.quality is None or kept is None
-        likely = [chance] if is_bare else [chance * seen for seen in _seen(kept, law.deviations)]
+        steps = [s for s in release.statement.steps if s.name == "protect:quality"]
+        likely = [chance]
+        if release.quality is not None and steps:
+            likely = [chance * seen for seen in _seen(steps[-1], law.deviations)]
         best = np.array([law.deviations[each.argmax()] for each in likely])
         share = np.array([each.max() / each.sum() for each in likely])
         said = np.maximum(z - best[quality], 0)[graded]
