@@ -51,6 +51,7 @@ def prepared(folder: Path, persons: int) -> Path:
     site = folder / "site.toml"
     given = tomllib.loads(site.read_text(encoding="utf-8"))
     given["accounts"] = {"trusted_proxies": ["127.0.0.1"]}
+    given["server"] = {"metrics": ["127.0.0.1"]}
     census = given["datasets"]["census"]
     protect = {"method": "cell-key", "parameters": {"D": 5, "V": 3, "js": 2}}
     recipe = {"tabulate": census["recipe"]["tabulate"], "protect": protect}
@@ -73,13 +74,22 @@ def serving(
             os.sched_setaffinity(process.pid, cores)
         try:
             port = _port(process)
-            for _ in range(4 * workers):  # workers start after their port is open
-                with urllib.request.urlopen(f"http://127.0.0.1:{port}/live", timeout=300):
-                    pass
+            _await_all(port, workers)
             yield process.pid, port
         finally:
             process.send_signal(signal.SIGINT)
             process.wait(60)
+
+
+def _await_all(port: int, workers: int) -> None:
+    """Wait until every worker answers: their port is open before the first of them is there."""
+    seen: set[str] = set()
+    until = time.monotonic() + 300
+    while len(seen) < workers and time.monotonic() < until:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=300) as answer:
+            seen |= {*re.findall(r'process="(\d+)"', answer.read().decode())}
+    if len(seen) < workers:
+        raise RuntimeError(f"{len(seen)} of {workers} workers answer.")
 
 
 def _port(process: subprocess.Popen[str]) -> int:

@@ -1,8 +1,8 @@
 """A site of files: how large it is, how quick its tables are in a browser, and what visitors cost.
 
-`python -m benchmarks.static_sizes [sizes] [browser] [visitors]`; all of them without a word. Sites
-are made in `static-sites/` of the temporary folder, or used again where they are there. What is
-measured goes to docs/static_site.json, and from there to the tables of docs/static_site.md.
+`python -m benchmarks.static_sizes [questions] [sizes] [browser] [visitors]`; all of them without a
+word. Sites are made in `static-sites/` of the temporary folder, or used again where they are there.
+What is measured goes to docs/static_site.json, and from there to the tables of docs/static_site.md.
 """
 
 import asyncio
@@ -10,6 +10,7 @@ import gzip
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,16 +19,19 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 from random import Random
+from urllib.parse import parse_qsl
 
 import numpy as np
 import tomli_w
 
 from benchmarks._measure import peak_gib
 from benchmarks._visitors import new_visits
+from benchmarks.serve_static import compare
 from discreet.design.axis import Axis
 from discreet.serve.data.inner import InnerSource
-from discreet.serve.site.config import SiteConfig
+from discreet.serve.site.config import SiteConfig, read_site
 from discreet.serve.site.site import Site
+from discreet.serve.site.start import start_site
 from discreet.serve.static.build import write_site
 from tests.browser.file_servers import plain_server
 from tests.serve.process import started
@@ -55,8 +59,8 @@ TABLES = {
     "d7": (*_COMMON, "rows=region&columns=age&chart=bars"),
 }
 """Tables that are asked for one after the other."""
-VISITORS, SECONDS, AT_ONCE = 10_000, 75.0, 20
-VISITS = 3
+VISITORS, SECONDS, AT_ONCE = 10_000, 300.0, 20
+VISITS = 5
 
 
 def table_of(shape, cells, seed):
@@ -95,18 +99,22 @@ def write_case(case):
     """Write a site, in a process of its own, and say what that took; nothing where it is there."""
     if (folder_of(case) / "site.json").exists():
         return {}
-    command = ["-m", "benchmarks.static_sizes", "one", case]
+    commands = [["-m", "benchmarks.static_sizes", "one", case]]
     if CASES[case] == "census":
         demo = ["demo", "--persons", "100000", "--folder", str(DEMO), "--static", "--check"]
-        command = ["-m", "discreet.cli", *demo]
-    done = subprocess.run([sys.executable, *command], stdout=subprocess.PIPE, text=True, check=True)
-    return {} if CASES[case] == "census" else json.loads(done.stdout)
+        commands.insert(0, ["-m", "discreet.cli", *demo])
+    for one in commands:
+        said = subprocess.run([sys.executable, *one], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(said.stdout)
 
 
 def write_one(case):
-    """Write a site of invented tables; its seconds and memory as a line of JSON."""
-    site, began = site_of(case), time.process_time()
-    write_site(site, folder_of(case))
+    """Write a site anew; the seconds and memory that it takes as a line of JSON."""
+    is_demo = CASES[case] == "census"
+    site = start_site(read_site(DEMO / "static.toml")) if is_demo else site_of(case)
+    shutil.rmtree(folder_of(case), ignore_errors=True)
+    began = time.process_time()
+    write_site(site, folder_of(case), parquet=is_demo)
     print(json.dumps({"cpu": time.process_time() - began, "gib": peak_gib()}))
 
 
@@ -125,14 +133,21 @@ def describe(folder):
     }
 
 
+def measure_questions():
+    """Ten thousand questions, of ten seeds."""
+    parts = [compare(1_000, seed) for seed in range(10)]
+    counted = {name: sum(part[name] for part in parts) for name in parts[0]}
+    return {**counted, "data sets": parts[0]["data sets"]}
+
+
 def measure_sizes():
     """What each site holds, and what it took to write."""
     return {case: {**write_case(case), **describe(folder_of(case))} for case in CASES}
 
 
 SHOWN = """
-const done = arguments[arguments.length - 1];
-const look = () => document.querySelector("main table") ? done(performance.now())
+const [wanted, done] = arguments;
+const look = () => document.querySelector(wanted) ? done(performance.now())
   : requestAnimationFrame(look);
 look();
 """
@@ -165,7 +180,7 @@ def measure_browser():
 
 
 def measure_tables(driver, case):
-    """The best of three visitors who were never here before, on one site."""
+    """The least of five visitors who were never here before, on one site: others only slow it."""
     write_case(case)
     driver.execute_cdp_cmd("Network.enable", {})
     driver.execute_cdp_cmd("Network.emulateNetworkConditions", LINE)
@@ -174,14 +189,18 @@ def measure_tables(driver, case):
         path = f"{address}/d/{CASES[case]}/table/index.html?"
         for _ in range(VISITS):
             driver.execute_cdp_cmd("Network.clearBrowserCache", {})
+            driver.get(f"{address}/index.html")
+            catalogue = driver.execute_async_script(SHOWN, "main h1")
+            driver.execute_cdp_cmd("Network.clearBrowserCache", {})
             driver.get(path + tables[0])
-            first = driver.execute_async_script(SHOWN)
+            first = driver.execute_async_script(SHOWN, "main table")
             loaded, _ = driver.execute_script(READ)
             new = [driver.execute_async_script(NEXT, path + one) for one in tables[1:]]
             known = [driver.execute_async_script(NEXT, path + one) for one in tables]
             total, memory = driver.execute_script(READ)
             found.append(
                 {
+                    "catalogue ms": catalogue,
                     "first ms": first,
                     "new ms": max(new),
                     "known ms": max(known),
@@ -190,7 +209,22 @@ def measure_tables(driver, case):
                     "MiB of scripts": memory / 2**20,
                 }
             )
-    return min(found, key=lambda visit: visit["first ms"])
+    return {name: min(visit[name] for visit in found) for name in found[0]}
+
+
+def cell_files_of(folder, tables):
+    """For each of the census' tables the path of the file that a browser reads for it."""
+
+    def read(path):
+        return json.loads((folder / path).read_text(encoding="utf-8"))
+
+    told = read(read("site.json")["site"])["datasets"]["census"]
+    files, variables = read(told["cells"])["files"], read(told["rules"]["en"])["variables"]
+    bases = {d["name"]: d["base"] for v in variables for d in v["details"]}  # in public order
+    for table in tables:
+        asked = {detail for _, detail in parse_qsl(table.partition("?")[2])}
+        crossing = "*".join(base for name, base in bases.items() if name in asked)
+        yield f"/files/{files[crossing]}.bin"
 
 
 async def visit(address, paths):
@@ -245,9 +279,8 @@ def measure_visitors():
     """What a table costs a plain file server, and the table builder's."""
     write_case(next(iter(CASES)))
     files = DEMO / "static"
-    cells = [f"/files/{path.name}" for path in sorted((files / "files").glob("*.bin"))]
-    of_files = [["/site.json", cells[k % len(cells)]] for k in range(VISITORS)]
     tables = [one.path for one in itertools.islice(new_visits(Random(1), "census"), VISITORS)]
+    of_files = [["/site.json", path] for path in cell_files_of(files, tables)]
     with plain_server(files) as address:
         pid = _server_pid(address)
         found = {"files": _counted(address, of_files, [pid])}
@@ -285,11 +318,22 @@ def write_page():
     """The tables of the page, between their marks."""
     head, *_, tail = PAGE.read_text(encoding="utf-8").split(MARK)
     told = json.loads(FIGURES.read_text(encoding="utf-8"))
-    loads = ", ".join(f"{told[part]['load']:.0f} for {part}" for part in MEASURES)
-    said = "Other work kept both cores busy, so that times are too long rather than too short."
-    parts = [f"{said} The load was {loads}.", _sizes(told), _shown(told), _visited(told)]
+    loads = ", ".join(f"{told[part]['load']:.1f} for {part}" for part in MEASURES)
+    said = f"A machine with {os.cpu_count()} cores did other work beside: its load was {loads}."
+    parts = [_asked(told["questions"]), said, _sizes(told), _shown(told), _visited(told)]
     text = "\n\n".join(parts)
     PAGE.write_text(f"{head}{MARK}\n{text}\n{MARK}{tail}", encoding="utf-8")
+
+
+def _asked(told):
+    n, sets = f"{told['questions']:,}", told["data sets"]
+    names = ("pages", "refusals", "files", "different")
+    pages, refused, files, wrong = (f"{told[name]:,}" for name in names)
+    return (
+        f"{n} random questions to {sets} data sets were {pages} tables and other pages and "
+        f"{refused} refusals, and {files} of the tables were made files as well. {wrong} differ "
+        "from the server's pages, figures and files, or from DuckDB's sums."
+    )
 
 
 def _sizes(told):
@@ -303,13 +347,13 @@ def _sizes(told):
 
 
 def _shown(told):
-    head = ("site", "first table, ms", "a new one, ms", "a known one, ms", "kB at first")
+    head = ("site", "catalogue, ms", "first table, ms", "a new one, ms", "a known one, ms")
     rows = []
     for case, s in ((case, told["browser"][case]) for case in CASES):
-        times = [f"{s[name]:.0f}" for name in ("first ms", "new ms", "known ms")]
+        times = [f"{s[name]:.0f}" for name in ("catalogue ms", "first ms", "new ms", "known ms")]
         read = [f"{s['bytes at first'] / 1000:.0f}", f"{s['bytes a new table']:,.0f}"]
         rows.append([case, *times, *read, f"{s['MiB of scripts']:.0f}"])
-    return _table((*head, "bytes a new one", "MiB of scripts"), rows)
+    return _table((*head, "kB at first", "bytes a new one", "MiB of scripts"), rows)
 
 
 def _visited(told):
@@ -326,7 +370,12 @@ def _table(head, rows):
     return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
-MEASURES = {"sizes": measure_sizes, "browser": measure_browser, "visitors": measure_visitors}
+MEASURES = {
+    "questions": measure_questions,
+    "sizes": measure_sizes,
+    "browser": measure_browser,
+    "visitors": measure_visitors,
+}
 
 
 def main(parts):

@@ -146,7 +146,7 @@ def clean_environment(folder: Path) -> Path:
     place = folder / "environment"
     venv.create(place, with_pip=True)
     pip = [str(place / "bin" / "python"), "-m", "pip", "install", "--quiet"]
-    subprocess.run([*pip, f"{ROOT}[serve]"], check=True)
+    subprocess.run([*pip, f"{ROOT}[serve,private]", "pandas"], check=True)
     return place
 
 

@@ -24,14 +24,31 @@ html_title = "discreet"
 exclude_patterns = ["examples", "_build"]
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_copy_source = False
+# What the theme leaves out for readers who listen, or have keys alone.
+BARRIERS = {
+    'role="heading">': 'role="heading" aria-level="2">',
+    '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
+    "<pre>": '<pre tabindex="0">',
+}
 FORMULAS = Path(__file__).parents[1] / "tests/browser/node_modules/mathjax/es5/tex-svg.js"
 if FORMULAS.exists():  # `make docs` brings it; without it formulas stay in TeX
     mathjax_path = FORMULAS.name
 
 
 def setup(app):
-    """Put the script of the formulas beside the pages."""
+    """Put the script of the formulas beside the pages, and take barriers away from these."""
     app.connect("build-finished", _copy_formulas)
+    app.connect("build-finished", _remove_barriers)
+
+
+def _remove_barriers(app, error):
+    if error is None and app.builder.format == "html":
+        for page in Path(app.outdir).rglob("*.html"):
+            text = page.read_text(encoding="utf-8")
+            for found, mended in BARRIERS.items():
+                text = text.replace(found, mended)
+            page.write_text(text, encoding="utf-8")
 
 
 def _copy_formulas(app, error):

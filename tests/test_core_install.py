@@ -66,6 +66,16 @@ def test_the_examples_of_the_readme_run_on_the_core(tmp_path):
     assert (tmp_path / "release.csv").read_text(encoding="utf-8").count("\n") > 10
 
 
+def test_nothing_asks_arrow_for_types_of_pandas():
+    """Older versions of pyarrow that we take import pandas for that, which the core has not."""
+    faults = [
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "src").rglob("*.py")
+        if "to_pandas_dtype" in path.read_text(encoding="utf-8")
+    ]
+    assert faults == []
+
+
 MISSING = {
     "private": "table.protect('discrete-laplace:epsilon=1')",
     "private ": "table.protect('discrete-gaussian:rho=0.1')",

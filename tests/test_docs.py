@@ -130,6 +130,45 @@ def test_every_dependency_has_its_line():
         assert name in page, f"docs/dependencies.md does not say why {name} is there"
     for extra in project["optional-dependencies"]:
         assert f"`{extra}`" in page
+    weighed = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    for extra in project["optional-dependencies"].keys() - {"dev", "ibis"}:
+        assert f"discreet[{extra}]'`" in weighed, f"docs/installation.md leaves {extra} out"
+
+
+NEEDED = {
+    "private": [
+        "methods/discrete-laplace",
+        "methods/discrete-gaussian",
+        "methods/laplace",
+        "private_records",
+        "walks",
+    ],
+    "synthesis": ["methods/synthesis", "methods/synthesis-hybrid"],
+    "serve": ["tutorials/110_host_a_builder", "whole_run", "walks"],
+    "plot": ["choose"],
+    "postgres": ["databases"],
+    "spark": ["cluster"],
+}
+
+
+@pytest.mark.parametrize("extra", NEEDED)
+def test_pages_name_the_extra_that_they_need(extra):
+    for page in NEEDED[extra]:
+        text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        assert re.search(rf"pip install '(?:discreet|\.)\[{extra}\]'", text), page
+
+
+def test_the_readme_names_every_method_and_counts_right():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| \[`([\w-]+)`\]", readme, re.MULTILINE))
+    assert rows == set(registry.METHODS)
+    fitting = (ROOT / "docs" / "methods" / "fitting.md").read_text(encoding="utf-8")
+    fitters = set(re.findall(r"^\| \[?`([\w-]+)`", fitting.split("## Formula")[0], re.MULTILINE))
+    assert fitters == set(registry.FITTERS)
+    assert len(registry.FITTERS) == 11
+    assert "by eleven fitters" in readme
+    measures = len(registry.MEASURES) + len(registry.RECORD_MEASURES)
+    assert f"by {measures} measures" in readme
 
 
 def test_the_page_on_the_command_line_is_its_own_help():
@@ -295,4 +334,6 @@ def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', text)
         assert not loaded, f"{page.name} loads {loaded}"
+        barriers = [mark for mark in ('role="heading">', "<pre>") if mark in text]
+        assert not barriers, f"{page.name}: keys do not reach, or nobody hears, {barriers}"
     assert not broken_links(tmp_path), "links of the built pages that lead nowhere"

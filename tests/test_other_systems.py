@@ -76,6 +76,12 @@ def test_no_module_needs_what_unix_alone_has():
     assert faults == []
 
 
+def test_the_page_on_installation_says_what_is_untested():
+    page = (SOURCE.parents[1] / "docs" / "installation.md").read_text(encoding="utf-8")
+    assert "| Windows | **not tested**" in page, "Windows is faked here, and that is no test of it"
+    assert "macOS | **not tested**" in page
+
+
 def test_the_builder_loads_without_unix():
     """Other packages have their own ways; ours are loaded after theirs."""
     program = (

@@ -159,8 +159,8 @@ def page() -> str:
     lines = [
         "# Every sentence of a statement",
         "",
-        "A sentence about values has a predicate: `discreet.testing.check_sentences` looks for "
-        "releases that break it, under",
+        "A sentence about values has a predicate: `discreet.testing.laws.check_sentences` looks "
+        "for releases that break it, under",
         "many secrets, and the tests show that planted faults are found. The others say here why "
         "none is possible, and in which",
         "test somebody who has read the sentence tries to refute it. Made by "

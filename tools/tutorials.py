@@ -26,6 +26,8 @@ PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 KEPT = ROOT / "docs" / "_build" / "executed"
 BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
+EXTRAS = "pip install 'discreet[plot,private,synthesis,serve]'"
+"""What all tutorials together need."""
 WORKERS = 2
 """Pages that are run at a time: the machines that build the pages have two cores."""
 
@@ -57,7 +59,8 @@ def page_with_results(page, text):
     shown = iter(results(page))
     text = BLOCK.sub(lambda block: block[0] + "".join(map(_as_html, next(shown))), text)
     link = (
-        f'<p class="notebook"><a href="{page.stem}.ipynb" download>Download as a notebook</a></p>'
+        f'<p class="notebook"><a href="{page.stem}.ipynb" download>Download as a notebook</a>. '
+        f"The tutorials need <code>{html.escape(EXTRAS)}</code>.</p>"
     )
     title, rest = text.split("\n", 1)
     return f"{title}\n\n{_raw(link)}\n{rest}"
@@ -75,8 +78,7 @@ def notebook(page):
         cells.append(code | {"source": source.rstrip("\n").splitlines(keepends=True)})
         last = block.end()
     cells += _markdown_cell(text[last:])
-    extras = "pip install 'discreet[plot,private,synthesis,serve]'"
-    cells[0]["source"].append(f"\nInstall what is needed with `{extras}`.\n")
+    cells[0]["source"].append(f"\nInstall what is needed with `{EXTRAS}`.\n")
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}

@@ -1,12 +1,17 @@
 """What an installation weighs, core and extras: writes the table of docs/installation.md.
 
 Sizes are those of the installed files of each distribution and of all that it needs, in this
-environment. `python tools/weigh.py` prints the table, `--write` puts it into the page.
+environment. `python tools/weigh.py` prints the table, `--write` puts it into the page. `--clean`
+installs the wheel of `make release` into new environments, and writes what these weigh.
 """
 
+import json
 import re
+import subprocess
 import sys
+import tempfile
 import tomllib
+import venv
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -27,7 +32,21 @@ EXTRAS = {
     "spark": "records in Spark, which needs a Java runtime besides",
     "plot": "pictures",
     "sdmx": "SDMX code lists",
+    "sign": "signatures of sites that are files",
+    "ibis": "any other engine that Ibis knows",
 }
+
+
+SETS = {"pip install discreet": [], "the smallest": ["llvmlite==0.44.*", "pyarrow==18.1.*"]}
+"""What is installed in clean environments, and the older versions that are asked for."""
+_FIRST = """
+import time
+begun = time.process_time()
+import discreet as dc
+loaded = time.process_time()
+dc.open({"sex": ["f", "m"] * 50, "age": list("abcde") * 20}).tabulate("sex*age")
+print(loaded - begun, time.process_time() - begun)
+"""
 
 
 def closure(name: str, extra: str = "", seen: frozenset[str] = frozenset()) -> frozenset[str]:
@@ -91,6 +110,50 @@ def what_each_brings(page: str) -> str:
     return f"{head}## Extras{rest}"
 
 
+def weigh_clean() -> str:
+    """The weight and the first seconds of new environments with the wheel alone, in Markdown."""
+    head = (
+        "installed",
+        "packages",
+        "MB",
+        "compiled by Python, MB",
+        "`import discreet`, s",
+        "first table, s",
+    )
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, older in SETS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            lines.append(f"| {name} | {_weigh_new(Path(folder), older)} |")
+    pins = ", ".join(f"`{pin}`" for pin in SETS["the smallest"])
+    return "\n".join(lines) + f"\n\n*The smallest* has {pins}, which bring older numba and numpy.\n"
+
+
+def _weigh_new(folder: Path, older: list[str]) -> str:
+    venv.create(folder, with_pip=True)
+    python, places = folder / "bin" / "python", ROOT / "dist"
+
+    def run(*words: str) -> str:
+        command = [str(python), *words]
+        return subprocess.run(
+            command, check=True, capture_output=True, text=True, cwd=folder
+        ).stdout
+
+    before = set(folder.rglob("site-packages/*"))
+    run("-m", "pip", "install", "--quiet", "--find-links", str(places), "discreet", *older)
+    listed = json.loads(run("-m", "pip", "list", "--format", "json", "--disable-pip-version-check"))
+    others = [one for one in listed if one["name"] not in ("discreet", "pip", "setuptools")]
+    run("-c", _FIRST)  # compiles, and is not counted
+    load, first = map(float, run("-c", _FIRST).split())
+    new = [top for top in folder.rglob("site-packages/*") if top not in before]
+    new = [top for top in new if not top.name.startswith("discreet")]
+    files = [path for top in new for path in (top, *top.rglob("*")) if path.is_file()]
+    weight = dict.fromkeys((False, True), 0)
+    for path in files:
+        weight[path.suffix == ".pyc"] += path.stat().st_size
+    sizes = [f"{size / 1e6:,.0f}" for size in weight.values()]
+    return " | ".join([str(len(others)), *sizes, f"{load:.3f}", f"{first:.2f}"])
+
+
 def _needs(name: str, extra: str) -> list[str]:
     if name == "discreet":  # what the project says now, not when it was installed
         project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -121,6 +184,10 @@ def write(page: str, of: str, made: str) -> str:
 
 
 if __name__ == "__main__":
+    if "--clean" in sys.argv:
+        text = DEPENDENCIES.read_text(encoding="utf-8")
+        DEPENDENCIES.write_text(write(text, "clean", weigh_clean()), encoding="utf-8")
+        raise SystemExit
     tables = {"weights": table(), "packages": packages()}
     sys.stdout.write("\n".join(tables.values()))
     if "--write" in sys.argv:

@@ -86,7 +86,7 @@ class Relation:
         """The inverse of `to_json`."""
         return cls(**{**given, "known": tuple(given.get("known", ()))})
 
-    def joined(self, other: Relation) -> Relation:
+    def join(self, other: Relation) -> Relation:
         """The weaker of two relations: neighbours under it are neighbours under both.
 
         Raises:
@@ -154,7 +154,7 @@ class Cost:
         Raises:
           LedgerError: None does; the error says what to do.
         """
-        if self.relation.joined(relation).change != relation.change:
+        if self.relation.join(relation).change != relation.change:
             said = f"{self} holds for {self.relation}, and there is no finite ε for {relation}"
             remedy = "Publish without known=, or count in a ledger opened with relation='known'"
             if self.relation.change == "replace":
@@ -228,7 +228,7 @@ class Total:
             return Relation()
         found = self.costs[0][0].relation
         for cost, _ in self.costs[1:]:
-            found = found.joined(cost.relation)
+            found = found.join(cost.relation)
         return found
 
     @property

@@ -83,10 +83,7 @@ NEW_HOMES: dict[str, tuple[str, ...]] = {
     "discreet.synthesize.clusters": ("discreet.synthesis.microaggregation",),
     "discreet.synthesize.hybrid": ("discreet.synthesis.hybrid",),
     "discreet.synthesize.ipso": ("discreet.synthesis.methods",),
-    "discreet.synthesize.safety": (
-        "discreet.synthesis.safety",
-        "discreet.synthesis.hybrid_safety",
-    ),
+    "discreet.synthesize.safety": ("discreet.synthesis.safety", "discreet.synthesis.hybrid_safety"),
     "discreet.synthesize.streamed": ("discreet.synthesis.streamed",),
 }
 RENAMED = {"Recipe": "Publication"}

@@ -58,6 +58,11 @@ def test_the_map_names_measures_stages_and_directions(found):
     assert "means of 6 draws" in text
 
 
+def test_marks_are_hollow_so_that_methods_in_one_place_are_all_seen(found):
+    marks = [layer["mark"] for layer in found.plot().to_dict()["layer"]]
+    assert [m["filled"] for m in marks if m["type"] == "point"] == [False]
+
+
 def test_several_fitters_are_told_apart_on_the_map():
     found = dc.compare(
         party.table(),

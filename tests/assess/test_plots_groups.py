@@ -70,6 +70,11 @@ def test_changes_between_editions_are_those_of_the_releases():
         assert {(row["x"], row["y"]) for row in rows} == {
             *zip(across.tolist(), (LATER.z - TRUTH.z).tolist(), strict=True)
         }
+        ends = plots.edition_changes(first, second, tables).to_dict()["layer"][1]["encoding"]
+        for side, values in (("x", across), ("y", LATER.z - TRUTH.z)):
+            low, high = ends[side]["scale"]["domain"]
+            assert low < values.min() <= values.max() < high, "circles at the edge are cut"
+            assert len(ends[side]["axis"]["values"]) >= 3
     with pytest.raises(DesignError, match="published cells"):
         plots.edition_changes(first, dc.Table.from_inner(
             dc.Design.product({"a": 2}, "a"), [1, 2]).simulate("drop-add", seed=1))  # fmt: skip

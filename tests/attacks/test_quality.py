@@ -87,7 +87,7 @@ class OneKeyForZeros:
 
     def __call__(self, table, *, draws):
         made = self.quality(table, draws=draws)
-        u = table.secret.mixed(table.cell_keys, self.quality.name) / 2**32
+        u = table.secret.mix_keys(table.cell_keys, self.quality.name) / 2**32
         own = np.searchsorted(self.quality.edges, np.abs(made.z - table.z))
         shown = self.quality._perturb(own, u)
         return replace(made, quality=np.where(made.z > 0, shown, -1))

@@ -51,7 +51,7 @@ class Inversion:
 def keys_of_experiment(seed, method, release):
     """Keys as `simulate` makes them for a table without empty cells."""
     inner = stream(seed, "simulate:keys").integers(MODULUS, size=release.design.n_inner)
-    return SeededSecret(seed).mixed(release.design.aggregate(inner) % MODULUS, method.purpose)
+    return SeededSecret(seed).mix_keys(release.design.aggregate(inner) % MODULUS, method.purpose)
 
 
 def keys_of_stream(seed, method, release):

@@ -186,7 +186,7 @@ def test_the_same_noise_on_two_grids_gives_it_away(victim):
 def noise_by_records(table, method):
     """The noise of sample counts of a release; nobody outside has the keys."""
     steps = replace(method, grid=RecordSteps(100.0, method.grid))
-    keys = table.secret.mixed(table.cell_keys, steps.purpose)
+    keys = table.secret.mix_keys(table.cell_keys, steps.purpose)
     return method.law.noise(table.z, keys, MODULUS)
 
 

@@ -32,6 +32,7 @@ PAGES = {
     "population": "/d/once/table/index.html?rows=sex&where.age=65%2B&edit=where.age",
     "refusal": "/d/once/table/index.html?rows=region&rows=region",
     "Norwegian": f"{TABLE}&lang=nb",
+    "no such table": "/d/once/table/index.html?rows=nobody",
 }
 
 
@@ -92,6 +93,27 @@ def test_no_page_has_a_barrier_and_none_spills_over_on_a_phone(reader, path):
     assert reader.script("return document.documentElement.scrollWidth") <= 390
     reader.resize(1280)
     assert reader.barriers() == []
+
+
+def test_a_browser_that_lets_sites_keep_nothing_shows_tables(reader):
+    kept = 'Object.defineProperty(window, "localStorage", { get() { throw new Error("kept"); } });'
+    asked = {"source": kept}
+    made = reader.driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", asked)
+    try:
+        read(reader, TABLE)
+        assert reader.figures()
+    finally:
+        reader.driver.execute_cdp_cmd("Page.removeScriptToEvaluateOnNewDocument", made)
+
+
+def test_a_page_without_scripts_says_what_it_needs(reader):
+    reader.with_scripts(False)
+    try:
+        reader.open(TABLE)
+        assert "needs JavaScript" in reader.find("main p").text
+        assert reader.title == "Small site"
+    finally:
+        reader.with_scripts(True)
 
 
 def test_dark_pages_have_no_barrier(reader):
@@ -225,6 +247,7 @@ def test_a_file_that_is_not_as_it_was_published_is_named_and_nothing_is_shown(
             visitor.wait(lambda: visitor.all("[role=alert]"))
             assert path in visitor.find("[role=alert]").text
             assert visitor.all("td") == []
+            assert visitor.barriers() == []
             (copied / path).write_bytes(content)
         visitor.complaints()
 

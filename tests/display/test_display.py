@@ -232,6 +232,13 @@ def test_everything_has_a_display_that_is_escaped(things, name):
     assert (f'class="{side}"' in page) == (name not in HAS_NO_SIDE)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_display_speaks_python(things, name):
+    """Cells are named as `area=N1, age=65+`, never as a dictionary."""
+    text = "".join(Cells(things[name]._repr_html_()).texts)
+    assert not re.search(r"\{'|\barray\(|<[a-z_.]+ object|\bnp\.", text)
+
+
 @pytest.mark.parametrize("name", ["Microdata", "Fit", "Hierarchy"])
 def test_displays_without_figures_hold_none(things, name):
     """Records, roles and certificates: no count of the table is part of them."""

@@ -490,8 +490,8 @@ def test_the_text_tells_totals_and_every_entry(path):
     assert "census: 2 private releases cost ε = 0.25, ρ = 0.001 for one record added" in text
     assert "added or removed together; ε = 0.49" in text
     assert "of a budget of ε = 1, δ = 1e-09." in text
-    assert "survey: 1 private releases cost ε = 2, δ = 1e-07 for one record added" in text
-    assert "together; no budget." in text
+    assert "survey: 1 private release costs ε = 2, δ = 1e-07 for one record added" in text
+    assert "added or removed; no budget." in text
     assert "census, edition 2021: release 1 (method safe)" in text
     assert "census, edition 2021: edition, keys kept" in text
     assert "census, edition 2021: table person" in text

@@ -235,28 +235,28 @@ def test_mixed_keys_are_the_documented_hash(secret):
     key = hashlib.blake2b(MATERIAL).digest()
     text = b"discreet cell noise\0" + (4).to_bytes(8, "big") + b"pram" + (7).to_bytes(8, "big")
     expected = hashlib.blake2b(text, key=key, digest_size=8).digest()
-    assert secret.mixed(np.array([7]), "pram") == [int.from_bytes(expected[:4], "big")]
+    assert secret.mix_keys(np.array([7]), "pram") == [int.from_bytes(expected[:4], "big")]
 
 
 def test_mixed_keys_are_uniform_and_unrelated_between_purposes(secret):
     keys = np.arange(20_000)
-    one, two = secret.mixed(keys, "pram"), secret.mixed(keys, "drop-add")
+    one, two = secret.mix_keys(keys, "pram"), secret.mix_keys(keys, "drop-add")
     for mixed in (one, two):
         assert mixed.dtype == np.int64
         assert mixed.min() >= 0
         counts = np.bincount(mixed * 16 // 2**32, minlength=16)
         assert ((counts - 1250) ** 2 / 1250).sum() < 60  # chi-square, 15 degrees: p > 1e-6
     assert abs(np.corrcoef(one, two)[0, 1]) < 0.04
-    other = Secret(MATERIAL[::-1]).mixed(keys, "pram")
+    other = Secret(MATERIAL[::-1]).mix_keys(keys, "pram")
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.04
 
 
 def test_the_same_key_is_mixed_alike_in_any_company(secret):
     keys = np.array([5, 3, 5, 2**32 - 1, 3])
-    mixed = secret.mixed(keys, "x")
-    assert mixed[0] == mixed[2] == secret.mixed(np.array([5]), "x")[0]
+    mixed = secret.mix_keys(keys, "x")
+    assert mixed[0] == mixed[2] == secret.mix_keys(np.array([5]), "x")[0]
     assert mixed[1] == mixed[4] != mixed[0]
-    assert secret.mixed(np.array([], dtype=np.int64), "x").shape == (0,)
+    assert secret.mix_keys(np.array([], dtype=np.int64), "x").shape == (0,)
 
 
 def test_a_generator_depends_on_secret_and_message_only(secret):
@@ -290,7 +290,7 @@ def test_a_secret_is_all_that_a_table_needs(secret):
     from discreet.tables.truth import SecretLike
 
     expected = {name for name in vars(SecretLike) if not name.startswith("_")}
-    assert expected == {"is_public", "mark", "zero_key", "mixed", "cell_marks", "generator"}
+    assert expected == {"is_public", "mark", "zero_key", "mix_keys", "cell_marks", "generator"}
     assert expected <= set(dir(secret))
 
 

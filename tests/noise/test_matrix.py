@@ -125,6 +125,9 @@ def test_picture_shows_the_probabilities():
     assert chart["encoding"]["color"]["scale"]["scheme"] == "cividis"
     (larger,) = perturbation_table(3, 1).plot(9).to_dict()["datasets"].values()
     assert max(c["count"] for c in larger) == 9
+    assert {c["row"] for c in larger} >= {"0", "8", "9+"}, "the last row is that of larger counts"
+    (fewer,) = perturbation_table(3, 1).plot(2).to_dict()["datasets"].values()
+    assert {c["row"] for c in fewer} == {"0", "1", "2"}
 
 
 def test_picture_needs_altair(monkeypatch):

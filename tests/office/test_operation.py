@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -203,7 +204,7 @@ main(sys.argv[1:])
 
 
 def test_limits_follow_the_process(monkeypatch):
-    for files, most in ((1024, 824), (300, 100), (10**6, 2_000), (resource.RLIM_INFINITY, 2_000)):
+    for files, most in ((1024, 524), (300, 80), (10**6, 2_000), (resource.RLIM_INFINITY, 2_000)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
         assert most_connections() == most
 
@@ -250,6 +251,26 @@ def test_slow_connections_beyond_the_files_leave_the_service_there(few_files):
     log.seek(0)
     text = log.read()
     assert text.count("too_many_connections") == 1
+    assert len(text) < 2_000
+
+
+def test_slow_connections_of_many_addresses_take_no_file_that_is_needed(few_files):
+    """400 slow connections of 25 addresses, each within its share, and the log stays short."""
+    process, port, log = few_files
+    with ExitStack() as slow:
+        for k in range(400):
+            source = (f"127.0.1.{1 + k % 25}", 0)
+            line = slow.enter_context(
+                socket.create_connection(("127.0.0.1", port), timeout=10, source_address=source)
+            )
+            line.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n")
+        address = f"http://127.0.0.1:{port}/live"
+        assert urllib.request.urlopen(address, timeout=10).status == 200
+        assert len(os.listdir(f"/proc/{process.pid}/fd")) < 250
+    log.flush()
+    log.seek(0)
+    text = log.read()
+    assert text.count("no_connections_left") == 1
     assert len(text) < 2_000
 
 

@@ -39,7 +39,7 @@ def test_with_a_secret_keys_are_hashed_and_without_one_they_are_looked_up_themse
         table.protect(method, seed=1)
     by_key = table.z + method.law.noise(table.z, table.cell_keys, 2**32)
     np.testing.assert_array_equal(table.protect(method).z, by_key)
-    keys = SECRET.mixed(table.cell_keys, method.purpose)
+    keys = SECRET.mix_keys(table.cell_keys, method.purpose)
     hashed = table.z + method.law.noise(table.z, keys, 2**32)
     np.testing.assert_array_equal(table.with_secret(SECRET).protect(method).z, hashed)
     assert not np.array_equal(by_key, hashed)

@@ -89,7 +89,7 @@ def reference_value(frame, method, cell):
     ends = np.cumsum(method.law).tolist()
 
     def size(key, purpose):
-        point = (int(SECRET.mixed(np.array([key]), purpose)[0]) + 0.5) / 2**32
+        point = (int(SECRET.mix_keys(np.array([key]), purpose)[0]) + 0.5) / 2**32
         place = min(bisect.bisect_right(ends, point), len(ends) - 1)
         return max(place - (ends[place] - point) / method.law[place], 0.0) / method.steps
 
@@ -97,7 +97,7 @@ def reference_value(frame, method, cell):
     for k, (firm, amount) in enumerate(by_firm[by_firm > 0].iloc[: method.top].items()):
         own = int(SECRET.zero_key([{"\0contributor": firm, "\0edition": "1"}], rule)[0])
         if direction is None:
-            up = int(SECRET.mixed(np.array([own]), f"{method.purpose} direction")[0]) % 2 == 1
+            up = int(SECRET.mix_keys(np.array([own]), f"{method.purpose} direction")[0]) % 2 == 1
             direction, noise = (1 if up else -1), amount * method.scale * method.least
         shared = size(own, f"{method.purpose} contributor")
         alone = size(cell_key, f"{method.purpose} cell {k}")
@@ -263,7 +263,7 @@ def test_listed_options_cannot_be_averaged(table):
         faintest = noise[int(np.argmax(weights))]
         return np.sqrt(np.mean((weights @ noise / weights.sum()) ** 2) / np.mean(faintest**2))
 
-    laws = list(listed_laws(MagnitudeKey().listed))
+    laws = list(listed_laws(MagnitudeKey().option_lists))
     assert len(laws) <= 4
     for law in laws:
         table.protect(law)  # each of them is published
@@ -281,7 +281,7 @@ class ByCell(MagnitudeKey):
 
     def noise(self, table):
         cell, given = table.cell_keys, table.contributions
-        draws = [table.secret.mixed(cell, f"{self.purpose} {part}") for part in "abc"]
+        draws = [table.secret.mix_keys(cell, f"{self.purpose} {part}") for part in "abc"]
         size = self.scale * (self.least + self._sizes(draws[0]) + self._sizes(draws[1]))
         return np.where(draws[2] % 2 == 1, 1, -1) * size * given.largest[:, 0]
 

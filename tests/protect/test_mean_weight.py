@@ -54,7 +54,7 @@ def test_noise_is_looked_up_by_records_and_moves_weighted_counts(kind, grid):
     table, method = survey(), METHODS[kind](grid=grid)
     release = table.protect(method)
     resolved = replace(method, grid=RecordSteps(STEP, grid))
-    keys = SECRET.mixed(table.cell_keys, resolved.purpose)
+    keys = SECRET.mix_keys(table.cell_keys, resolved.purpose)
     noise = method.law.noise(table.z, keys, 2**32)
     assert (table.z + noise == 0).any()
     reference(table, release, noise, grid)
@@ -68,14 +68,14 @@ def test_equations_of_the_paper_are_what_steps_round():
     table = survey()
     release = table.protect(dc.CellKey(PTABLE, grid="mean-weight"))
     method = dc.CellKey(PTABLE, grid=RecordSteps(STEP, "mean-weight"))
-    keys = SECRET.mixed(table.cell_keys, method.purpose)
+    keys = SECRET.mix_keys(table.cell_keys, method.purpose)
     noise = PTABLE.noise(table.z, keys, 2**32)
     left = table.z + noise > 0
     exact = by_mean(table.weights, noise, STEP)
     assert np.abs(release.z - exact)[left].max() <= STEP / 2
     release = table.protect(dc.CellKey(PTABLE, grid="cell-weight"))
     method = dc.CellKey(PTABLE, grid=RecordSteps(STEP, "cell-weight"))
-    noise = PTABLE.noise(table.z, SECRET.mixed(table.cell_keys, method.purpose), 2**32)
+    noise = PTABLE.noise(table.z, SECRET.mix_keys(table.cell_keys, method.purpose), 2**32)
     exact = by_cell(table.weights, table.z, noise, STEP)
     assert np.abs(release.z - exact).max() <= STEP / 2
 
@@ -85,7 +85,7 @@ def test_small_numbers_of_records_are_protected_as_small_counts_are():
     table = survey()
     method = dc.CellKey(PTABLE, grid="mean-weight", threshold=8)
     release, plain = table.protect(method), table.protect(replace(method, threshold=None))
-    keys = SECRET.mixed(
+    keys = SECRET.mix_keys(
         table.cell_keys,
         replace(method, grid=RecordSteps(STEP, "mean-weight")).purpose,
     )

@@ -136,7 +136,7 @@ def test_an_impossible_bound_names_the_cell_and_the_bound_inside_only():
     table = party("party*age*sex")
     with pytest.raises(LimitError) as caught:
         table.simulate(dc.Safe(bounds={2: 0.5}, **QUICK), seed=1)
-    assert "controlled cell {'age': 'old', 'party': 'B'} has" in str(caught.value)
+    assert "controlled cell age=old, party=B has" in str(caught.value)
     assert "moves by 1 or more, but the bound is 0.5" in str(caught.value)
     assert "party" not in caught.value.public()
 

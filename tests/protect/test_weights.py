@@ -90,7 +90,7 @@ def test_the_steps_of_the_weighted_count_are_looked_up_by_a_hash_of_their_own():
     method = dc.CellKey(PTABLE, grid=70)
     release = WEIGHTED.protect(method, unit="weight")
     whole = np.floor(WEIGHTED.weights / 70 + 0.5).astype(int)
-    keys = SECRET.mixed(WEIGHTED.cell_keys, method.purpose)
+    keys = SECRET.mix_keys(WEIGHTED.cell_keys, method.purpose)
     np.testing.assert_array_equal(release.z, 70 * (whole + PTABLE.noise(whole, keys, 2**32)))
 
 

@@ -18,7 +18,7 @@ from pyaxis import pyaxis
 from pyjstat import pyjstat
 from pysdmx.io.csv.sdmx10.reader import read as read_sdmx
 
-from discreet.cli.demo import prepared
+from discreet.cli.demo import prepare_census
 from discreet.facade import read_release
 from discreet.ledger import Ledger
 from tests.publication.office import run
@@ -32,7 +32,7 @@ def write_people(folder, seeds):
     """The census of each year in one file, with a column that tells the year."""
     parts = []
     for year, seed in seeds.items():
-        prepared(folder, 1500, seed)
+        prepare_census(folder, 1500, seed)
         people = pq.read_table(folder / f"census-1500-{seed}.parquet")
         parts.append(people.append_column("year", pa.array([year] * len(people))))
     pq.write_table(pa.concat_tables(parts), folder / "people.parquet")

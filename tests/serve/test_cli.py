@@ -66,6 +66,21 @@ def test_the_demo_builds_what_it_needs_once(folder, capsys):
     assert "inner cells" in capsys.readouterr().out
 
 
+def test_the_demo_is_files_as_well(folder, capsys):
+    assert run("demo", *SMALL, "--folder", folder, "--static", "--check") == 0
+    assert "index.html" in capsys.readouterr().out
+    assert run("check", "site", folder / "static") == 0
+    assert "census (2026)" in capsys.readouterr().out
+
+
+def test_a_site_that_needs_a_server_is_no_site_of_files(folder, tmp_path, capsys):
+    assert run("build", folder / "site.toml", "--static", tmp_path / "out") == 2
+    assert "'survey' makes its tables on the fly" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert run("build", folder / "site.toml", "--parquet") == 2
+    assert "--parquet and --sign go with --static" in capsys.readouterr().err
+
+
 def test_a_build_without_a_ledger_says_what_is_not_noticed(folder, caplog):
     assert run("build", folder / "site.toml") == 0
     assert "names no ledger" in caplog.text

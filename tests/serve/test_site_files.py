@@ -99,6 +99,38 @@ def test_a_site_is_built_and_started(folder):
     assert [d.source.mode for d in site.datasets.values()] == ["release-once", "on-the-fly"]
 
 
+def test_a_bit_that_flips_in_place_closes_a_data_set_when_the_site_is_read_again(folder, caplog):
+    config = build_all(folder)
+    holder = load_site(folder / "site.toml")
+    client = Client(make_app(holder))
+    table = "/d/people/table?rows=place&columns=sex"
+    before = client.get(table)
+    values = current_build(config.cache_folder / "people") / "values.npy"
+    content = values.read_bytes()
+    with values.open("r+b") as file:  # the same file, which the process has mapped into memory
+        file.write(content[:-9] + bytes([content[-9] ^ 4]) + content[-8:])
+    holder.reload()
+    assert client.get(table).status_code == 503
+    assert client.get("/d/live/table?rows=place").status_code == 200
+    answer = client.get("/ready")
+    assert (answer.status_code, answer.json()["failing"]) == (503, ["build"])
+    assert "values.npy" in caplog.text
+    values.write_bytes(content)
+    holder.reload()
+    assert client.get(table).content == before.content
+    assert client.get("/ready").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["people.csv", "keys.secret"])
+def test_readiness_names_records_that_are_other_ones(folder, name):
+    build_all(folder)
+    client = Client(make_app(load_site(folder / "site.toml")))
+    assert client.get("/ready").json()["failing"] == []
+    (folder / name).rename(folder / "elsewhere")
+    answer = client.get("/ready")
+    assert (answer.status_code, answer.json()["failing"]) == (503, ["records"])
+
+
 def test_what_is_released_once_is_what_the_recipe_gives(folder):
     config = build_all(folder)
     people = start_site(config).dataset("people")

@@ -14,8 +14,7 @@ from discreet.errors import DataError, MissingDependencyError, ParameterError
 from discreet.solve.fit import Status
 from discreet.solve.least_squares.dense import DenseFactors
 from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
-from discreet.solve.likelihood.interior import follow_path
-from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson
+from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson, follow_path
 from discreet.solve.non_negative.bounded import ActiveSet
 from tests.solve.slow import poisson_minimum
 

@@ -97,9 +97,9 @@ class Planted:
     claims = HONEST
 
     def __call__(self, table, *, draws):
-        keys = table.secret.mixed(table.cell_keys + 7 * (table.z == 0), self.name)
+        keys = table.secret.mix_keys(table.cell_keys + 7 * (table.z == 0), self.name)
         if self.fault == "fixed noise":
-            keys = table.secret.mixed(np.arange(len(table.z)), self.name)
+            keys = table.secret.mix_keys(np.arange(len(table.z)), self.name)
         z = table.z + keys % 5 - 2
         made = Protected.of(table.design, z, stated())
         fault = getattr(self, f"_{self.fault.replace(' ', '_')}", None)
@@ -207,7 +207,7 @@ def test_noise_that_ignores_the_table_is_caught_under_one_secret():
         claims = replace(HONEST, unbiased=False)
 
         def __call__(self, table, *, draws):
-            noise = table.secret.mixed(np.arange(len(table.z)), "noise") % 5 - 2
+            noise = table.secret.mix_keys(np.arange(len(table.z)), "noise") % 5 - 2
             return Protected.of(table.design, table.z + noise, stated(self.claims))
 
     assert "secret" in broken(Shared())

@@ -40,7 +40,7 @@ class Steps:
         self.claims, self.shift, self.spread, self.change = claims, shift, spread, change
 
     def __call__(self, table, *, draws):
-        return self.moved(table, table.secret.mixed(table.cell_keys, self.name) / 2**32)
+        return self.moved(table, table.secret.mix_keys(table.cell_keys, self.name) / 2**32)
 
     def moved(self, table, u):
         moves = np.searchsorted(np.cumsum(self.law)[:-1], u, side="right") - 2

@@ -400,7 +400,7 @@ def _assessment(found: Any) -> dict[str, Any]:
 def _audits() -> Named:
     for of, method in itertools.product(
         ("flat", "hierarchical", "linked", "magnitude"),
-        ("suppress gauss", "suppress zeros", "suppress optimal", "suppress p%"),
+        ("suppress zeros", "suppress optimal", "suppress p%"),
     ):
         for seen in ("public", "true"):
             yield (

@@ -22,8 +22,7 @@ _Attacks = Annotated[
     typer.Option("--attack", "-a", help="An attack, NAME:PARAMETER=VALUE,… (may be repeated)."),
 ]
 _Service = Annotated[
-    str | None,
-    typer.Option(help="Attack a data set of a table builder instead, http://…/d/NAME."),
+    str | None, typer.Option(help="Attack a data set of a table builder instead, http://…/d/NAME.")
 ]
 _Budget = Annotated[
     int, typer.Option(min=1, help="With --url, how many tables are asked for at most.")

@@ -63,7 +63,7 @@ def demo(
     if check or not no_serve:
         require_web()
     with show_progress():
-        people = prepared(folder, persons, seed)
+        people = prepare_census(folder, persons, seed)
         first = Publication(FIRST_TABLE, DEFAULT_METHOD).run(people)
     say(f"{people.origin}: {persons:,} people of an invented country\n\n{first}\n")
     if not check:
@@ -80,7 +80,7 @@ def demo(
         _check(holder) if check else _serve(holder, folder / SITE, port)
 
 
-def prepared(folder: Path, persons: int, seed: int) -> Microdata:
+def prepare_census(folder: Path, persons: int, seed: int) -> Microdata:
     """The census with keys, and the site's file; files that are already there are used again."""
     import tomli_w
 

@@ -208,7 +208,7 @@ def _perturbed_summary(found: PerturbedAudit) -> dict[str, Any]:
     """Counts that follow by cell, and how many are possible on average."""
     known = {name: getattr(found, name) for name in ("known_alone", "disclosed", "disclosed_small")}
     cells = {
-        name: {found.name_of(int(k)): int(found.low[k]) for k in positions}
+        name: {found.design.name_of(int(k)): int(found.low[k]) for k in positions}
         for name, positions in known.items()
     }
     alone, together = found.possible or (None, None)

@@ -169,8 +169,7 @@ def protect(
     *,
     table: Annotated[Path, typer.Argument(help="A table made by `discreet tabulate`.")],
     method: Annotated[
-        str,
-        typer.Option(help="NAME or NAME:PARAMETER=VALUE,…; see `discreet methods`."),
+        str, typer.Option(help="NAME or NAME:PARAMETER=VALUE,…; see `discreet methods`.")
     ],
     out: Out = None,
     set: Parameters = None,

@@ -311,11 +311,7 @@ def survey(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
 
 
 def _stream(
-    persons: int,
-    seed: int,
-    chunk: int,
-    schema: pa.Schema,
-    select: Callable[[Block, int], Block],
+    persons: int, seed: int, chunk: int, schema: pa.Schema, select: Callable[[Block, int], Block]
 ) -> Iterator[pa.Table]:
     """Checks at once, then works block by block."""
     for name, value in (("persons", persons), ("chunk", chunk)):
@@ -367,7 +363,7 @@ def _array(values: np.ndarray, field: pa.Field) -> pa.Array:
     if pa.types.is_dictionary(field.type):
         positions = pa.array(values.astype(np.int16))
         return pa.DictionaryArray.from_arrays(positions, _dictionary(field.name), safe=False)
-    return pa.array(values.astype(field.type.to_pandas_dtype()))
+    return pa.array(values).cast(field.type, safe=False)
 
 
 @cache
@@ -408,10 +404,7 @@ def write_parquet(
         # Ids rise by small steps, so their differences take little room.
         "column_encoding": dict.fromkeys(("person_id", "household_id"), "DELTA_BINARY_PACKED"),
     }
-    with (
-        written_whole(Path(path)) as part,
-        pq.ParquetWriter(part, schema, **options) as writer,
-    ):
+    with written_whole(Path(path)) as part, pq.ParquetWriter(part, schema, **options) as writer:
         for table in tables:
             writer.write_table(table, row_group_size=rows_per_group)
             if progress is not None:

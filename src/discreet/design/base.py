@@ -52,9 +52,7 @@ class Design(ABC):
 
     @staticmethod
     def product(
-        variables: Variables,
-        margins: Margins,
-        structural_zeros: Sequence[Mapping[str, Any]] = (),
+        variables: Variables, margins: Margins, structural_zeros: Sequence[Mapping[str, Any]] = ()
     ) -> Design:
         """A complete design: every combination of the categories is an inner cell.
 
@@ -67,11 +65,7 @@ class Design(ABC):
         return made
 
     @staticmethod
-    def sparse(
-        variables: Variables,
-        margins: Margins,
-        codes: Sequence[Array],
-    ) -> Design:
+    def sparse(variables: Variables, margins: Margins, codes: Sequence[Array]) -> Design:
         """A design on chosen inner cells only.
 
         Args:
@@ -265,6 +259,13 @@ class Design(ABC):
             if code not in axis.total_codes:
                 found[axis.name] = code
         return found
+
+    def name_of(self, position: int) -> str:
+        """A published cell in words: its codes, or its number where there are none."""
+        if not self.axes:
+            return f"number {position}"
+        codes = self.cell(position).items()
+        return ", ".join(f"{name}={code}" for name, code in codes) or "the total"
 
     def inner_cell(self, position: int) -> Cell:
         """The codes of one inner cell."""

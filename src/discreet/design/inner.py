@@ -215,9 +215,7 @@ def _leaves(axis: Axis, given: Any) -> Whole:
     return np.unique(np.concatenate([np.empty(0, dtype=np.int64), *found]))
 
 
-def write_cells(
-    design: Design, cells: Real | ModelTable | ListedTable, path: str | Path, name: str = "value"
-) -> Path:
+def write_cells(design: Design, cells: Real | ModelTable | ListedTable, path: str | Path) -> Path:
     """Write the inner cells that are not zero to Parquet, slice by slice; see `Fit.write`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -226,7 +224,7 @@ def write_cells(
     design = design.require_variables("codes to write beside its cells")
     codes = [(axis.name, pa.array(axis.leaves, pa.string())) for axis in design.axes]
     kinds = [(n, pa.dictionary(pa.int32(), pa.string())) for n, _ in codes]
-    schema = pa.schema([*kinds, (name, pa.from_numpy_dtype(cells.dtype))])
+    schema = pa.schema([*kinds, ("value", pa.from_numpy_dtype(cells.dtype))])
     with written_whole(path) as part, pq.ParquetWriter(part, schema) as writer:
         for index, values in _slices(design, cells):
             labels = [

@@ -31,9 +31,7 @@ __all__ = [*argus.__all__, "BatchResult", "run_batch"]
 Given = ParamSpec("Given")
 
 
-def _with_verbs(
-    read: Callable[Given, ArgusTable[TrueTable]],
-) -> Callable[Given, ArgusTable[Table]]:
+def _with_verbs(read: Callable[Given, ArgusTable[TrueTable]]) -> Callable[Given, ArgusTable[Table]]:
     """The reader of a file, whose table can then be protected and saved."""
 
     @wraps(read)

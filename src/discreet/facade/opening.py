@@ -168,7 +168,7 @@ class OpenOptions:
                 units=self.units,
             ),
             notes=found.notes,
-            passage=lists.passage.joined(Passage(self.time, self.moves or {})),
+            passage=lists.passage.join(Passage(self.time, self.moves or {})),
             time=self.time if isinstance(self.time, str) else "",
         )
         return replace(data, table=lists.inside(data.table), outside=lists.outside)

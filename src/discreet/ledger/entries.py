@@ -129,11 +129,7 @@ def releases_of(db: sqlite3.Connection, data_set: DataSet) -> dict[str, int]:
 
 
 def add_release(
-    db: sqlite3.Connection,
-    data_set: DataSet,
-    number: int,
-    digest: str,
-    step: Mapping[str, object],
+    db: sqlite3.Connection, data_set: DataSet, number: int, digest: str, step: Mapping[str, object]
 ) -> None:
     """Enter a release."""
     row = (*_head(data_set), number, digest, _json(step))
@@ -305,10 +301,7 @@ def edition_text(data_set: DataSet) -> str:
 
 
 def check_kept_keys(
-    new: Edition,
-    others: Mapping[str, Edition],
-    data_set: DataSet,
-    rotated: Mapping[str, str],
+    new: Edition, others: Mapping[str, Edition], data_set: DataSet, rotated: Mapping[str, str]
 ) -> None:
     """Refuse a secret that is not the one behind editions which follow from each other.
 
@@ -332,13 +325,15 @@ def check_kept_keys(
 
 def summary_line(found: Mapping[str, Any]) -> str:
     """What was spent of a data set's budget."""
-    line = f"{found['name']}: {found['private_releases']} private releases"
+    n = found["private_releases"]
+    line = f"{found['name']}: {n} private release{'' if n == 1 else 's'}"
+    cost = "costs" if n == 1 else "cost"
     apart = found["by_relation"]
     if len(apart) > 1:
-        line += " cost " + "; ".join(map(_spent_text, apart))
+        line += f" {cost} " + "; ".join(map(_spent_text, apart))
         line += f"; {_spent_text(found)} together" if found["relation"] else "; they have no sum"
     elif spent := _spent_text(found):
-        line += f" cost {spent} together"
+        line += f" {cost} {spent}" + (" together" if n > 1 else "")
     if found["relation_unsaid"]:
         line += (
             f" ({found['relation_unsaid']} of them were entered by a version that did not say for "

@@ -37,14 +37,7 @@ from discreet.errors import (
     whole,
     within,
 )
-from discreet.noise.checks import (
-    Support,
-    Tails,
-    admissible,
-    free,
-    rising_tails,
-    table_rows,
-)
+from discreet.noise.checks import Support, Tails, admissible, free, rising_tails, table_rows
 from discreet.noise.dual import maximise_entropy
 from discreet.noise.matrix import TransitionMatrix
 

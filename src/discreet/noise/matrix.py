@@ -165,12 +165,7 @@ class TransitionMatrix(Displayed):
         return P[:, self.max_move : self.max_move + n].copy()
 
     def noise(
-        self,
-        counts: npt.ArrayLike,
-        keys: npt.ArrayLike,
-        modulus: int,
-        *,
-        edge: Edge = "right",
+        self, counts: npt.ArrayLike, keys: npt.ArrayLike, modulus: int, *, edge: Edge = "right"
     ) -> Whole:
         """The deviation of every cell, a pure function of count, key and matrix.
 
@@ -213,8 +208,16 @@ class TransitionMatrix(Displayed):
             raise MissingDependencyError("a plot", "altair", "plot") from None
         last = min(int(self.starts[-1]), _DEFAULT_ROWS) if largest is None else largest
         law = self.law[self.row_of(np.arange(last + 1))]
+        names = [f"{i}" for i in range(last + 1)]
+        names[-1] += "+" if last >= self.starts[-1] else ""  # this row is that of all larger counts
         cells = [
-            {"count": i, "deviation": v, "published": i + v, "probability": float(p)}
+            {
+                "count": i,
+                "row": names[i],
+                "deviation": v,
+                "published": i + v,
+                "probability": float(p),
+            }
             for i in range(last + 1)
             for v, p in zip(self.deviations.tolist(), law[i], strict=True)
             if p > 0
@@ -222,11 +225,11 @@ class TransitionMatrix(Displayed):
         upright = alt.Axis(labelAngle=0)
         shades = alt.Scale(scheme="cividis", type="sqrt", domain=[0, 1], reverse=True)
         chart: altair.Chart = (
-            alt.Chart(alt.InlineData(values=cells), title=self.name)
+            alt.Chart(alt.InlineData(values=cells), title=f"{self.name[:1].upper()}{self.name[1:]}")
             .mark_rect(stroke="white", strokeWidth=0.5)
             .encode(
                 x=alt.X("deviation:O", title="published − true count", axis=upright),
-                y=alt.Y("count:O", title="true count", sort="ascending"),
+                y=alt.Y("row:N", title="true count", sort=names),
                 # cividis is readable without colour vision; reversed, what is likely prints dark
                 color=alt.Color("probability:Q", scale=shades, legend=alt.Legend(format=".0%")),
                 tooltip=["count:Q", "published:Q", alt.Tooltip("probability:Q", format=".6f")],

@@ -6,8 +6,5 @@ from discreet.lazy import lazy_names
 
 __getattr__ = lazy_names(
     __name__,
-    {
-        "MagnitudeKey": "discreet.protect.magnitude_key",
-        "Quality": "discreet.protect.quality",
-    },
+    {"MagnitudeKey": "discreet.protect.magnitude_key", "Quality": "discreet.protect.quality"},
 )

@@ -39,7 +39,6 @@ from discreet.solve.integer.problem import (
     Gaps,
     LatticeProblem,
     LimitError,
-    cell_name,
     check_size,
 )
 from discreet.solve.integer.rounding import is_two_way
@@ -150,7 +149,7 @@ class Adjust(WrappingMethod):
         return replace(kept, max_move=self._max_move, blocked=tuple(range(1, self._min_count)))
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         return {
             "proposals": AS_IT_IS,
@@ -224,7 +223,7 @@ class Adjust(WrappingMethod):
         rng: np.random.Generator,
         bounded: bool | None = None,
     ) -> FoundTable:
-        from discreet.solve.integer.programs import Nearest  # start-up time: Numba
+        from discreet.solve.integer.programs import Nearest, nearest_apart  # start-up time: Numba
         from discreet.solve.integer.search import LatticeSearch  # start-up time: Numba
 
         z, least = table.z, self._min_count
@@ -232,7 +231,7 @@ class Adjust(WrappingMethod):
         if (needed > self._max_move).any():  # whatever the other cells do
             k = int(np.argmax(needed > self._max_move))
             raise LimitError(
-                f"cell {cell_name(table.design, k)} has a small count, which becomes 0 or at least "
+                f"cell {table.design.name_of(k)} has a small count, which becomes 0 or at least "
                 f"{least}: it moves by {needed[k]} or more, but max_move is {self._max_move:g}. "
                 "Raise it."
             )
@@ -253,8 +252,6 @@ class Adjust(WrappingMethod):
         nearest, is_network = Nearest(search, bounded), is_two_way(table.design)
         if self.sensitive is None or not (gaps := self._gaps(truth)).cells.size:
             return nearest(problem, start, is_network=is_network, rng=rng)
-        from discreet.solve.integer.apart import nearest_apart  # start-up time: Numba
-
         return nearest_apart(nearest, problem, gaps, start, is_network=is_network, rng=rng)
 
     def _gaps(self, truth: Whole) -> Gaps:

@@ -48,8 +48,8 @@ class CellKey(KeyedNoise):
 
     name: ClassVar[str] = "cell-key"
     done: ClassVar[str] = (
-        "Values were changed by the cell key method: the change of a value depends on the records "
-        "in its cell and on nothing else."
+        "Values were changed by the cell key method: within an edition, the change of a value "
+        "depends on the records in its cell and on nothing else that a table shows."
     )
 
     matrix: TransitionMatrix = field(default_factory=perturbation_table)

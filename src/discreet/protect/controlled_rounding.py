@@ -55,7 +55,7 @@ class ControlledRounding:
         whole("base", self.base, 2)
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         return {"base": BASES}
 

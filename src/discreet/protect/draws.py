@@ -102,7 +102,7 @@ class SeededSecret:
         words = [int.from_bytes(digest(self._salt, cell)[:7], "big") for cell in cells]
         return np.array(words, dtype=np.int64)
 
-    def mixed(self, keys: Whole, purpose: str) -> Whole:
+    def mix_keys(self, keys: Whole, purpose: str) -> Whole:
         """A fast mix of each key with seed and purpose (a 64-bit finaliser)."""
         salt = int.from_bytes(digest(self._salt, purpose)[:8], "big")
         x = keys.astype(np.uint64) ^ np.uint64(salt)

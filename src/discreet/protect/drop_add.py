@@ -39,9 +39,9 @@ class DropAdd(KeyedNoise):
     cap: int = 7
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
-        return {**super().listed, "share": SHARES, "cap": REACHES}
+        return {**super().option_lists, "share": SHARES, "cap": REACHES}
 
     @cached_property
     def law(self) -> TransitionMatrix:

@@ -68,11 +68,11 @@ class EditionPlan:
         figures = leaver_claims(counted, self.law, *facts)
         cells = unchanged_recovered(counted, self.law, self.editions)
         return (
-            f"{said} Over {self.editions} editions in which {self.churn:.1%} of the records change "
-            f"each time, a model of the attack has an intruder who uses all of them right in about "
-            f"{figures[0]:.0%} of the claims about who left, {figures[1]:.0%} of the surest tenth "
-            f"(by guessing: {self.churn:.1%}), and guesses {cells:.0%} of small counts that stay "
-            "the same (without a table: 40%)."
+            f"{said} An attack was modelled that uses {self.editions} editions, between which "
+            f"{self.churn:.1%} of the records change each time. Of its claims about who left, "
+            f"about {figures[0]:.0%} are right, and {figures[1]:.0%} of the tenth that is surest; "
+            f"of guesses {self.churn:.1%} are. Of small counts that stay the same it finds "
+            f"{cells:.0%}, and whoever has no table 40%."
         )
 
 

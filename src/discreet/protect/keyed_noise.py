@@ -67,7 +67,7 @@ class KeyedNoise(Noise):
         return "table" if self.margins == "adjusted" else "keys"
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         return {"grid": (None, *GRIDS)}
 
@@ -238,7 +238,7 @@ def noise_by_key(
         rule = table.convention
         noise = matrix.noise(cells.count, keys, rule.modulus, edge=edge or rule.edge)
     else:
-        noise = matrix.noise(cells.count, table.secret.mixed(keys, purpose), MIXED_KEYS)
+        noise = matrix.noise(cells.count, table.secret.mix_keys(keys, purpose), MIXED_KEYS)
     return np.where(cells.impossible, 0, noise) if cells.impossible.any() else noise
 
 

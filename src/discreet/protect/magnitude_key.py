@@ -110,7 +110,7 @@ class MagnitudeKey:
         return self.scale * (self.least + 2 * self.D * harmonic)
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases.
 
         Laws draw anew, and would give sums away by subtraction if they did not; so there are as
@@ -175,12 +175,12 @@ class MagnitudeKey:
         for k in range(self.top):
             size, owner = given.largest[:, k], given.owner[:, k]
             key = np.where(owner == NOBODY, 0, own[owner] if len(own) else 0)
-            shared = self._sizes(secret.mixed(key, f"{purpose} contributor"))
-            alone = self._sizes(secret.mixed(cell, f"{purpose} cell {k}"))
+            shared = self._sizes(secret.mix_keys(key, f"{purpose} contributor"))
+            alone = self._sizes(secret.mix_keys(cell, f"{purpose} cell {k}"))
             total += size * self.scale / (k + 1) * (shared + alone)
             if k == 0:
                 total += size * self.scale * self.least
-                up = secret.mixed(key, f"{purpose} direction") % 2 == 1
+                up = secret.mix_keys(key, f"{purpose} direction") % 2 == 1
         return np.asarray(np.where(up, total, -total))
 
     @property
@@ -231,7 +231,7 @@ class MagnitudeKey:
                 f"multiples of {self.base:g}. Up and down are equally likely.",
                 "Each figure was changed by a random amount that is larger where one contributor "
                 "stands out.",
-            ),
+            )
         ]
         if self.counts is None:
             said.append(

@@ -108,7 +108,7 @@ class Effort(NamedTuple):
 def check_listed(method: Any, variables: int = 8) -> None:
     """Refuse options that are on no public list; for publication where nobody counts releases.
 
-    A method names its lists in `listed`, by option.
+    A method names its lists in `option_lists`, by option.
 
     Args:
       method: The method.
@@ -116,7 +116,7 @@ def check_listed(method: Any, variables: int = 8) -> None:
     """
     inside = (getattr(method, name, None) for name in ("method", "decimals", "counts"))
     for each in (method, *inside):
-        for name, values in getattr(each, "listed", {}).items():
+        for name, values in getattr(each, "option_lists", {}).items():
             given = getattr(each, name)
             if isinstance(given, Mapping):
                 _check_keys(name, given, _VALUES if name == "value_weights" else variables)

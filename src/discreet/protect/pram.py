@@ -98,10 +98,10 @@ class Pram(KeyedNoise):
         return "table" if self.invariant else super().source
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         shares = tuple(sorted({*SHARES, 0.4}))
-        return {**super().listed, "alpha": shares, "epsilon": SCALES, "cap": REACHES}
+        return {**super().option_lists, "alpha": shares, "epsilon": SCALES, "cap": REACHES}
 
     @property
     def claims(self) -> Claims:

@@ -233,8 +233,7 @@ def _of_the_unit(privacy: PrivacyStatement, unit: Unit) -> list[Sentence]:
     if unit.records > 1 or unit.name != "record":
         said.append(
             process(
-                "bounded-unit",
-                f"At most {unit.records:,} records of one {unit.name} were counted.",
+                "bounded-unit", f"At most {unit.records:,} records of one {unit.name} were counted."
             )
         )
     if unit.weight is not None:

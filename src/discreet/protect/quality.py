@@ -77,7 +77,7 @@ class Quality(WrappingMethod):
         return self.method.source
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         return {"keep": SHARES}
 
@@ -131,7 +131,7 @@ class Quality(WrappingMethod):
                 "`table.with_secret(secret)`."
             )
         keys = keys_of(cells) if self.claims.keeps_zeros else keys_with_zeros(cells)
-        return table.secret.mixed(keys, self.name) / MIXED_KEYS
+        return table.secret.mix_keys(keys, self.name) / MIXED_KEYS
 
     def _perturb(self, own: Whole, u: Real) -> Whole:
         """The class that is shown: the own one, or any.

@@ -39,7 +39,6 @@ from discreet.solve.integer.problem import (
     FoundTable,
     LatticeProblem,
     LimitError,
-    cell_name,
 )
 from discreet.solve.integer.rounding import choose_systematically
 from discreet.tables.protected import Claims, Draws, Protected
@@ -141,7 +140,7 @@ class Safe:
         return Claims(additive=True, unbiased=False, keeps_zeros=keeps, blocked=blocked)
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         return {
             "proposals": AS_IT_IS,
@@ -229,7 +228,7 @@ class Safe:
         if len(broken):
             k = int(broken[0])
             raise LimitError(
-                f"controlled cell {cell_name(design, k)} has a small count, which becomes 0 or at "
+                f"controlled cell {design.name_of(k)} has a small count, which becomes 0 or at "
                 f"least {self.min_count}: it moves by {least[k]} or more, but the bound is "
                 f"{bound[k]:g}. Raise the bound."
             )

@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from scipy.special import stdtr
 
 from discreet import __version__
 from discreet.arrays import Array, Real
@@ -426,6 +425,8 @@ def mean_p(values: Array, expected: float = 0.0) -> float:
     off = abs(float(np.mean(values)) - expected)
     if spread == 0:
         return 1.0 if off <= 1e-12 * max(1.0, abs(expected)) else 0.0
+    from scipy.special import stdtr  # start-up time: every table loads these sentences
+
     # Student's tails: with eight draws those of a normal law reject one honest sum in 800.
     return float(2 * stdtr(len(values) - 1, -off / spread))
 

@@ -137,7 +137,7 @@ class SmallCountRounding:
         )
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         usual = {
             name: (getattr(SmallCountRounding, name),) for name in ("max_iter_rows", "max_iter")
@@ -285,9 +285,7 @@ class SmallCountRounding:
         is_first = bool((free == new).all())
         effort = min(EFFORT.of(len(rows), self.proposals), EFFORT.sweeps * len(rows))
         search = LatticeSearch(
-            proposals=effort if is_first else effort / 10,
-            chains=1,
-            hot=0.3 if is_first else 0.05,
+            proposals=effort if is_first else effort / 10, chains=1, hot=0.3 if is_first else 0.05
         )
         start[rows] = search(self._problem(table, start, rows, plan), start[rows], rng=rng).y
         return start

@@ -45,6 +45,13 @@ class Place:
     corrects: str | None
     reason: str
 
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What readers of the edition are told first."""
+        if self.corrects is None:
+            return ()
+        return (f"This edition replaces edition {self.corrects}: {self.reason}",)
+
 
 def draw_release(
     publication: Publication, place: Place, staging: Path, again: bool, accept: str = ""

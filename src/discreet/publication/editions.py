@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -115,10 +115,9 @@ def publish(
     place = Place(base, named, period, corrects, reason)
     staging = target.with_name(f".{named}.part")
     release = draw_release(publication, place, staging, again, accept)
-    notices = () if corrects is None else (f"This edition replaces edition {corrects}: {reason}",)
     _enter_correction(publication, base, data_set_of(publication, named), corrects, reason)
-    broken = _stage(staging, publication, release, place, notices)
-    log = _write_log(publication, place, release, notices, broken)
+    broken = _stage(staging, publication, release, place)
+    log = _write_log(publication, place, release, broken)
     _rename(staging, target)
     _finish(target, kept)
     return PublishedEdition(target, log, named, release)
@@ -189,18 +188,14 @@ def republish(folder: str | Path, out: str | Path) -> Path:
 
 
 def _stage(
-    staging: Path,
-    publication: Publication,
-    release: Release,
-    place: Place,
-    notices: tuple[str, ...],
+    staging: Path, publication: Publication, release: Release, place: Place
 ) -> Mapping[str, str]:
     """Write all files beside the place where they will stand, the manifest last.
 
     For tables whose codes changed, the first period of their series is returned.
     """
     os.chmod(staging, HIDDEN)
-    files = edition_files(publication, release, place.edition, notices, place.base)
+    files = edition_files(publication, release, place.edition, place.notices, place.base)
     _write_files(staging, files)
     broken: Mapping[str, str] = {}
     if publication.time:
@@ -212,7 +207,7 @@ def _stage(
     told: dict[str, Any] = {
         "edition": place.edition,
         "period": place.period,
-        "notices": list(notices),
+        "notices": list(place.notices),
     }
     told |= {"corrects": place.corrects, "reason": place.reason, "valid": True}
     _write_manifest(staging, publication, files, told)
@@ -316,11 +311,7 @@ def _enter_correction(
 
 
 def _write_log(
-    publication: Publication,
-    place: Place,
-    release: Release,
-    notices: Sequence[str],
-    broken: Mapping[str, str],
+    publication: Publication, place: Place, release: Release, broken: Mapping[str, str]
 ) -> Path:
     """What the office keeps: what was published of which records, and what to watch."""
     language = Wording.read_all(publication, place.base)[0].language
@@ -334,7 +325,7 @@ def _write_log(
         say("CONFIDENTIAL. For the office alone."),
         "",
         f"discreet {__version__}; {publication.data.get('source')}.",
-        *notices,
+        *place.notices,
         "",
         f"| {' | '.join(head)} |",
         "|---|---|---|",

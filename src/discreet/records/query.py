@@ -258,7 +258,7 @@ class Value:
         groups, orders = _several(group_by), _several(order_by)
         write, cast = self.window or self.write, self.window is not None and self.kind is _WHOLE
 
-        def written(done: Compilation, names: Names) -> str:
+        def write_window(done: Compilation, names: Names) -> str:
             by = ", ".join(_reference(one, done, names) for one in groups)
             order = ", ".join(_reference(one, done, names) for one in orders)
             parts = [f"PARTITION BY {by}" if by else "", f"ORDER BY {order}" if order else ""]
@@ -268,7 +268,7 @@ class Value:
                 return f"({ranked} - 1)"
             return f"CAST({ranked} AS BIGINT)" if cast else ranked
 
-        return Value(written, self.kind)
+        return Value(write_window, self.kind)
 
     def desc(self) -> Value:
         """The value as an order from the largest down."""
@@ -331,11 +331,11 @@ def memtable(frame: pa.Table) -> SqlTable:
     """A frame of this program, lent to the engine while a query runs."""
     name = f"discreet_frame_{next(_numbers)}"
 
-    def written(done: Compilation) -> str:
+    def write(done: Compilation) -> str:
         done.frames[name] = frame
         return f"SELECT * FROM {quote_name(name)}"
 
-    return SqlTable(written, _kinds_of_frame(name, frame))
+    return SqlTable(write, _kinds_of_frame(name, frame))
 
 
 def _kinds_of_frame(name: str, frame: pa.Table) -> Mapping[str, ColumnKind]:
@@ -404,8 +404,8 @@ def _reference(given: Any, done: Compilation, names: Names) -> str:
     """A column by its name, or a value."""
     if isinstance(given, str):
         return f"{names[0]}.{quote_name(given)}"
-    written: str = given.write(done, names)
-    return written
+    found: str = given.write(done, names)
+    return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -457,14 +457,14 @@ class SqlTable:
     def _project(self, values: Mapping[str, Any], tail: str = "") -> SqlTable:
         made = {name: _value(value) for name, value in values.items()}
 
-        def written(done: Compilation) -> str:
+        def write(done: Compilation) -> str:
             listed = ", ".join(
                 f"{value.write(done, {0: 't'})} AS {quote_name(name)}"
                 for name, value in made.items()
             )
             return f"SELECT {listed} FROM ({self.write(done)}) AS t{tail}"
 
-        return SqlTable(written, {name: value.kind for name, value in made.items()}, self.origin)
+        return SqlTable(write, {name: value.kind for name, value in made.items()}, self.origin)
 
     def filter(self, condition: Value) -> SqlTable:
         """The records for which a condition holds."""
@@ -499,7 +499,7 @@ class SqlTable:
     def left_join(self, other: SqlTable, condition: Value) -> SqlTable:
         """Every record with those of another relation that a condition joins, or with none."""
 
-        def written(done: Compilation) -> str:
+        def write(done: Compilation) -> str:
             listed = [f"l.{quote_name(name)}" for name in self.columns]
             listed += [f"r.{quote_name(name)}" for name in other.columns]
             joined = condition.write(done, {0: "l", id(other): "r"})
@@ -508,7 +508,7 @@ class SqlTable:
                 f"LEFT JOIN ({other.write(done)}) AS r ON {joined}"
             )
 
-        return SqlTable(written, {**self.kinds, **other.kinds}, (self.origin, other.origin))
+        return SqlTable(write, {**self.kinds, **other.kinds}, (self.origin, other.origin))
 
     def aggregate(self, **sums: Value) -> SqlTable:
         """One record of sums over all."""

@@ -168,7 +168,7 @@ class Secret:
         state = _of_domain(self._keys, b"discreet zero cell key")
         return _to_range(_words(state, map(definition, cells)), convention(rule))
 
-    def mixed(self, keys: Whole, purpose: str) -> Whole:
+    def mix_keys(self, keys: Whole, purpose: str) -> Whole:
         """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes.
 
         Cost: about half a microsecond for each distinct key.

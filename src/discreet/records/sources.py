@@ -21,13 +21,7 @@ from discreet.records.code_list import CodeLists
 from discreet.records.connection import attempt
 from discreet.records.duckdb import DuckDB, from_ibis, is_ibis
 from discreet.records.expressions import content_sums
-from discreet.records.file_formats import (
-    READERS,
-    STORES,
-    ending_of_records,
-    kind_of,
-    read_stored,
-)
+from discreet.records.file_formats import READERS, STORES, ending_of_records, kind_of, read_stored
 from discreet.records.query import memtable
 from discreet.records.record_keys import RECORD_KEY, Header, header_of, random_keys
 from discreet.records.records import UnitRecords, check_spelling

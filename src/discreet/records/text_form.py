@@ -238,11 +238,7 @@ def _names(header: Sequence[str], file: Any) -> tuple[str, ...]:
 
 
 def _signs(
-    columns: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    delimiter: str,
-    form: TextForm,
-    file: Any,
+    columns: Sequence[str], rows: Sequence[Sequence[str]], delimiter: str, form: TextForm, file: Any
 ) -> dict[str, Signs]:
     """The signs of each column of numbers."""
     possible: dict[str, list[Signs]] = {}

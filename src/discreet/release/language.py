@@ -22,7 +22,8 @@ FOLDER = "texts"
 """Where a publication has languages of its own, beside its file."""
 _BUILT_IN = Path(__file__).with_name("texts")
 _NUMBER = re.compile(r"-?\d+\.\d+")
-_SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z0-9])")
+SENTENCE = re.compile(r"(?<=[.:]) (?=[A-Z0-9])")
+"""What stands between two sentences."""
 WORDS = (
     *("Title", "Source", "Edition", "Updated", "Licence", "Contact", "Address", "Citation"),
     *("Note", "Footnote", "Statement", "Table", "Notes", "Contents", "Total"),
@@ -62,7 +63,7 @@ class Templates:
 
 
 def _longer(text: str, most: int) -> bool:
-    return len(_SENTENCE.split(text)) > most
+    return len(SENTENCE.split(text)) > most
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class Language:
         """A text in this language."""
         if self.code == ENGLISH or not text:
             return text
-        said, sentences = [], _SENTENCE.split(text)
+        said, sentences = [], SENTENCE.split(text)
         while sentences:  # the longest run of sentences that is known together
             for n in range(len(sentences), 0, -1):
                 run = " ".join(sentences[:n])

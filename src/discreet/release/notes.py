@@ -70,28 +70,16 @@ _WORKS = {
     "Langsrud (2024)": "Secondary cell suppression by Gaussian elimination",
 }
 _CITED = {
-    "cell-key": (
-        "Fraser & Wooton (2005)",
-        "Thompson, Broadfoot & Elazar (2013)",
-    ),
+    "cell-key": ("Fraser & Wooton (2005)", "Thompson, Broadfoot & Elazar (2013)"),
     "drop-add": ("Shlomo, Krenzke & Li (2019)",),
-    "pram": (
-        "Shlomo & Young (2008)",
-        "Shlomo, Krenzke & Li (2019)",
-    ),
-    "discrete-laplace": (
-        "Dwork & Roth (2014)",
-        "Ghosh, Roughgarden & Sundararajan (2012)",
-    ),
+    "pram": ("Shlomo & Young (2008)", "Shlomo, Krenzke & Li (2019)"),
+    "discrete-laplace": ("Dwork & Roth (2014)", "Ghosh, Roughgarden & Sundararajan (2012)"),
     "discrete-gaussian": ("Canonne, Kamath & Steinke (2020)",),
     "laplace": ("Dwork & Roth (2014)",),
     "safe": ("Giessing & Höhne (2011)",),
     "small-count-rounding": ("Langsrud & Heldal (2018)",),
     "controlled-rounding": ("Cox (1987)",),
-    "suppress": (
-        "Fischetti & Salazar-González (2000)",
-        "Langsrud (2024)",
-    ),
+    "suppress": ("Fischetti & Salazar-González (2000)", "Langsrud (2024)"),
 }
 Block = tuple[str, list[str]]
 """A heading and its paragraphs; rows of a table begin with a bar."""
@@ -166,6 +154,11 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
     if release.statement.says("private"):
         said.append(
             "About nineteen of twenty figures are off by less than twice the standard error."
+        )
+    if release.statement.says("clipped"):
+        said.append(
+            "The table is about changes before negative results became zero; counts that are small "
+            "beside the standard error are off by less."
         )
     if was_fitted:
         said.append(

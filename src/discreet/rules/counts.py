@@ -119,7 +119,9 @@ class Threshold(CountRule):
     @property
     def why(self) -> str:
         """Why a cell is sensitive."""
-        return f"a count of at most {self.max}"
+        if self.zeros:
+            return f"a count of at most {self.max}"
+        return f"a count of 1 to {self.max}" if self.max > 1 else "a count of 1"
 
     def primaries(self, table: TrueTable) -> Mask:
         """Counts up to the threshold, zeros only where they are asked for."""

@@ -92,8 +92,8 @@ def live() -> dict[str, str]:
 @_router.get("/ready")
 @_router.get("/health")
 def ready(request: Request) -> Response:
-    """Whether tables are answered: the audit log can be written, and the disk has room."""
-    failing = request.app.state.office.failures()
+    """Whether tables are answered: the log can be written, the disk has room, builds are whole."""
+    failing = [*request.app.state.office.failures(), *current_site(request).failures]
     told = {"status": "failing" if failing else "ok", "version": __version__, "failing": failing}
     return JSONResponse(told, 503 if failing else 200)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _BOUNDS = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # seconds
 _Sample = tuple[Mapping[str, str], float]
+_FAILURES = ("store", "disk", "decisions", "build", "records")
 
 
 class RequestCounts:
@@ -89,14 +90,14 @@ def describe(counts: RequestCounts, office: Office, site: Site) -> str:
     """Everything an operator is told, as text."""
     lines = list(counts.lines())
     taken, waiting = (sum(load) for load in zip(MAKING_SEATS.load, WRITING_SEATS.load, strict=True))
-    failing = office.failures()
+    failing = [*office.failures(), *site.failures]
     gauges: dict[str, tuple[str, list[_Sample]]] = {
         "info": ("The version.", [({"version": __version__}, 1)]),
         "seats_taken": ("Tables that are being made or written in this process.", [({}, taken)]),
         "seats_waiting": ("Questions that wait for a table.", [({}, waiting)]),
         "failing": (
             "Whether something keeps tables from being answered.",
-            [({"what": w}, int(w in failing)) for w in ("store", "disk", "decisions")],
+            [({"what": w}, int(w in failing)) for w in _FAILURES],
         ),
         "dataset_closed": (
             "Whether the office has closed a data set.",

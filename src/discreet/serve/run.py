@@ -27,7 +27,9 @@ SITE_VARIABLE = "DISCREET_SITE"
 _STOP_SECONDS = 10
 _LAST_SECONDS = 1.0  # that a connection has for one more request while its server stops
 _CONNECTIONS = 2_000
-_BACKLOG = 100  # connections that are taken at once, before any of them can be turned away
+_BACKLOG = 100  # connections that are taken at once
+_TURNS = 4  # of the event loop, from taking a connection to having closed it again
+_NO_LIMIT = 10**6
 _OTHER_FILES = 100  # databases, builds, kept tables and pipes
 _SHARE = 4  # of all connections, one address has at most this part
 _IDLE_SECONDS = 5
@@ -112,14 +114,23 @@ def app_of_site() -> FastAPI:
 
 def most_connections() -> int:
     """Connections of one process: below what it may open, which is 1,024 files on many systems."""
+    # Those that are turned away are open for some turns, in each of which others are taken.
+    free = _most_files() - _TURNS * _taken_at_once() - _OTHER_FILES
+    return max(8, min(_CONNECTIONS, free))
+
+
+def _taken_at_once() -> int:
+    return min(_BACKLOG, max(1, _most_files() // 10))
+
+
+def _most_files() -> int:
+    """Files that this process may open."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
-        return _CONNECTIONS
+        return _NO_LIMIT
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    if files == resource.RLIM_INFINITY:
-        return _CONNECTIONS
-    return max(8, min(_CONNECTIONS, files - _BACKLOG - _OTHER_FILES))
+    return _NO_LIMIT if files == resource.RLIM_INFINITY else int(files)
 
 
 class TimeoutProtocol(H11Protocol):
@@ -147,16 +158,17 @@ class TimeoutProtocol(H11Protocol):
         """Expect a request, or turn the client away."""
         super().connection_made(transport)
         self._request.start(self.request_seconds, transport.abort)
-        most = most_connections()
-        peer = self._peer
-        same = sum(getattr(other, "_peer", "") == peer for other in self.connections)
+        most, peer = most_connections(), self._peer
+        # One that gave way a moment ago is still there, and must not give way for two.
+        others: list[Any] = [c for c in self.connections if not c.transport.is_closing()]
+        same = sum(other._peer == peer for other in others)
         if same > max(1, most // _SHARE) and not self._is_proxy(peer):
             log_refusal("too_many_connections", 503)
             transport.abort()
-        elif len(self.connections) > most:
+        elif len(others) > most:
             log_refusal("no_connections_left", 503)
-            idle = [c for c in self.connections if not c._is_answering()]  # type: ignore[union-attr]
-            min(idle, key=lambda c: c._since, default=self).transport.abort()  # type: ignore[union-attr]
+            idle = [other for other in others if not other._is_answering()]
+            min(idle, key=lambda other: other._since, default=self).transport.abort()
 
     @property
     def _peer(self) -> str:
@@ -258,7 +270,7 @@ def _config(app: FastAPI | str, root_path: str, **more: Any) -> uvicorn.Config:
         server_header=False,
         proxy_headers=False,  # the office knows which proxies to believe
         root_path=root_path.rstrip("/"),
-        backlog=_BACKLOG,
+        backlog=_taken_at_once(),
         h11_max_incomplete_event_size=_LONGEST_HEAD,
         timeout_keep_alive=_IDLE_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS,

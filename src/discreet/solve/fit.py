@@ -258,14 +258,14 @@ def checked_values(design: Design, z: ArrayLike, used: Mask) -> Real:
     missing = np.flatnonzero(used & ~np.isfinite(values))
     if len(missing):
         raise DataError(
-            f"published cell {name_of(design, int(missing[0]))} has no value. "
+            f"published cell {design.name_of(int(missing[0]))} has no value. "
             "Give cells without a value the weight zero."
         )
     values = np.where(used, values, 0.0)
     if np.abs(values).max(initial=0.0) > MOST_COUNTS:
         largest = int(np.abs(values).argmax())
         raise DataError(
-            f"published cell {name_of(design, largest)} is {values[largest]:g}, but values beyond "
+            f"published cell {design.name_of(largest)} is {values[largest]:g}, but values beyond "
             "2**53 are not exact in double precision, so no fit of them could be judged in "
             "counts. Give the values in larger units, thousands for example."
         )
@@ -278,7 +278,7 @@ def checked_counts(design: Design, z: Real, tolerance: float, fitter: str) -> Re
         worst = int(z.argmin())
         raise DataError(
             f"a {fitter} fit needs published values that are not negative, but cell "
-            f"{name_of(design, worst)} is {z[worst]:g}. Fit with `NonNegative` or "
+            f"{design.name_of(worst)} is {z[worst]:g}. Fit with `NonNegative` or "
             "`LeastAbsolute` first."
         )
     return np.maximum(z, 0.0)
@@ -297,11 +297,6 @@ def checked_start(design: Design, start: ArrayLike | None, kind: str = "starting
     if not (np.isfinite(table).all() and (table >= 0).all()):
         raise ParameterError(f"the {kind} holds negative or missing values.")
     return table
-
-
-def name_of(design: Design, position: int) -> str:
-    """A published cell by its codes, or by its position where there are none."""
-    return str(design.cell(position)) if design.axes else f"number {position}"
 
 
 def _vector(design: Design, values: ArrayLike, kind: str) -> Real:

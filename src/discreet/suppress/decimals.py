@@ -103,7 +103,7 @@ class Decimals:
             positive("modulo", self.modulo)
 
     @property
-    def listed(self) -> dict[str, tuple[Any, ...]]:
+    def option_lists(self) -> dict[str, tuple[Any, ...]]:
         """Options that come from a short list where nobody counts releases."""
         return {"rmse": SCALES, "scale": SCALES, "modulo": (None, 5.0, 10.0, 100.0, 1000.0)}
 

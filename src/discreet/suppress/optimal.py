@@ -105,7 +105,7 @@ class _LeastCost:
         """Find covers until parts of cells meet them all, or the bound no longer rises."""
         stalled = 0
         for _ in range(_ROUNDS):
-            chosen = self.covering.relaxed()
+            chosen = self.covering.relax()
             before = self.bound
             self._raise_bound(chosen.bound)
             stalled = 0 if self.bound > before else stalled + 1
@@ -302,7 +302,7 @@ class Covering:
         """Ask that the coefficients of what is chosen add up to one or more."""
         self._rows.append(coefficients)
 
-    def relaxed(self) -> CoverChoice:
+    def relax(self) -> CoverChoice:
         """The cheapest choice where parts of things can be chosen."""
         if not self._rows or not len(self._cost):
             return CoverChoice(np.zeros(len(self._cost)), 0.0)

@@ -131,7 +131,7 @@ def _draw_shares(table: TrueTable, purpose: str) -> Real:
     assert secret is not None  # noqa: S101 - callers looked
     names = range(design.n_published)
     cells = [design.cell(k) if design.axes else {"cell": str(k)} for k in names]
-    words = secret.mixed(secret.cell_marks(cells), f"{purpose}: {table.data_set.name}")
+    words = secret.mix_keys(secret.cell_marks(cells), f"{purpose}: {table.data_set.name}")
     return np.asarray((words + 0.5) / _WORDS, dtype=np.float64)
 
 

@@ -214,7 +214,11 @@ def rotate(old: ResidualScores, rotation: Any) -> ResidualScores:
     return ResidualScores(old.T @ U, U.T @ old.W)
 
 
-def varimax(L: Real, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> Real:
+# Turns of varimax after which it gives up, and its gain below which it has settled.
+_TURNS, _SETTLED = 10_000, 1e-12
+
+
+def varimax(L: Real) -> Real:
     r"""The rotation U that makes the squared loadings :math:`LU` most unequal (Kaiser 1958).
 
     Variables count alike whatever their scale: each row of L is divided by its length first.
@@ -225,15 +229,15 @@ def varimax(L: Real, *, tolerance: float = 1e-12, max_steps: int = 10_000) -> Re
     if not len(L):
         return U
     reached = 0.0
-    for _ in range(max_steps):
+    for _ in range(_TURNS):
         A = L @ U
         gradient = L.T @ (A**3 - A * (A**2).mean(axis=0))
         U = _nearest_orthogonal(gradient)
         before, reached = reached, float(np.linalg.norm(gradient, "nuc"))
-        if reached - before <= tolerance * reached:
+        if reached - before <= _SETTLED * reached:
             return U
     raise NotConvergedError(
-        f"varimax did not settle in {max_steps} steps. Give a rotation matrix instead."
+        f"varimax did not settle in {_TURNS:,} steps. Give a rotation matrix instead."
     )
 
 

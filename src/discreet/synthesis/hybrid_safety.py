@@ -52,10 +52,10 @@ def safe_clusters(request: SynthesisRequest, model: ModelMatrices, rows: Rows) -
         given = hybrid_arguments(scaled, replace(rows, clusters=labels))
         return unsafe_clusters(**given, least=least_freedom(request), bound=LEVERAGE)
 
-    def dominated(labels: Whole) -> Whole:
+    def find_dominated(labels: Whole) -> Whole:
         return sensitive_sums(model, labels, request.rules, squares=request.keeps_squares)
 
-    labels = _safe_labels("clusters", clusters, rows.groups, unsafe, merge, dominated)
+    labels = _safe_labels("clusters", clusters, rows.groups, unsafe, merge, find_dominated)
     rows = replace(rows, clusters=labels)
     _refuse_cells_within(scaled, rows)
     refuse_large(np.flatnonzero(unsafe(labels).rows))

@@ -22,14 +22,12 @@ is left out.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import eye_array
-from scipy.special import ndtr
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
@@ -57,15 +55,6 @@ KeptSquares = RegressionFit | Literal["clusters"] | None
 """Squares and products that are kept: those of a regression over all rows, of clusters, or none."""
 _ROUNDING = 1e-9  # a leverage of three equal records is a third up to rounding
 _ROUNDS = 200  # of cutting: each brings a record to the next one, and giants are few
-
-
-def accuracy_gained(leverage: float) -> float:
-    """How much a release adds at most to the probability that a fit is right to within a width."""
-    r = 1 - leverage
-    if not 0 < r < 1:
-        return float(leverage >= 1)
-    a = math.sqrt(2 * math.log(1 / r) / (1 / r - r))
-    return float(2 * (ndtr(a / math.sqrt(r)) - ndtr(a * math.sqrt(r))))
 
 
 def read_rules(given: Any) -> tuple[PrimaryRule, ...]:

@@ -79,12 +79,17 @@ class Synthetic(Displayed, show.Frames, Synthesized):
     def __repr__(self) -> str:
         said = textwrap.fill(self.statement.text, _WIDTH)
         title, rows = self._title_and_head()
-        return "\n".join([title, *align_columns(rows, right=range(len(rows[0]))), said])
+        return "\n".join([title, *align_columns(rows, right=self._numbers()), said])
 
     def _display(self) -> Display:
         title, rows = self._title_and_head()
-        head = Grid.of(rows, f"the first {len(rows) - 1} records", right=range(len(rows[0])))
-        return Display(title, "public", grids=[head], note=self.statement.text)
+        head = Grid.of(rows, f"the first {len(rows) - 1} records", right=self._numbers())
+        return Display(title, "public", grids=[head], note=self.statement.plain)
+
+    def _numbers(self) -> list[int]:
+        """Places of the columns that hold numbers."""
+        kinds = [str(field.type) for field in self.to_arrow().schema]
+        return [j for j, kind in enumerate(kinds) if "int" in kind or kind in ("float", "double")]
 
     def _title_and_head(self) -> tuple[str, list[Sequence[str]]]:
         def text(value: Any) -> str:

@@ -76,18 +76,18 @@ class Swapping:
                 f"rate is one of {shown}, got {self.rate!r}: every rate exchanges other "
                 "households, and tables of several could be compared."
             )
-        if twice := sorted({name for name in self.geography if self._named.count(name) > 1}):
+        if twice := sorted({name for name in self.geography if self._roles.count(name) > 1}):
             raise ParameterError(f"{twice[0]!r} is an area, and cannot have another role as well.")
 
     @property
-    def _named(self) -> list[str]:
+    def _roles(self) -> list[str]:
         given = [*self.geography, *self.risk, *self.similar, self.household, self.within]
         return [name for name in given if name is not None]
 
     @property
     def columns(self) -> list[str]:
         """All columns that take part."""
-        return list(dict.fromkeys(self._named))
+        return list(dict.fromkeys(self._roles))
 
 
 class SwapMeasures(NamedTuple):

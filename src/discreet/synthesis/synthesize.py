@@ -40,18 +40,8 @@ from discreet.synthesis.request import (
     request_of,
 )
 from discreet.synthesis.result import SourceRecords, Synthetic, SyntheticTrial, read_records
-from discreet.synthesis.safety import (
-    UnsafeRowsError,
-    safe_model,
-    safe_values,
-    with_cells,
-)
-from discreet.synthesis.sentences import (
-    StatementFacts,
-    keeps_components,
-    sentences_of,
-    unchanged,
-)
+from discreet.synthesis.safety import UnsafeRowsError, safe_model, safe_values, with_cells
+from discreet.synthesis.sentences import StatementFacts, keeps_components, sentences_of, unchanged
 from discreet.tables.statement import Statement, step_of
 
 Labels = str | Sequence[Any] | np.ndarray

@@ -113,7 +113,7 @@ class Passage:
                     f"{{'age': 1}}; got {step!r} for {name!r}."
                 )
 
-    def joined(self, other: Passage) -> Passage:
+    def join(self, other: Passage) -> Passage:
         """What both declare."""
         time = tuple(dict.fromkeys((*self.time, *other.time)))
         return Passage(time, {**self.moves, **other.moves})

@@ -134,7 +134,7 @@ class SecretLike(Protocol):
     def zero_key(self, cells: Sequence[Cell], rule: str | KeyConvention) -> Whole:
         """The key of each cell without records, from its definition."""
 
-    def mixed(self, keys: Whole, purpose: str) -> Whole:
+    def mix_keys(self, keys: Whole, purpose: str) -> Whole:
         """A keyed hash of each cell key: whole numbers below 2³², unrelated between purposes."""
 
     def cell_marks(self, cells: Sequence[Cell]) -> Whole:

@@ -206,7 +206,7 @@ def _of(kind: pa.DataType, *values: Any) -> Callable[[], pa.Table]:
 
 
 def _whole(kind: pa.DataType) -> Callable[[], pa.Table]:
-    bounds = np.iinfo(kind.to_pandas_dtype())
+    bounds = np.iinfo(str(kind))
     return _of(kind, 0, 1, int(bounds.min), int(bounds.max))
 
 

@@ -159,7 +159,7 @@ def test_the_published_cells_that_disclose_one_are_named():
     found = audit(paper_pattern().publishing({"row": 1, "col": 2}))
     assert "(row=1, col=1) = (row=1) − (row=1, col=2)" in found.text
     assert "disclosed by equations alone: 2" in found.text
-    assert "Audit of a suppression pattern" in found.to_html()
+    assert "Audit of a suppression pattern" in found._repr_html_()
     frame = found.to_pandas()
     assert len(frame) == 8
     assert (frame["wrong"].str.contains("disclosed by equations")).sum() == 2

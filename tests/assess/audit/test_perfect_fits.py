@@ -53,7 +53,7 @@ def test_every_fit_gets_them_right_and_others_wrong():
     assert np.abs(fits[0][others] - fits[1][others]).max() > 0.05
     small = found.below(3)
     assert set(small.values) <= {1.0, 2.0}
-    assert "are determined" in repr(found)
+    assert "are determined: a=" in repr(found)
     assert all(set(cell) == {"a", "b", "c"} for cell, _ in found.named)
 
 

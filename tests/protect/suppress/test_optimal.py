@@ -153,4 +153,4 @@ def test_a_tree_that_runs_out_of_nodes_gives_its_bound():
     for _ in range(40):
         things.add((rng.random(60) < 0.15) * rng.uniform(0.3, 1, 60))
     found = things.whole()
-    assert things.relaxed().bound <= found.bound + 1e-9
+    assert things.relax().bound <= found.bound + 1e-9

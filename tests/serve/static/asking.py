@@ -1,5 +1,6 @@
 """Questions to the client's modules in node, and the server's answers to the same."""
 
+import base64
 import json
 import re
 import shutil
@@ -7,7 +8,10 @@ import subprocess
 from pathlib import Path
 from urllib.parse import parse_qsl
 
+import numpy as np
+
 from discreet.serve.query import Query
+from tests.serve.kernel.workbooks import read_book
 
 NODE = shutil.which("node")
 _ASK = Path(__file__).with_name("ask.mjs")
@@ -88,8 +92,33 @@ def difference(server, client, site, address, lang, sums=None):
     )
 
 
+ENDINGS = (".csv", ".xlsx", ".jsonstat.json", ".px", ".svg")
+
+
+def file_difference(server, client, address, lang, ending):
+    """What differs between the files of a table that a browser makes and that the server sends."""
+    response, moved = served(server, address, lang)
+    path, _, asked = address.partition("?")
+    if response.status_code != 200 or not path.endswith("/table"):
+        return None
+    asked = [p for p in parse_qsl(asked if moved is None else moved) if p[0] != "edit"]
+    query = Query.parse(asked).address
+    name = "chart.svg" if ending == ".svg" else f"table{ending}"
+    sent = server.get(f"{path.removesuffix('table')}{name}?{query}&lang={lang}")
+    found = client.ask(f"{path}?{query}", lang, ending=ending)
+    here = base64.b64decode(found.get("file", ""))  # nothing where there is no chart
+    if sent.status_code != 200:
+        return f"{address}: a {ending} file that there is not" if here else None
+    if "error" in found:
+        return f"{address}: {found['error']}"
+    read = read_book if ending == ".xlsx" else bytes
+    is_same = read(here) == read(sent.content)
+    return None if is_same else f"{address} ({lang}): another {ending} file"
+
+
 def figures_differ(address, cube, figures):
     """Whether the figures behind a table differ from those of the data set, cell by cell."""
-    is_same = cube.values.ravel().tolist() == figures["values"]
+    slack = 0.0 if cube.values.dtype.kind == "i" else 1e-12  # sums of decimals, in any order
+    is_same = np.allclose(figures["values"], cube.values.ravel(), rtol=slack, atol=0.0)
     is_same &= cube.status.ravel().tolist() == figures["status"]
     return None if is_same else f"{address}: figures {figures} in place of {cube.values}"

@@ -1,20 +1,30 @@
 """A small site that can be files: one release under several policies, and with periods."""
 
+from dataclasses import replace
+
+import numpy as np
+
 from discreet.serve.app import make_app
+from discreet.serve.data.inner import InnerSource
 from discreet.serve.office.office import Office
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.site import Site
 from tests.serve.client import Client as Server
-from tests.serve.sites import once, small_site
+from tests.serve.sites import inner_table, once, small_site
 
 FIXED = Policy(groups="fixed", fixed_groups={"age": {"Young": ["0-14", "15-64"]}}, max_variables=2)
+COARSE = ["region[county]", "region[part]", "age", "sex"]
 SMALL = Policy(groups="none", threshold=30, max_cells=30)
 
 
 def static_site():
     """The small country as several data sets."""
+    table = inner_table()
+    shares = replace(table, values=table.values * (1 + 1 / (3 + np.arange(len(table.values)))))
     made = (
         once(),
+        once(source=InnerSource(shares), name="decimals"),
+        once(source=InnerSource(table, COARSE), name="coarse"),
         once(name="years", time="age"),
         once(FIXED, name="fixed"),
         once(SMALL, name="small"),

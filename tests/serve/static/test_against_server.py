@@ -7,7 +7,7 @@ import pytest
 
 from discreet.serve.query import Query
 from discreet.serve.static.build import write_site
-from tests.serve.static.asking import NODE, Client, difference
+from tests.serve.static.asking import ENDINGS, NODE, Client, difference, file_difference
 from tests.serve.static.parquet_sums import ParquetSums
 from tests.serve.static.questions import Questions
 from tests.serve.static.sites import server_of, static_site
@@ -66,6 +66,24 @@ def test_random_pages_equal_the_servers_and_their_figures_duckdb_s_sums(site, se
     assert first_difference(site, server, asked, 300, 1, ParquetSums(out)) is None
 
 
+def test_files_that_the_browser_makes_are_those_of_the_server(site, server, asked):
+    whole = {name: d for name, d in site.datasets.items() if name != "decimals"}
+    for k, (address, lang) in enumerate(Questions(whole, 4).some(150)):
+        ending = ENDINGS[k % len(ENDINGS)]
+        assert file_difference(server, asked, address, lang, ending) is None
+
+
+@pytest.mark.parametrize("ending", [".px", ".xlsx"])
+def test_a_fault_of_a_file_is_found(site, server, out, tmp_path, ending):
+    """What files say beside their figures comes from elsewhere than what pages say."""
+    client = planted(out, tmp_path, "licence: dataset.about.licence,", 'licence: "",')
+    try:
+        address = "/d/once/table?rows=region&columns=sex"
+        assert file_difference(server, client, address, "en", ending)
+    finally:
+        client.close()
+
+
 def test_the_catalogue_and_wrong_paths_equal_the_servers(site, server, asked):
     paths = ("/", "/about", "/?query=small+COUNTRY", "/?query=nothing&topic=x", "/d/nobody/table?")
     for lang in ("en", "nb"):
@@ -73,15 +91,19 @@ def test_the_catalogue_and_wrong_paths_equal_the_servers(site, server, asked):
             assert difference(server, asked, site, path, lang) is None
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found(fault, site, server, out, tmp_path):
-    right, wrong = FAULTS[fault]
+def planted(out, tmp_path, right, wrong):
+    """The client on a copy of the files, with a fault of its own."""
     shutil.copytree(out, tmp_path / "out")
     path = tmp_path / "out" / json.loads((out / "site.json").read_text())["client"][0]
     text = path.read_text(encoding="utf-8")
     assert text.count(right) == 1
     path.write_text(text.replace(right, wrong), encoding="utf-8")
-    client = Client(tmp_path / "out")
+    return Client(tmp_path / "out")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found(fault, site, server, out, tmp_path):
+    client = planted(out, tmp_path, *FAULTS[fault])
     try:
         assert first_difference(site, server, client, 120, seed=2)
     finally:

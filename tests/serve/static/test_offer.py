@@ -64,6 +64,19 @@ def test_a_data_set_on_the_fly_writes_nothing(tmp_path):
     assert not (tmp_path / "site.json").exists()
 
 
+def test_a_folder_with_other_files_is_refused(tmp_path):
+    """Whoever hands the site out would hand out what lies beside it, a secret for one."""
+    site = Site(small_site().config, {"once": once()})
+    (tmp_path / "keys.secret").write_text("x")
+    with pytest.raises(DataError, match=r"other files \(keys.secret\).* Name an empty folder"):
+        write_site(site, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["keys.secret"]
+    (tmp_path / "keys.secret").unlink()
+    (tmp_path / "files").mkdir()  # of a build that was stopped
+    write_site(site, tmp_path)
+    write_site(site, tmp_path)
+
+
 def cell_names(site, folder):
     write_site(site, folder)
     told = json.loads((folder / json.loads((folder / "site.json").read_text())["site"]).read_text())

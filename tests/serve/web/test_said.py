@@ -8,6 +8,7 @@ import pytest
 import discreet.protect
 import discreet.serve
 from discreet.serve.web.texts import languages, texts
+from discreet.suppress.sentences import suppressed_cells
 
 SERVE = Path(discreet.serve.__file__).parent
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -108,3 +109,14 @@ def test_everything_plain_of_suppression_is_translated(language, secondary, deci
     said = method._statement().sentences
     for text in filter(None, (sentence.plain for sentence in said)):
         assert texts(language).translate(text).language == language
+
+
+@pytest.mark.parametrize("language", OTHERS)
+@pytest.mark.parametrize("units", ["people", "contributors"])
+@pytest.mark.parametrize("has_intervals", [True, False])
+def test_what_is_hidden_of_sums_is_translated(language, units, has_intervals):
+    said = suppressed_cells([], units, has_intervals=has_intervals, has_decimals=False)
+    for sentence in said:
+        found = texts(language).translate(sentence.plain)
+        assert found.language == language
+        assert not set(found.text.split()) & {"figures", "contributors", "people"}

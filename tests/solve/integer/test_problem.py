@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import discreet as dc
 from discreet.errors import ParameterError
-from discreet.solve.integer.problem import Domain, LatticeProblem, LimitError, cell_name
+from discreet.solve.integer.problem import Domain, LatticeProblem, LimitError
 from tests.strategies import designs
 
 DESIGN = dc.Design.product({"a": 2, "b": 2}, "a*b")
@@ -55,8 +55,8 @@ def test_crossed_limits_name_the_cell_inside_and_not_outside():
     low[3], high[3] = 0.2, 0.8
     with pytest.raises(LimitError, match="may deviate by 0.2 to 0.8") as caught:
         problem(low=low, high=high)
-    assert cell_name(DESIGN, 3) in str(caught.value)
-    assert cell_name(DESIGN, 3) not in caught.value.public()
+    assert DESIGN.name_of(3) in str(caught.value)
+    assert DESIGN.name_of(3) not in caught.value.public()
 
 
 def test_breaches_and_forbidden_values_are_counted():
@@ -66,6 +66,6 @@ def test_breaches_and_forbidden_values_are_counted():
 
 
 def test_cells_have_names():
-    assert cell_name(DESIGN, DESIGN.position({})) == "the total"
-    assert "'a'" in cell_name(DESIGN, DESIGN.position({"a": "1"}))
-    assert cell_name(as_matrix(DESIGN), 2) == "2"
+    assert DESIGN.name_of(DESIGN.position({})) == "the total"
+    assert DESIGN.name_of(DESIGN.position({"a": "1"})) == "a=1"
+    assert as_matrix(DESIGN).name_of(2) == "number 2"

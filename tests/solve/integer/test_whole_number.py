@@ -97,6 +97,19 @@ def test_exact_margins_and_the_ridge_of_the_fitter_are_its_own(ridge):
     assert fit.notes["bound"] <= fit.notes["loss"]
 
 
+def test_counts_beyond_32_bits_are_searched_around_the_fit():
+    design, z, weights = noisy({"a": 2, "b": 3}, "a*b", seed=5)
+    large = np.append(3_000_000_000, np.zeros(5, dtype=np.int64))
+    fit = dc.solve.WholeNumber(proposals=1e5)(design, z + design.aggregate(large), weights=weights)
+    assert fit.require().y.dtype == np.int64
+    np.testing.assert_array_equal(fit.z, design.aggregate(fit.y))
+    off = (fit.z - design.aggregate(large) - z) ** 2
+    assert fit.notes["loss"] == pytest.approx(float(weights @ off), rel=1e-6)
+    assert fit.notes["loss"] <= least(design, z, weights, 2) + 1e-6
+    with pytest.raises(DataError, match="hold up to 2,147,483,647"):
+        dc.solve.WholeNumber(max_nonzero=4)(design, z + design.aggregate(large))
+
+
 def test_an_exact_margin_that_is_not_whole_is_refused_and_one_beyond_reach_is_not_met():
     design = dc.Design.product({"a": 2, "b": 2}, "a*b")
     fitter = dc.solve.WholeNumber(dc.NonNegative(exact=["a"]))

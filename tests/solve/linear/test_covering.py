@@ -59,7 +59,7 @@ def test_the_cheapest_choice_is_the_cheapest_of_all(cost, covers):
     found = covering.whole()
     assert found.bound == pytest.approx(least)
     assert cost @ found.share == pytest.approx(least)
-    assert covering.relaxed().bound <= least + 1e-9
+    assert covering.relax().bound <= least + 1e-9
 
 
 def test_covers_that_cannot_be_met_are_an_error():
@@ -74,4 +74,4 @@ def test_no_choice_is_made_when_all_effort_is_spent():
     covering.add(np.ones(2))
     assert covering.whole().share.tolist() == [1.0, 0.0]
     assert covering.whole().share is None
-    assert covering.relaxed().bound == 2.0
+    assert covering.relax().bound == 2.0

@@ -45,7 +45,7 @@ def test_the_estimate_is_that_of_dense_least_squares(design, uneven):
         w = w * np.random.default_rng(2).uniform(0.5, 2.0, len(w))
         w[3] = 0.0
     found = estimate(EffectSpace(design), z, w)
-    np.testing.assert_allclose(found.published(), dense(design, z, w), atol=1e-7)
+    np.testing.assert_allclose(found.fitted_cells(), dense(design, z, w), atol=1e-7)
     assert (found.steps == 0) == (design is not TREES and not uneven)
 
 
@@ -74,8 +74,8 @@ def test_non_negative_margins_are_the_nearest_ones():
     _, z, w = noisy(design, seed=3, scale=8.0, records=40)
     space = EffectSpace(design)
     start = estimate(space, z, w)
-    assert start.published().min() < -1
-    found = space.published(fit_non_negative(start, z, w, tolerance=1e-8).effects)
+    assert start.fitted_cells().min() < -1
+    found = space.aggregate(fit_non_negative(start, z, w, tolerance=1e-8).effects)
     X = design.matrix().toarray().T.astype(float)
     best = minimize(
         lambda y: 0.5 * float(w @ (X @ y - z) ** 2),

@@ -8,7 +8,7 @@ import discreet as dc
 from discreet.solve.fit import Status
 from discreet.solve.least_squares.least_squares import analyse
 from discreet.solve.non_negative import multipliers, non_negative
-from discreet.solve.non_negative.multipliers import Fibres, MarginSums
+from discreet.solve.non_negative.multipliers import Fibres, HeldSums
 
 METHOD = "multipliers of the bounds"
 TREE = {"all": {"north": ["n1", "n2", "n3"], "south": ["s1", "s2"], "sea": ["sea1"]}}
@@ -89,7 +89,7 @@ def test_the_inverse_of_a_crossing_is_that_of_its_matrix(precision):
 def test_held_margins_are_sums_of_the_design():
     design, rng = census(), np.random.default_rng(2)
     at = np.array([0, 5, 6, design.position({}), design.position({"region": "north"})])
-    held, y, forces = MarginSums(design, at), rng.random(design.n_inner), rng.random(len(at))
+    held, y, forces = HeldSums(design, at), rng.random(design.n_inner), rng.random(len(at))
     np.testing.assert_allclose(held.up(y), design.aggregate(y)[at])
     everywhere = np.zeros(design.n_published)
     everywhere[at] = forces

@@ -169,12 +169,7 @@ def told_to_coalitions(
 
 
 def told_by_equations(
-    system: Unknowns,
-    targets: Any,
-    groups: list[Array],
-    empty: Array,
-    *,
-    rng: np.random.Generator,
+    system: Unknowns, targets: Any, groups: list[Array], empty: Array, *, rng: np.random.Generator
 ) -> list[Told]:
     """What follows for each attacker by linear algebra, for targets that do not follow for all.
 

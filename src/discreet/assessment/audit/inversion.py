@@ -320,9 +320,13 @@ class PerfectFits:
     def __repr__(self) -> str:
         more = "" if self.is_complete else " at least"
         head = f"{self.hidden:,} inner cells are not published;{more} {len(self):,} are determined"
-        some = [f"{cell}: {value:g}" for cell, value in self.named[:_NAMED]]
+        some = [f"{_in_words(cell)}: {value:g}" for cell, value in self.named[:_NAMED]]
         rest = "" if len(self) <= _NAMED else f", and {len(self) - _NAMED:,} more"
         return f"{head}: {'; '.join(some)}{rest}" if some else head
+
+
+def _in_words(cell: Cell) -> str:
+    return ", ".join(f"{name}={code}" for name, code in cell.items()) or "the total"
 
 
 def perfect_fits(

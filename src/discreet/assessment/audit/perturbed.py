@@ -120,10 +120,7 @@ class PerturbedAudit(Displayed):
 
     def name_of(self, position: int) -> str:
         """A published cell in words."""
-        codes = self.design.cell(position) if self.design.axes else None
-        if codes is None:
-            return f"cell {position}"
-        return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
+        return self.design.name_of(position)
 
     def to_arrow(self) -> pa.Table:
         """A row for each published cell: its value, and the counts possible alone and with all."""
@@ -144,10 +141,6 @@ class PerturbedAudit(Displayed):
         """The findings as lines of text."""
         lines = [MARKING, self._counts(), *(f"{name}: {said}" for name, said in self._findings())]
         return "\n".join(lines)
-
-    def to_html(self) -> str:
-        """The findings as a piece of HTML."""
-        return self._repr_html_()
 
     def _display(self) -> Display:
         facts = [(name, str(said)) for name, said in self._findings()]
@@ -181,7 +174,7 @@ class PerturbedAudit(Displayed):
         return [(name, self._list_cells(cells)) for name, cells in found.items()]
 
     def _list_cells(self, positions: Iterable[int]) -> str:
-        return list_names([f"{self.name_of(int(k))}: {self.low[k]:g}" for k in positions])
+        return list_names([f"{self.design.name_of(int(k))}: {self.low[k]:g}" for k in positions])
 
 
 def audit_perturbed(

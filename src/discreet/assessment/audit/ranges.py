@@ -217,11 +217,7 @@ def _by_law(
 
 
 def _from_law(
-    release: Protected,
-    law: TransitionMatrix,
-    hidden: Mask,
-    threshold: int | None,
-    said: str,
+    release: Protected, law: TransitionMatrix, hidden: Mask, threshold: int | None, said: str
 ) -> CountRanges:
     low, high, kind, lists = _counts_behind(law, np.where(hidden, 0, release.z).astype(np.int64))
     if hidden.any():

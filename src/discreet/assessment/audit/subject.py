@@ -369,10 +369,7 @@ class Audit(Displayed):
         n = len(self.subject.z)
         if position >= n:
             return self.subject.whys[position - n]
-        codes = self.subject.design.cell(position) if self.subject.design.axes else None
-        if codes is None:
-            return f"cell {position}"
-        return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
+        return self.subject.design.name_of(position)
 
     def explain(self, position: int) -> str:
         """How published cells give a disclosed one: as a sum, or as bounds from both sides."""
@@ -420,10 +417,6 @@ class Audit(Displayed):
         lines += [f"{name}: {said}" for name, said in self._findings()]
         lines += self._explanations()
         return "\n".join(line for line in lines if line)
-
-    def to_html(self) -> str:
-        """The findings as a piece of HTML."""
-        return self._repr_html_()
 
     def _display(self) -> Display:
         facts = [(name, str(said)) for name, said in self._findings()]

@@ -32,7 +32,9 @@ _BANDS = (0.05, 0.25, 0.5, 0.75, 0.95)
 _NAMES = ("low", "lower", "middle", "upper", "high")
 _MOST_GROUPS = 40
 _UNCHANGED = 0.5  # decimals of a fit count as the whole number that they round to
-_TICKS = (-10_000, -1_000, -100, -10, 0, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
+_TICKS = (0, *(sign * 10**k for k in range(8) for sign in (1, -1)))
+_FEW_TICKS = 5
+"""Where whole powers of ten give fewer, their halves and fifths are ticks as well."""
 
 
 def deviations_by_size(
@@ -223,8 +225,12 @@ def edition_changes(
 def _symlog(alt: Any, values: Real) -> tuple[Any, Any]:
     """A scale that shows small values of both signs and large ones, and its ticks."""
     low, high = min(float(values.min()), 0.0), max(float(values.max()), 1.0)
-    scale = alt.Scale(type="symlog", domain=[low - 0.5, high + 0.5], nice=False)
+    ends = [1.05 * low - 0.5, 1.05 * high + 0.5]  # large circles at the edge would be cut
+    scale = alt.Scale(type="symlog", domain=ends, nice=False)
     ticks = [tick for tick in _TICKS if low <= tick <= high]
+    if len(ticks) < _FEW_TICKS:
+        finer = {part * tick for tick in _TICKS for part in (1, 2, 5)}
+        ticks = sorted(tick for tick in finer if low <= tick <= high)
     return scale, alt.Axis(values=ticks, format=",d")
 
 

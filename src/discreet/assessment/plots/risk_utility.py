@@ -58,7 +58,8 @@ def risk_utility_map(
             x=alt.X("risk:Q"), y=alt.Y("utility_low:Q", **up), y2="utility_high:Q", color=colour
         ),
     ]
-    marks = data.mark_point(size=110, filled=True, opacity=1, stroke="white", strokeWidth=0.8)
+    # hollow, so that of two methods in one place both are seen
+    marks = data.mark_point(size=110, filled=False, opacity=1, strokeWidth=2.2)
     shape = alt.Shape("name:N", scale=shapes(labels), title="method", sort=labels)
     shown = marks.encode(
         x="risk:Q", y="utility:Q", color=colour, shape=shape, tooltip=_tooltip(alt)

@@ -44,11 +44,7 @@ def apply_style(chart: Any) -> Any:
             tickColor=QUIET,
         )
         .configure_title(
-            anchor="start",
-            fontSize=14,
-            subtitleFontSize=11.5,
-            subtitleColor="#4d4d4d",
-            offset=12,
+            anchor="start", fontSize=14, subtitleFontSize=11.5, subtitleColor="#4d4d4d", offset=12
         )
         .configure_legend(
             labelFontSize=11, titleFontSize=11, labelLimit=0, symbolSize=90, symbolOpacity=1

@@ -152,8 +152,7 @@ def preserved(found: Preserved) -> altair.VConcatChart:
     correlations = [figure for figure in found.figures if figure.kind == "correlation"]
     above += [_correlations(correlations)] if correlations else []
     title = alt.Title(
-        "Original and synthetic records",
-        subtitle="On a dashed line nothing changed.",
+        "Original and synthetic records", subtitle="On a dashed line nothing changed."
     )
     chart = alt.vconcat(alt.hconcat(*above), _preserved_figures(found), title=title)
     chart = chart.resolve_scale(color="independent", shape="independent")

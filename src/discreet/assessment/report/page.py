@@ -99,10 +99,7 @@ def write_report(found: Comparison, path: str | Path, thresholds: Mapping[str, f
 
 
 def write_preserved(
-    found: Preserved,
-    path: str | Path,
-    statement: str = "",
-    assessment: Assessment | None = None,
+    found: Preserved, path: str | Path, statement: str = "", assessment: Assessment | None = None
 ) -> Path:
     """Write what synthetic records preserve as a page with tables and a picture.
 

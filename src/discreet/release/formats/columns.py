@@ -24,14 +24,11 @@ def present(cube: Cube) -> Index:
     return np.flatnonzero(cube.status != ABSENT)
 
 
-def long_table(cube: Cube, options: Options, at: Index | None = None) -> pa.Table:
-    """Columns of categories, the figures, and the status where any cell has one.
-
-    All cells that are present, unless their places in the flattened array are given.
-    """
+def long_table(cube: Cube, options: Options) -> pa.Table:
+    """Columns of categories, the figures, and the status where any cell present has one."""
     import pyarrow as pa
 
-    places = present(cube) if at is None else at
+    places = present(cube)
     columns = categories(cube, places, options.labels or "codes")
     values = cube.values.reshape(-1)[places]
     empty = symbols(cube).reshape(-1)[places] != ""

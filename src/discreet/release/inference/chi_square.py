@@ -204,13 +204,7 @@ def goodness_of_fit_test(
 
 
 def _test(
-    b: Real,
-    p: Real,
-    q: Real,
-    freedom: int,
-    most: float,
-    mechanism: Mechanism | None,
-    weight: float,
+    b: Real, p: Real, q: Real, freedom: int, most: float, mechanism: Mechanism | None, weight: float
 ) -> ChiSquareTest:
     """The test of values `b` with shares `p` of rows and `q` of columns.
 

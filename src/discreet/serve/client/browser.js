@@ -90,9 +90,18 @@ async function read(url, path) {
 function language(site, search) {
   const offered = site.config.languages;
   const wish = new URLSearchParams(search).get("lang") ?? "";
-  if (offered.includes(wish)) localStorage.setItem(REMEMBERED, wish);
-  const kept = localStorage.getItem(REMEMBERED) ?? "";
+  const kept = remembered(offered.includes(wish) ? wish : "");
   return [wish, kept].find((one) => offered.includes(one)) ?? preferred_language(navigator.languages, offered);
+}
+
+/** The language of last time; nothing in browsers that let sites keep nothing. @param {string} wish The one to remember now. */
+function remembered(wish) {
+  try {
+    if (wish) localStorage.setItem(REMEMBERED, wish);
+    return localStorage.getItem(REMEMBERED) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 /** @param {string} name @param {any} content @param {string} type */

@@ -1,6 +1,6 @@
 // The rules of a policy that a site of files can have: `serve/policy`.
 
-import { is_hidden, product, STATUS } from "./cube.js";
+import { is_hidden, STATUS } from "./cube.js";
 import { equal } from "./python.js";
 import { format_general, format_grouped } from "./numbers.js";
 import { Refusal } from "./refusals.js";
@@ -8,7 +8,6 @@ import { repr, sorted } from "./strings.js";
 
 /** @typedef {import("./answer.js").Question} Question */
 /** @typedef {import("./cube.js").Cube} Cube */
-/** @typedef {Record<"start" | "per_row" | "per_cell" | "per_inner" | "start_bytes" | "bytes_per_cell" | "bytes_per_inner" | "bytes_per_row" | "rows", number>} Price */
 
 const LEFT_OUT = "Figures are left out to keep the table readable. They are protected like all others, and some can be worked out from totals.";
 
@@ -17,20 +16,16 @@ export class Policy {
   constructor(told) {
     /** @type {number} */ this.max_variables = told.max_variables;
     /** @type {number} */ this.max_cells = told.max_cells;
-    /** @type {number} */ this.max_seconds = told.max_seconds;
-    /** @type {number} */ this.max_megabytes = told.max_megabytes;
     /** @type {number} */ this.threshold = told.threshold;
     /** @type {"own" | "fixed" | "none"} */ this.groups = told.groups;
     /** @type {Map<string, Map<string, string[]>>} */
     this.fixed_groups = new Map(told.fixed_groups.map((/** @type {any} */ [name, groups]) => [name, new Map(groups)]));
-    /** @type {Price} */ this.price = told.price;
   }
 
-  /** Refuse what public names, sizes and prices forbid. @param {Question} question */
+  /** Refuse what public names and sizes forbid; a table of files costs nobody's server anything. @param {Question} question */
   check(question) {
     this.check_size(question);
     this.check_groups(question);
-    this.check_price(question);
   }
 
   /** @param {Question} question */
@@ -73,26 +68,6 @@ export class Policy {
     }
     const listed = [...this.fixed(variable).keys()].join(", ") || "none";
     return new Refusal("own_groups", `Groups of ${repr(variable)} are fixed in this data set, in filters too.`, `Groups: ${listed}.`);
-  }
-
-  /** Refuse a table that costs too much time or memory, by its price. @param {Question} question */
-  check_price(question) {
-    const { seconds, megabytes } = this.price_of(question);
-    if (seconds <= this.max_seconds && megabytes <= this.max_megabytes) return;
-    const message = `The table would take about ${format_grouped(seconds, 1)} seconds and ${format_grouped(megabytes)} megabytes to make.`;
-    const allowed = seconds <= this.max_seconds ? `At most ${limit_text(this.max_megabytes)} megabytes.` : `At most ${limit_text(this.max_seconds)} seconds.`;
-    throw new Refusal("too_expensive", message, allowed);
-  }
-
-  /** What a table costs a server: addresses mean the same here and there. @param {Question} question */
-  price_of(question) {
-    const { price } = this;
-    const asked = question.in_public_order;
-    const cells = product(asked.map((one) => one.detail.cells));
-    const held = Math.min(price.rows, product(asked.map((one) => one.variable.axis.leaves.length)));
-    const seconds = price.start + price.per_row * price.rows * asked.length + price.per_cell * cells + price.per_inner * held;
-    const bytes = price.start_bytes + price.bytes_per_cell * cells + price.bytes_per_inner * held + price.bytes_per_row * price.rows;
-    return { seconds, megabytes: bytes / 1e6 };
   }
 
   /** Hide figures below the threshold, zero excepted: for presentation. @param {Cube} cube @returns {{cube: Cube, notes: string[]}} */

@@ -157,6 +157,7 @@ const OF_TEXT = {
   format: (text, given, named) => fill(text, ...given, ...(named ? [named] : [])),
   upper: (text) => text.toUpperCase(),
   lower: (text) => text.toLowerCase(),
+  join: (text, [parts]) => parts.join(text),
 };
 
 /** @param {any} value @param {string} key @param {any[]} given @param {any} named */
@@ -206,7 +207,8 @@ const FILTERS = {
   min: (value) => Math.min(...iterated(value)),
   plain_data: (value) => value,
   rejectattr: (value, given) => iterated(value).filter((one) => !judged(given)(one)),
-  replace: (value, [old, fresh]) => as_text(value).replaceAll(old, fresh),
+  replace: (value, [old, fresh]) =>
+    fresh instanceof Markup ? new Markup(shown(value).replaceAll(old, fresh.text)) : as_text(value).replaceAll(old, fresh),
   safe: (value) => new Markup(as_text(value)),
   selectattr: (value, given) => iterated(value).filter(judged(given)),
   urlencode: (value) => [...value].map(([key, said]) => `${quoted(key)}=${quoted(said)}`).join("&"),

@@ -5,10 +5,12 @@ const home = new URL(".", import.meta.url);
 
 /** What went wrong, where the page would stand. @param {string} message */
 function fault(message) {
-  const said = document.createElement("p");
+  const [page, title, said] = ["main", "h1", "p"].map((kind) => document.createElement(kind));
+  title.textContent = document.title;
   said.setAttribute("role", "alert");
   said.textContent = message;
-  document.body.replaceChildren(said);
+  page.append(title, said);
+  document.body.replaceChildren(page);
 }
 
 /** @param {string} path */

@@ -5,6 +5,7 @@ import { fill } from "./strings.js";
 
 const DEFAULT = "en";
 const NUMBER = /^\d[\d,]*(\.\d+)?$/;
+const SENTENCE = /(?<=[.:]) (?=[A-Z0-9])/;
 const SAME = /** @type {Record<string, string>} */ ({ no: "nb", nn: "nb" });
 
 /** @typedef {{text: string, language: string}} LanguageText */
@@ -36,11 +37,17 @@ export class Texts {
     if (this.code === DEFAULT || !english) return { text: english, language: DEFAULT };
     let found = this.kept.get(english);
     if (!found) {
-      const text = this.find(english);
+      const text = this.find(english) ?? this.by_sentence(english);
       found = text === null ? { text: english, language: DEFAULT } : { text, language: this.code };
       this.kept.set(english, found);
     }
     return found;
+  }
+
+  /** Several sentences, where each of them is known. @param {string} english @returns {string | null} */
+  by_sentence(english) {
+    const parts = english.split(SENTENCE).map((part) => this.find(part));
+    return parts.includes(null) ? null : parts.join(" ");
   }
 
   /** @param {string} english @returns {string | null} */

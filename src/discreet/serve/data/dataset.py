@@ -77,20 +77,26 @@ class Switch:
     Attributes:
       is_closed: Whether the office has closed it.
       for_analysts: Whether viewers get no tables of it.
+      is_damaged: Whether its build is not as it was written.
     """
 
     is_closed: bool = False
     for_analysts: bool = False
+    is_damaged: bool = False
 
     def is_open_to(self, role: str) -> bool:
         """Whether visitors with this role get tables."""
-        return not self.is_closed and not (self.for_analysts and role == "viewer")
+        is_open = not (self.is_closed or self.is_damaged)
+        return is_open and not (self.for_analysts and role == "viewer")
 
     def check(self, title: str) -> None:
         """Refuse a question that the switch does not allow."""
         if self.is_closed:
             message = f"{title} is closed at the moment."
             raise Refusal("closed", message, "Other data sets, or this one later.", 403)
+        if self.is_damaged:
+            message = f"{title} cannot be shown at the moment."
+            raise Refusal("damaged", message, "Other data sets, or this one later.", 503)
         if not self.is_open_to(role_of_visitor()):
             message = f"{title} is for analysts."
             raise Refusal("not_allowed", message, "Other data sets, or sign in as an analyst.", 403)
@@ -132,6 +138,13 @@ class Dataset:
     def closed(self) -> bool:
         """Whether the office has closed it."""
         return self.switch.is_closed
+
+    @property
+    def fault(self) -> str:
+        """What keeps its tables from being made: `"build"`, `"records"`, or nothing."""
+        if self.switch.is_damaged:
+            return "build"
+        return "" if self.source.is_current else "records"
 
     @property
     def edition(self) -> str:

@@ -240,6 +240,7 @@ class InnerSource:
 
     mode: Mode = "release-once"
     budget: BudgetStatus | None = None
+    is_current = True  # a build never changes; it is looked at when its site is read again
 
     def __init__(
         self,

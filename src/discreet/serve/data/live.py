@@ -116,6 +116,11 @@ class LiveSource:
         smallest = self._tables.release((self.variables[0].smallest.name,))
         self.statement, self.units = smallest.statement, (smallest.unit,)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether records, keys, code lists and secret are as they were opened."""
+        return self._tables.is_current
+
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, protected cell by cell."""
         if unit not in self.units:
@@ -201,6 +206,11 @@ class RecipeTables:
             made = table.protect(self._method, unit=recipe.unit, ledger=self.ledger)
         self._files.check()
         return recipe.fit(made)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the files of the records are those that were opened."""
+        return self._files.are_as_before
 
     def enter(self, variables: Sequence[OfferedVariable]) -> None:
         """Enter the crossing of all that is on offer, in which every table on the fly lies.
@@ -387,13 +397,18 @@ class GuardedFiles:
         self._names, self._made = (*self._names, *self._made), ()
         self._seen |= came
 
+    @property
+    def are_as_before(self) -> bool:
+        """Whether no file was changed, exchanged, added or removed."""
+        return file_stamps(self._names) == self._seen
+
     def check(self) -> None:
         """Refuse to go on with other files.
 
         Raises:
           Refusal: A file was changed, exchanged, added or removed.
         """
-        if file_stamps(self._names) != self._seen:
+        if not self.are_as_before:
             message = "The records of this data set are being exchanged, so no new table is made."
             raise Refusal(
                 "records_changed", message, "Tables that were made before; others later.", 503
@@ -515,6 +530,11 @@ class PrivateSource:
         except LedgerError:  # something was entered that has no finite cost under the budget
             proved = math.inf
         return BudgetStatus(proved, limit.epsilon, limit.delta, drawn, len(self.universe))
+
+    @property
+    def is_current(self) -> bool:
+        """Whether records, code lists and secret are as they were opened."""
+        return self._tables.is_current
 
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details, taken from a table of the universe."""

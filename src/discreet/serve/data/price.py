@@ -52,21 +52,6 @@ class Price:
         return Price(self.cells, max(self.inner, other.inner), size, seconds)
 
 
-def protected_price(rows: int) -> dict[str, float]:
-    """What prices of tables are made of, for tables that are sums of so many protected cells."""
-    return {
-        "rows": rows,
-        "start": _START["protected"],
-        "per_row": _PER_ROW["protected"],
-        "per_cell": _PER_CELL,
-        "per_inner": _PER_INNER,
-        "start_bytes": _START_BYTES,
-        "bytes_per_cell": _BYTES_PER_CELL,
-        "bytes_per_inner": _BYTES_PER_INNER,
-        "bytes_per_row": _BYTES_PER_ROW,
-    }
-
-
 def price_of(
     asked: Sequence[DetailedVariable], kind: Rows, rows: int, *, holds_inner: bool = False
 ) -> Price:

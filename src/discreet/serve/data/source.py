@@ -218,6 +218,10 @@ class Source(Protocol):
     def budget(self) -> BudgetStatus | None:
         """What private tables may cost and have cost; nothing for other methods."""
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the files that tables are made of are those that were opened."""
+
     def cube(self, details: tuple[str, ...], unit: str) -> Cube:
         """The crossing of these details with its totals; details come in public order."""
 

@@ -128,6 +128,11 @@ class TranslatedSource:
         """What private tables may cost and have cost."""
         return self._dataset.source.budget
 
+    @property
+    def is_current(self) -> bool:
+        """Whether the files that tables are made of are those that were opened."""
+        return self._dataset.source.is_current
+
     def price(self, asked: Sequence[DetailedVariable]) -> Price:
         """What the crossing costs."""
         return self._dataset.source.price(asked)

@@ -35,6 +35,12 @@ class Site:
         """Heading of the pages."""
         return self.config.title
 
+    @property
+    def failures(self) -> list[str]:
+        """What keeps tables of some data set from being made, by name."""
+        faults = {dataset.fault for dataset in self.datasets.values()}
+        return [what for what in ("build", "records") if what in faults]
+
     def language(self, code: str) -> SiteLanguage:
         """What the site says in one of its languages."""
         if code not in self._languages:

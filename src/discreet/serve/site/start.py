@@ -17,7 +17,7 @@ from discreet.errors import DiscreetError
 from discreet.serve.build import open_records_of, origin_of
 from discreet.serve.data.cache import DiskCache
 from discreet.serve.data.dataset import Dataset, DatasetInfo
-from discreet.serve.data.inner import POINTER, InnerSource, current_build, read_build
+from discreet.serve.data.inner import POINTER, InnerSource, current_build, damaged_files, read_build
 from discreet.serve.data.live import (
     FileStamps,
     GuardedFiles,
@@ -87,7 +87,15 @@ class _SiteMaker:
         seen, before = self._made.get(wanted.name, (None, None))
         if before is None or seen != stamp:
             made = _open_dataset(config, wanted)
-            return stamp, made if before is None else replace(made, switch=before.switch)
+            if before is not None:
+                before.switch.is_damaged = False
+                made = replace(made, switch=before.switch)
+            return stamp, made
+        # What is mapped into memory is what lies on the disk.
+        damaged = [] if build is None else damaged_files(build)
+        before.switch.is_damaged = bool(damaged)
+        if damaged:
+            _log.error("%s was damaged: %s. Build it again.", build, ", ".join(damaged))
         if (before.about, before.policy) == (wanted.about, wanted.policy):
             return stamp, before
         return stamp, replace(before, about=wanted.about, policy=wanted.policy)

@@ -57,7 +57,7 @@ _SHELL = """<!doctype html>
   <script type="module" src="{up}start.js"></script>
 </head>
 <body>
-  <noscript><p>{noscript}</p></noscript>
+  <noscript><main><h1>{title}</h1><p>{noscript}</p></main></noscript>
 </body>
 </html>
 """

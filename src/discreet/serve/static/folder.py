@@ -9,6 +9,8 @@ from pathlib import Path
 from discreet.errors import DataError
 from discreet.files import written_whole
 
+HEAD = "site.json"
+_OWN = ("app", "files", "d", "about", "index.html", "start.js")  # of a build that was stopped
 DIGITS = 32
 """Hexadecimal digits of a SHA-256 in the name of a file: 128 bits."""
 
@@ -22,6 +24,13 @@ class SiteFolder:
     """
 
     def __init__(self, root: Path) -> None:
+        others = [] if (root / HEAD).exists() or not root.is_dir() else sorted(root.iterdir())
+        if named := [path.name for path in others if path.name not in _OWN]:
+            listed = ", ".join(named[:3]) + (", …" if len(named) > 3 else "")
+            raise DataError(
+                f"{root} holds other files ({listed}) and no site of files. Everybody who comes to "
+                "the site could ask for them. Name an empty folder, or that of the edition before."
+            )
         self.root = root
         self.written: dict[str, tuple[str, int]] = {}
 

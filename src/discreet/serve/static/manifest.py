@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.errors import DataError, MissingDependencyError, ParameterError
 from discreet.files import written_whole
-from discreet.serve.static.folder import SiteFolder
+from discreet.serve.static.folder import HEAD, SiteFolder
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import (
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         Ed25519PublicKey,
     )
 
-HEAD = "site.json"
 ALGORITHM = "ed25519"
 _NAMED = re.compile(r"(?:files|app)/[0-9a-f]{32}[./].*")
 """Files that are named by their content: an edition brings its own, and never changes another's."""

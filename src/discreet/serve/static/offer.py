@@ -19,7 +19,7 @@ _HIDING = (
     *("min_difference", "max_sparsity", "forbidden"),
 )
 """Rules that refuse tables by their figures, or crossings: files would show what they refuse."""
-_TOLD = ("max_variables", "max_cells", "max_seconds", "max_megabytes", "threshold")
+_TOLD = ("max_variables", "max_cells", "threshold")
 """Limits that the browser has to know."""
 _OFF = {f.name: f.default for f in fields(Policy)}
 

@@ -19,11 +19,10 @@ from discreet.arrays import Index
 from discreet.release.language import built_in
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.inner import InnerTable
-from discreet.serve.data.price import protected_price
 from discreet.serve.data.source import Detail, DetailedVariable, OfferedVariable
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.site import Site
-from discreet.serve.static.cells import base_name
+from discreet.serve.static.cells import base_name, bases_of
 from discreet.serve.web.drawing import readable
 from discreet.serve.web.texts import Texts
 from discreet.tables.statement import Statement, plain_data
@@ -89,22 +88,28 @@ def dataset_rules(dataset: Dataset, table: InnerTable) -> dict[str, Any]:
         "is_integer": bool(np.issubdtype(table.values.dtype, np.integer)),
         "tells_margins": dataset.policy.tells("margins"),
         "variables": [_variable(v) for v in dataset.variables],
-        "policy": _policy(dataset.policy, len(table.values)),
+        "policy": _policy(dataset.policy),
         "statement": _statement(dataset.statement),
         "first": dataset.first.address,
     }
 
 
 def _variable(variable: OfferedVariable) -> dict[str, Any]:
-    axis = variable.axis
+    """A variable with the codes on offer, and none of a level that is not."""
+    axis, bases = variable.axis, sorted(bases_of(variable), key=lambda base: -base.size)
+    slots = np.stack([base.slots for base in bases])  # the first tells most apart
+    told_apart = np.unique(slots, axis=1, return_inverse=True)[1].ravel()
+    codes = {e.code for detail in variable.details for e in variable.entries(detail)}
+    known = {code: code in codes or code in axis.total_codes for code in axis.code_leaves}
+    members = {c: np.unique(told_apart[k]) for c, k in axis.code_leaves.items() if known[c]}
     return {
         "name": variable.name,
         "title": variable.label_inside,
         "is_time": variable.is_time,
-        "leaves": list(axis.leaves),
+        "leaves": list(axis.leaves) if bases[0].name == axis.name else [],
         "total_codes": list(axis.total_codes),
-        "labels": [[code, label] for code, label in axis.labels.items()],
-        "nodes": [[code, _runs(leaves)] for code, leaves in axis.node_leaves.items()],
+        "labels": [[code, label] for code, label in axis.labels.items() if code in members],
+        "nodes": [[code, _runs(leaves)] for code, leaves in members.items()],
         "details": [_detail(variable, detail) for detail in variable.details],
     }
 
@@ -131,15 +136,15 @@ def _detail(variable: OfferedVariable, detail: Detail) -> dict[str, Any]:
     }
 
 
-def _policy(policy: Policy, rows: int) -> dict[str, Any]:
-    limits = ("max_variables", "max_cells", "max_seconds", "max_megabytes", "threshold", "groups")
+def _policy(policy: Policy) -> dict[str, Any]:
+    limits = ("max_variables", "max_cells", "threshold", "groups")
     fixed: Mapping[str, Mapping[str, Any]] = policy.fixed_groups
     groups = [
         [name, [[label, list(codes)] for label, codes in own.items()]]
         for name, own in fixed.items()
     ]
     told = {name: getattr(policy, name) for name in limits}
-    return {**told, "fixed_groups": groups, "price": protected_price(rows)}
+    return {**told, "fixed_groups": groups}
 
 
 def _statement(statement: Statement) -> dict[str, Any]:

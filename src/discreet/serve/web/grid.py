@@ -188,10 +188,12 @@ def cell_texts(layout: TableLayout, numbers: Numbers, *, is_share: bool) -> list
     """The text of every cell: its number, or a symbol where there is none."""
     values = np.where(layout.is_shown, layout.values, 0)
     decimals = 1 if is_share else decimals_of(values)
-    signs = symbols(layout, _ON_PAGES).tolist()
+    signs, listed = symbols(layout, _ON_PAGES).tolist(), values.tolist()
+    # Most figures of a wide table are small numbers that come again and again.
+    texts = {value: numbers.format(value, decimals) for value in {v for row in listed for v in row}}
     return [
-        [sign or numbers.format(value, decimals) for value, sign in zip(*pair, strict=True)]
-        for pair in zip(values.tolist(), signs, strict=True)
+        [sign or texts[value] for value, sign in zip(*pair, strict=True)]
+        for pair in zip(listed, signs, strict=True)
     ]
 
 

@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from discreet.errors import UnknownNameError
-from discreet.release.language import Templates, built_in
+from discreet.release.language import SENTENCE, Templates, built_in
 
 DEFAULT = "en"
 _NUMBER = re.compile(r"\d[\d,]*(\.\d+)?")
@@ -102,6 +102,9 @@ class Texts(SimpleNamespace):
 
     def _look_up(self, english: str) -> LanguageText:
         found = self._templates.find(english, self._localize)
+        if found is None:
+            parts = [self._templates.find(part, self._localize) for part in SENTENCE.split(english)]
+            found = None if None in parts else " ".join(map(str, parts))
         return LanguageText(english, DEFAULT) if found is None else LanguageText(found, self.code)
 
     def _localize(self, part: str) -> str:

@@ -61,7 +61,7 @@ class Inner(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Gaps:
+class DualityGaps:
     """The gap of a table and a dual vector.
 
     Attributes:
@@ -81,7 +81,9 @@ class Gaps:
     residual: Real
 
     @classmethod
-    def of(cls, weights: Real, residual: Real, u: Real, inner: Inner, ridge: float = 0.0) -> Gaps:
+    def of(
+        cls, weights: Real, residual: Real, u: Real, inner: Inner, ridge: float = 0.0
+    ) -> DualityGaps:
         """The gap with a ridge, or without if it is zero.
 
         The inner cells are all that are positive, and with a ridge all that have a positive slope;
@@ -143,7 +145,7 @@ def certify(
     """
     y, dual, ridge = answer.y, answer.dual, answer.ridge
     residual, slopes, cells = z - design.aggregate(y), design.adjoint(dual), np.flatnonzero(y > 0)
-    gaps = Gaps.of(weights, residual, dual, Inner(cells, y[cells], slopes[cells]))
+    gaps = DualityGaps.of(weights, residual, dual, Inner(cells, y[cells], slopes[cells]))
     own = gaps.own(
         accuracy, lambda cells: gradient_limits(_SomeCells(design, cells), z, soft, accuracy)
     )
@@ -155,7 +157,7 @@ def certify(
         slopes = design.adjoint(answer.ridge_dual)
         cells = np.flatnonzero((y > 0) | (slopes > 0))
         inner = Inner(cells, y[cells], slopes[cells])
-        excess = Gaps.of(weights, residual, answer.ridge_dual, inner, ridge).total
+        excess = DualityGaps.of(weights, residual, answer.ridge_dual, inner, ridge).total
         selection = excess / ridge_size(gaps.loss, ridge, y)
     off = largest_miss(residual, weights > soft, z, accuracy)
     return Certificate(

@@ -42,7 +42,7 @@ from discreet.errors import NotConvergedError
 from discreet.progress import report
 from discreet.solve.absolute.certificate import (
     SMALL_LOSS,
-    Gaps,
+    DualityGaps,
     Inner,
     ProvenTable,
     certify,
@@ -439,7 +439,7 @@ class _RidgeSearch:
         while self._iterate(self._path):
             run = self._path
             residual = self._z - run.current_margins()
-            at = Gaps.of(self._weights, residual, run.u[:-1], run.active(), run.ridge)
+            at = DualityGaps.of(self._weights, residual, run.u[:-1], run.active(), run.ridge)
             self._least = min(self._least, at.loss)
             if self._is_reached(at):
                 self.keep()
@@ -462,7 +462,7 @@ class _RidgeSearch:
         self.table = (run.cells, run.point.copy())
         self.ridge, self.ridge_dual = run.ridge, run.u[:-1].copy()
 
-    def _is_reached(self, at: Gaps) -> bool:
+    def _is_reached(self, at: DualityGaps) -> bool:
         """Whether the ridge problem is solved, and its loss is the smallest one seen."""
         solved = at.total / ridge_size(at.loss, self._path.ridge, self._path.point)
         worst = max(solved, (at.loss - self._least) / max(at.loss, self._floor))
@@ -480,7 +480,7 @@ class _RidgeSearch:
                 return False
         return True
 
-    def _is_to_blame(self, at: Gaps) -> bool:
+    def _is_to_blame(self, at: DualityGaps) -> bool:
         """Whether less was seen than unfinished steps could lead to with this ridge."""
         if self._gap(at.loss) > self._tolerance:
             harmless = self._tolerance / 2 * max(at.loss, self._floor)
@@ -517,7 +517,7 @@ class _RidgeSearch:
         """The widest gap of a cell of its own between a run's table and the best dual vector."""
         residual, (cells, y) = self._z - run.current_margins(), run.positive()
         inner = Inner(cells, y, self._by_pieces(cells, lambda members: members.adjoint(self.dual)))
-        gaps = Gaps.of(self._weights, residual, self.dual, inner)
+        gaps = DualityGaps.of(self._weights, residual, self.dual, inner)
         off = float(np.abs(residual[self._is_exact]).max(initial=0.0))
         off *= self._tolerance / (_BEFORE_MEETING * self._accuracy.count)
         return max(gaps.own(self._accuracy, self._limits), off)

@@ -205,7 +205,7 @@ class LatticeProblem:
         if len(crossed):
             k = int(crossed[0])
             raise LimitError(
-                f"published cell {cell_name(self.design, k)} may deviate by {low[k]:g} to "
+                f"published cell {self.design.name_of(k)} may deviate by {low[k]:g} to "
                 f"{high[k]:g}, which leaves it no whole number. Widen its bound."
             )
 
@@ -335,14 +335,6 @@ def describe(
     maximum, broken = np.abs(deviation).max(initial=0), problem.violations(deviation).sum()
     bound = min(lower_bound, loss)
     return FoundTable(y, z, deviation, loss, float(maximum), int(broken), bound, **facts)
-
-
-def cell_name(design: Design, k: int) -> str:
-    """A published cell by its codes, or by its number where there are none."""
-    if not design.axes:
-        return str(k)
-    codes = design.cell(k)
-    return str(codes) if codes else "the total"
 
 
 class LimitError(InfeasibleError):

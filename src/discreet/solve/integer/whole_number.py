@@ -31,7 +31,6 @@ from discreet.solve.fit import (
     Status,
     checked_values,
     checked_weights,
-    name_of,
 )
 from discreet.solve.integer.annealing import MOST_SWEEPS
 from discreet.solve.integer.problem import LARGEST, Domain, LatticeProblem, check_size
@@ -56,12 +55,12 @@ class WholeNumber(FitterBase):
     Promise: inner cells are whole and not negative; no more than `max_nonzero` of them are filled;
     exact margins are met, or the status is `stalled`; where the fit in real numbers has not
     converged, the table is whole as well and has the status of that fit, and its bound is zero;
-    counts that the search cannot hold (2³¹ and more in an inner cell) are refused. Without a cap
-    the loss is not larger than that of `release.fit(fitter).round("margins", seed=seed)`. The notes
-    hold the `loss`, the
-    `bound`, which is the loss of the fit in real numbers and which no whole table goes below, and
-    `rounded`, the loss of rounding afterwards. `certificate.gap` is the part of the loss above the
-    bound: how much is due to whole numbers, and how much to the search, it does not say.
+    under a cap counts of 2³¹ and more in an inner cell are refused. Without one the loss is not
+    larger than that of `release.fit(fitter).round("margins", seed=seed)`. The notes hold
+    the `loss`, the `bound`, which is the loss of the fit in real numbers and which no whole table
+    goes below, and `rounded`, the loss of rounding afterwards. `certificate.gap` is the part of the
+    loss above the bound: how much is due to whole numbers, and how much to the search, it does not
+    say.
 
     Cost: that of the fit, of rounding it, and some seconds; ten times the last under a cap.
 
@@ -133,10 +132,15 @@ def _fit(
 ) -> Fit:
     began = time.perf_counter()
     fit = prepared(z, weights=weights)
-    lattice = WholeTables.of(own.first, design, z, weights, fit.y)
+    most = own.max_nonzero
+    # The search holds 32 bits of a cell: of larger ones it looks at what lies around the fit. Under
+    # a cap cells may become zero, so that they cannot be cut.
+    aside = np.where(fit.y > (np.inf if most is not None else LARGEST), fit.y - LARGEST // 2, 0.0)
+    aside = aside.astype(np.int64)
+    lattice = WholeTables.of(own.first, design, z, weights, fit.y, aside)
     # The stream is that of `release.round("margins")`: no result is worse than that rounding.
-    rounded = round_controlled(design, fit.y, rng=stream(own.seed, "round:margins")).y
-    search, most = stream(own.seed, "whole-number"), own.max_nonzero
+    rounded = round_controlled(design, fit.y, rng=stream(own.seed, "round:margins")).y - aside
+    search = stream(own.seed, "whole-number")
     y = lattice.search(rounded, own.proposals, search)
     if most is not None and np.count_nonzero(y) > most:
         y = lattice.search_capped(y, most, own.proposals, search)
@@ -147,6 +151,7 @@ def _fit(
     bound, missed = min(bound, loss) if fit.is_converged else 0.0, lattice.largest_miss(y)
     gap = (loss - bound) / loss if loss > bound else 0.0
     status = Status.stalled if missed and fit.is_converged else fit.status
+    y = y + aside
     return Fit(
         cast(Any, y),
         cast(Any, lattice.plain.aggregate(y)),
@@ -164,7 +169,7 @@ class WholeTables:
 
     Attributes:
       plain: The design as it was given.
-      fitted: The fit in real numbers.
+      fitted: The fit in real numbers, without what was put aside.
       judged: The loss as it is reported.
       sought: The loss as it is searched: no weight far from the others, every cell drawn.
     """
@@ -176,26 +181,33 @@ class WholeTables:
 
     @classmethod
     def of(
-        cls, fitter: Any, design: Design, z: Array, weights: Array | None, fitted: Real
+        cls,
+        fitter: Any,
+        design: Design,
+        z: Array,
+        weights: Array | None,
+        fitted: Real,
+        aside: Whole,
     ) -> WholeTables:
-        """The whole tables beside what a fitter found.
+        """The whole tables beside what a fitter found, without the counts that were put aside.
 
         Exact margins, ridge, starting table and variances are read from the fitter.
         """
         from scipy import sparse
 
-        check_size(fitted)
+        check_size(fitted - aside)
         w = checked_weights(design, weights)
         values = checked_values(design, z, w > 0)
         power = 1.0 if isinstance(fitter, LeastAbsolute) else 2.0
         held = _exact_margins(fitter, design, values)
+        values, fitted = values - design.aggregate(aside), fitted - aside
         # Inner cells are drawn to where the fitter's ridge draws them; without one, or in its limit
         # zero, to the fit, and at no cost in the loss that is reported.
         n, ridge = design.n_inner, getattr(fitter, "ridge", None)
         drawn, strength = fitted, np.zeros(n)
         if ridge is not None:
             prior = Prior.of(design, fitter.start, fitter.variance)
-            drawn = prior.starts(np.arange(n))
+            drawn = prior.starts(np.arange(n)) - aside
             strength = ridge**2 * prior.per_variance(np.ones(n))
         target = np.concatenate([values, drawn])
         own = np.concatenate([w ** (power / 2), strength])
@@ -304,7 +316,7 @@ def _exact_margins(fitter: Any, design: Design, z: Real) -> Whole:
     broken = held[z[held] != np.rint(z[held])]
     if len(broken):
         raise DataError(
-            f"exact margin {name_of(design, int(broken[0]))} is {z[broken[0]]:g}, which whole "
+            f"exact margin {design.name_of(int(broken[0]))} is {z[broken[0]]:g}, which whole "
             "numbers cannot meet. Leave it out of `exact`, or round it."
         )
     return held

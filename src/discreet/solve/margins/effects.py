@@ -102,7 +102,7 @@ class EffectSpace:
                 part -= part.mean(axis=i, keepdims=True)
         return c
 
-    def published(self, c: Real) -> Real:
+    def aggregate(self, c: Real) -> Real:
         """The published cells of the margins with these effects."""
         z = np.empty(self.design.n_published)
         for axes, blocks in self.margins_with_blocks.items():
@@ -114,7 +114,7 @@ class EffectSpace:
         return z
 
     def adjoint(self, z: Real) -> Real:
-        """The adjoint of `published`; the result is centred."""
+        """The adjoint of `aggregate`; the result is centred."""
         return self.effects_of(self.spread(z))
 
     def spread(self, z: Real) -> dict[Axes, Real]:
@@ -210,9 +210,9 @@ class Estimate:
     steps: int
     residual: float
 
-    def published(self) -> Real:
+    def fitted_cells(self) -> Real:
         """The published cells of the estimate."""
-        return self.space.published(self.effects)
+        return self.space.aggregate(self.effects)
 
 
 _LEAST = 1e-11  # gradient, relative to that of effects zero, at which rounding errors begin
@@ -240,7 +240,7 @@ def estimate(
         return Estimate(space, inverse * right, scale, 0, 0.0)
     begin = np.zeros(space.length)
     c, steps, left = conjugate_gradients(
-        lambda p: space.adjoint(w * space.published(p)),
+        lambda p: space.adjoint(w * space.aggregate(p)),
         right,
         inverse,
         begin,
@@ -396,7 +396,7 @@ class _QuadraticStep:
         ]  # from the last step on, a few are enough
 
     def _apply(self, c: Real) -> Real:
-        own = self.space.adjoint(self.w * self.space.published(c))
+        own = self.space.adjoint(self.w * self.space.aggregate(c))
         margins = {axes: m * self.space.margin(c, axes) for axes, m in self.weights.items()}
         return own + self.space.effects_of(margins)
 

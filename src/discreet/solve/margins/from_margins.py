@@ -181,13 +181,13 @@ class _PreparedMargins:
         unit = self._unit_variance(found, values, w)
         noise = math.sqrt((unit or 1.0) / float(np.median(w[w > 0])))
         bounded = fit_non_negative(found, values, w, tolerance=self.options.tolerance * noise)
-        non_negative = self.space.published(bounded.effects)
+        non_negative = self.space.aggregate(bounded.effects)
         search, temperature = self._search(found, values, w, n, unit)
         search = self._without_impossible(search)
         scale = total / n
         records = ListedTable(self.design, search.x)
         published = records.aggregate(self.design)
-        missed = np.abs(search.published[: len(w)] * scale - values)
+        missed = np.abs(search.sums[: len(w)] * scale - values)
         deviation = float(np.where(w > _known_from(w), missed, 0.0).max(initial=0.0))
         certificate = Certificate(
             stationarity=found.residual,
@@ -206,11 +206,11 @@ class _PreparedMargins:
                 "solver": "effects of margins, records by local search",
                 "temperature": temperature,
                 "unit_variance": unit,
-                "loss": 0.5 * float(w @ (search.published[: len(w)] * scale - values) ** 2),
+                "loss": 0.5 * float(w @ (search.sums[: len(w)] * scale - values) ** 2),
                 "loss_bound": 0.5 * float(w @ (non_negative - values) ** 2),
             },
             design=self.design,
-            unbiased=self._in_design(found.published()),
+            unbiased=self._in_design(found.fitted_cells()),
             compute_errors=partial(self._standard_errors, found, w, unit),
             non_negative=self._in_design(non_negative),
             records=search.x,
@@ -269,7 +269,7 @@ class _PreparedMargins:
         free = int(noisy.sum()) - self._rank()
         if free < 30:  # fewer contradictions tell the variance to no better than a quarter
             return None
-        return float((w * (z - found.published()) ** 2)[noisy].sum()) / free or None
+        return float((w * (z - found.fitted_cells()) ** 2)[noisy].sum()) / free or None
 
     def _rank(self) -> int:
         return sum(math.prod(self.full.shape[a] - 1 for a in s) for s in self.space.effects)
@@ -286,7 +286,7 @@ class _PreparedMargins:
         total = np.zeros(self.full.n_published)
         for _ in range(_DRAWS):
             noise = rng.standard_normal(self.full.n_published) * spread
-            total += estimate(self.space, noise, w, tolerance=1e-4).published() ** 2
+            total += estimate(self.space, noise, w, tolerance=1e-4).fitted_cells() ** 2
         return self._in_design(np.sqrt(unit * total / _DRAWS))
 
     def _search(
@@ -322,7 +322,7 @@ class _PreparedMargins:
         final.run([t for t in ladder for _ in range(_SWEEPS)], settle=0, task=_TASK)
         for _ in range(_LAST_SWEEPS):
             final.sweep(ladder[-1])
-            mean += final.published / _LAST_SWEEPS
+            mean += final.sums / _LAST_SWEEPS
         # The mean over sweeps has less noise than any of them; the records then go towards it.
         # While it is hot, the search also visits cells that cannot have records.
         is_fixed = (w > _known_from(w)) | is_impossible
@@ -427,11 +427,11 @@ def _best_ladder(trial: Search, judged: Real, w: Real) -> tuple[float, ...]:
             trial.sweep(temperature)
         for _ in range(_SWEEPS):
             trial.sweep(temperature)
-            mean += trial.published / _SWEEPS
+            mean += trial.sums / _SWEEPS
         losses.append(float(w @ (mean - judged) ** 2))
         if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
             break  # colder ones follow more of the noise
     trial.run((), settle=6)
-    cold = float(w @ (trial.published - judged) ** 2)
+    cold = float(w @ (trial.sums - judged) ** 2)
     best = int(np.argmin(losses))
     return (0.0,) if cold < losses[best] else _LADDER[: best + 1]

@@ -329,7 +329,7 @@ class Search:
         return 0.5 * float(self.w @ self.error**2)
 
     @property
-    def published(self) -> Real:
+    def sums(self) -> Real:
         """The published cells of the records."""
         return self.error + self.target
 

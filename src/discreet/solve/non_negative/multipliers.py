@@ -72,7 +72,7 @@ class MultiplierFit:
     ) -> None:
         self._problem, self._inverse, self._outside = problem, inverse, outside
         self._slack, self.steps = slack, 0
-        self._held = MarginSums(design, held)
+        self._held = HeldSums(design, held)
         self._targets = problem.z[held]
         self._fibres = Fibres(design, problem.weights)
         self._scale = self._held.responses(inverse)
@@ -167,7 +167,7 @@ class MultiplierFit:
         return bool(max(worst, np.abs(off).max(initial=0.0)) <= _SAFELY)
 
 
-class MarginSums:
+class HeldSums:
     """Sums of the margins at some published positions, without those of all others."""
 
     def __init__(self, design: ProductDesign, at: Whole) -> None:
