@@ -235,24 +235,23 @@ def measure_records() -> list[dict[str, Any]]:
 
 _HEAD = """# What each method withstands
 
-This page is generated (`make attack`). Every registered method for counts was tried {replicates}
-times on two tables as an experiment, and each draw was [attacked](attacks.md) by every registered
-attack that finds something to attack in it. A cell shows what share of the claims is right, and,
-after the bar, what the same attack gets right on releases drawn *without the records of the people
-it is judged on*. **Bold**: above that beyond chance (95 %). Other tables give other figures: attack
-your own.
+This page is generated (`make attack`). Every registered method for counts was tried on two tables
+as an experiment, and each draw was [attacked](attacks.md) by every registered attack that finds
+something to attack in it. A cell shows what share of the claims is right, and, after the bar, what
+the same attack gets right on releases drawn *without the records of the people it is judged on*.
+**Bold**: above that beyond chance (95 %). Other tables give other figures: attack your own.
 
 ## {people:,} people of the demo census
 
 Three linked tables, `{margins}`: {published:,} published cells over {inner:,} combinations, which
-are not shown themselves. The demo's people are invented.
+are not shown themselves. The demo's people are invented. {draws}.
 """
 _SURVEY = """
 ## {people:,} people of a labour force survey
 
 The first records of the Eurostat public use file for France (2004–2013; EU-LFS, reuse with
 acknowledgement), counted without weights: `{margins}`, {published:,} published cells over {inner:,}
-combinations.
+combinations. {draws}.
 """
 _MIDDLE = """
 ## How to read it
@@ -290,8 +289,9 @@ all records of 70 % of blocks fixed, 97 million people, from 34 published tables
 | method | municipalities | people | fixed, at least | share | undecided cells | seconds |
 |---|---|---|---|---|---|---|"""
 _END = """
-Every proven cell was held against the truth. Undecided: more than 4,000 open cells hang together,
-so bounds alone were passed on, and others may be fixed too. That a person is not certain does not
+Every proven cell was held against the truth. Undecided: neither a proof nor a second table was
+found in {programs} programs, so others may be fixed too; in all municipalities more than 4,000 open
+cells hang together, and bounds alone were passed on. That a person is not certain does not
 make the person safe: the tables above say what is likely. Methods that search have every 25th
 municipality, {few:,} people, since a search over all of them takes many minutes; the others have
 both, so that the two can be compared.
@@ -306,7 +306,7 @@ firms one member tries to solve for the others. All files but the first have lar
 _SECOND = """
 ### A second opinion
 
-The same files of {firms} ordinary firms, judged by another program, {program}
+Files of {firms} ordinary firms, judged by another program too, {program}
 (`python -m benchmarks.second_opinion`). `copies` takes the line of a firm for its sales, within
 {percent:.0f} %; its baseline is the fit without the firm. The other program takes the nearest line,
 and its baseline is firms that were not in the file. Both numbers are the share of what the baseline
@@ -320,7 +320,9 @@ def page(data: dict[str, Any]) -> str:
     """The page of stored figures."""
     both = [data[name]["lifts"] for name in TABLES]
     every = [row for rows in both for row in rows]
-    census, survey = ({**data[name], "margins": TABLES[name]} for name in TABLES)
+    census, survey = (
+        {**data[name], "margins": TABLES[name], "draws": draws_of(data[name])} for name in TABLES
+    )
     lines = [_HEAD.format(**census), *picture_of("census"), *table_of(both[0])]
     lines += [_SURVEY.format(**survey), *picture_of("survey"), *table_of(both[1])]
     above = sum(row["low"] > 0 for row in every)
@@ -337,7 +339,7 @@ def page(data: dict[str, Any]) -> str:
             f"| {row['method']} | {towns} | {row['people']:,} | {row['fixed']:,} | {share:.1%} | "
             f"{row['undecided']:,} | {row['seconds']:.1f} |"
         )
-    lines.append(_END.format(few=size[EVERY], files=FILES, model=MODEL))
+    lines.append(_END.format(few=size[EVERY], files=FILES, model=MODEL, programs=PROGRAMS))
     lines += table_of(data["records"], "synthesizer")
     other = data["second opinion"]
     lines.append(_SECOND.format(**other, percent=100 * other["within"]))
@@ -353,6 +355,14 @@ def page(data: dict[str, Any]) -> str:
 
 def _interval(row: dict[str, Any], name: str) -> str:
     return f"{row[name]:.2f} ({row['low']:.2f} to {row['high']:.2f})"
+
+
+def draws_of(part: dict[str, Any]) -> str:
+    """How often a table was drawn, and how many people an attack was judged on."""
+    each = max(row["claims"] for row in part["lifts"])
+    times = {1: "One draw", 2: "Two draws", 3: "Three draws", 4: "Four draws"}
+    number = times.get(part["replicates"], f"{part['replicates']} draws")
+    return f"{number} of each method, and up to {each:,} claims of each attack"
 
 
 def picture_of(name: str) -> list[str]:

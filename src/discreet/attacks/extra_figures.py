@@ -70,11 +70,13 @@ class QualityClasses(PublicAttack):
         return ""
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
-        """Cells with a class, by their positions; all cells where none has one."""
+        """Cells with a class, by their positions; where classes are taken away, the same cells."""
         law = law_of(release)
         chance = law.probabilities(_LARGE)
         z = np.asarray(release.z, dtype=np.int64)
-        quality = np.zeros(len(z), np.int64) if release.quality is None else release.quality
+        quality = release.quality
+        if quality is None:  # what is shown as zero, or hidden, never has one
+            quality = np.where((z > 0) & ~release.hidden, 0, -1)
         graded = np.flatnonzero(quality >= 0)
         steps = [s for s in release.statement.steps if s.name == "protect:quality"]
         likely = [chance]
