@@ -62,6 +62,12 @@ def test_tutorials_run_and_have_notebooks_with_results(page, folder):
     assert len({cell["id"] for cell in made["cells"]}) == len(made["cells"])
 
 
+def test_statements_are_folded_by_the_page_and_tables_are_not():
+    said = "Each figure was changed by a small amount. On average figures are neither too high, nor"
+    lines = ["A Kronmark   2,781", said, "too low.", "- a point of a list", "B Westerlund   1,853"]
+    assert tutorials._unfold(lines) == [lines[0], f"{said} too low.", *lines[3:]]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_links_between_pages_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
@@ -191,6 +197,14 @@ def test_figures_of_suppression_are_those_that_were_measured():
     assert not [n for n, case in cases.items() if case["ours"].get("audited")]
 
 
+def test_the_page_on_limits_repeats_what_was_measured():
+    told = json.loads((ROOT / "docs" / "withstands.json").read_text(encoding="utf-8"))
+    (open_,) = [case for case in told["fixed"] if case["method"] == "nothing"]
+    page = " ".join((ROOT / "docs" / "limits.md").read_text(encoding="utf-8").split())
+    assert f"of {open_['people']:,} people in block tables" in page
+    assert f"released as they are, {open_['fixed']:,} are" in page
+
+
 def test_no_registry_host_or_lock_file_is_committed():
     assert "://" not in (ROOT / "constraints.txt").read_text()
     for lock in ("uv.lock", "poetry.lock", "package-lock.json", "Pipfile.lock"):
@@ -219,6 +233,7 @@ def test_every_public_name_is_in_the_reference_with_an_example(name):
     assert len(pages) == 1, f"docs/reference has no section '## {name}', or several"
     section = pages[0].split(f"## {name}\n")[1].split("\n## ")[0]
     assert "{eval-rst}" in section, f"the section on {name} shows no signature"
+    assert "](../" in section, f"the section on {name} does not say which page explains it"
     assert f"dc.{name}" in "".join(BLOCK.findall(pages[0])), f"no example shows dc.{name}"
     assert f"`{name}`" in REFERENCE["index"], f"docs/reference/index.md does not name {name}"
 

@@ -28,6 +28,8 @@ BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```\n", re.DOTALL | re.MULTILINE)
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
 EXTRAS = "pip install 'discreet[plot,private,synthesis,serve]'"
 """What all tutorials together need."""
+_FULL = range(85, 101)
+"""How long a line of words is that was broken at a hundred signs."""
 WORKERS = 2
 """Pages that are run at a time: the machines that build the pages have two cores."""
 
@@ -153,18 +155,34 @@ def _as_html(item):
     if "html" in item:
         return _raw(f'<div class="output output-html">{item["html"]}</div>')
     if "text" in item:
-        lines = "".join(map(_line, item["text"].splitlines()))
+        lines = "".join(map(_line, _unfold(item["text"].splitlines())))
         return _raw(f'<div class="output"><pre>{lines}</pre></div>')
     source = f"data:{item['kind']};base64,{item['picture']}"
     words = html.escape(item["name"].replace("_", " ").replace("-", " "))
     return _raw(f'<div class="output"><img src="{source}" alt="Picture: {words}"></div>')
 
 
+def _unfold(lines):
+    """Lines in which a statement was broken to fit a terminal, as one: pages fold by themselves."""
+    whole, last = [], ""
+    for line in lines:
+        is_rest = not line.startswith((" ", "-", "*")) and "  " not in line
+        if line and is_rest and len(last) in _FULL and _is_sentence(last):
+            whole[-1] += f" {line}"
+        else:
+            whole.append(line)
+        last = line
+    return whole
+
+
+def _is_sentence(text):
+    return len(text) > 40 and "  " not in text.strip()
+
+
 def _line(text):
     """A line of output; sentences are folded to the page, lines of tables stay whole."""
-    is_sentence = len(text) > 40 and "  " not in text.strip()
     plain = html.escape(text)
-    return f'<span class="words">{plain}</span>' if is_sentence else f"{plain}\n"
+    return f'<span class="words">{plain}</span>' if _is_sentence(text) else f"{plain}\n"
 
 
 def _raw(content):

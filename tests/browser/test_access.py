@@ -104,6 +104,10 @@ def test_paper_has_room_for_every_column(visitor, query):
         on_paper = "const all = document.querySelector('.printed'); all.style.width = '{}px';"
         on_paper += "return Math.max(...[...all.children].map((t) => t.offsetWidth))"
         assert visitor.script(on_paper.format(WIDEST)) <= WIDEST
+        breaks = "return [...document.querySelector('.printed').children]"
+        first, *others = visitor.script(f"{breaks}.map((t) => getComputedStyle(t).breakInside)")
+        assert first == "auto"  # else a long first part leaves the first page empty
+        assert {*others} <= {"avoid"}
     finally:
         visitor.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
 

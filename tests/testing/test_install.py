@@ -73,3 +73,6 @@ def test_the_report_is_a_page_as_well(tmp_path):
     assert "1 could not run, for want of an extra" in page
     assert "&lt;formulaic&gt;" in page
     assert "signature: ___" in page
+    assert "#00724f" not in page, "what passed in part is marked as a warning"
+    whole = install.Validation((install.GoldenResult("a", "same", 0.0, ""),), {"discreet": "0"})
+    assert "#00724f" in whole.write(tmp_path / "whole.html").read_text(encoding="utf-8")

@@ -23,9 +23,8 @@ from discreet.design.support import Support
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.files import written_whole
-from discreet.publication.rules import Gate
+from discreet.publication.rules import Gate, changed_entries
 from discreet.release.fitting import METHODS, check_zeros
-from discreet.tables.statement import plain_data
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
@@ -91,9 +90,7 @@ class Outlet:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is as usual is left out."""
-        usual = Outlet()
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {k: plain_data(v) for k, v in given.items() if v != getattr(usual, k)}
+        return changed_entries(self)
 
     @classmethod
     def from_dict(cls, spec: Mapping[str, Any]) -> Outlet:

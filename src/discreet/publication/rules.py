@@ -80,9 +80,7 @@ class Gate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; what is as usual is left out."""
-        usual = Gate()
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {k: plain_data(v) for k, v in given.items() if v != getattr(usual, k)}
+        return changed_entries(self)
 
     @classmethod
     def from_dict(cls, spec: Mapping[str, Any]) -> Gate:
@@ -97,3 +95,10 @@ class Gate:
         if isinstance(given.get("attack"), list):
             given["attack"] = tuple(given["attack"])
         return cls(**given)
+
+
+def changed_entries(section: Any) -> dict[str, Any]:
+    """The entries of a section that are not as usual, as plain data."""
+    given = {f.name: getattr(section, f.name) for f in fields(section)}
+    usual = type(section)()
+    return {k: plain_data(v) for k, v in given.items() if v != getattr(usual, k)}

@@ -9,7 +9,9 @@ from scipy.optimize import minimize
 
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
+from discreet.progress import listening
 from discreet.solve import FromMargins
+from discreet.solve.margins import records
 from discreet.solve.margins.effects import EffectSpace, estimate, fit_non_negative, variances
 from discreet.solve.margins.records import Search, draw_records
 
@@ -203,6 +205,28 @@ def test_a_private_release_of_thirty_columns_becomes_records():
     assert again.z[again.design.position({"v0": "x"})] == records["v0"].to_pylist().count("x")
     assert fitted.statement.says("adds-up")
     assert fitted.statement.says("whole-numbers")
+
+
+@pytest.mark.parametrize("temperature", [None, 0.1, 0.0])
+def test_every_sweep_says_how_far_the_work_is(monkeypatch, temperature):
+    """The search for a temperature too, and a sweep in parts gives the same records."""
+    _, z, w = noisy(FLAT)
+    shares, fitter = [], FromMargins(temperature=temperature, unit_variance=9.0)
+
+    def hear(task, share):
+        shares.extend([share] if task == records.TASK else [])
+
+    with listening(hear):
+        whole = fitter(FLAT, z, weights=w)
+    sweeps = len(shares)
+    assert sweeps >= {None: 25, 0.1: 15, 0.0: 3}[temperature]
+    assert shares == sorted(shares)
+    assert shares[-1] <= 1.0
+    monkeypatch.setattr(records, "_AT_ONCE", 64)  # of 200 records
+    with listening(hear):
+        parts = fitter(FLAT, z, weights=w)
+    assert len(shares) == 5 * sweeps
+    np.testing.assert_array_equal(parts.records, whole.records)
 
 
 def test_what_makes_no_sense_is_refused():

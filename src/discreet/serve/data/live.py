@@ -28,6 +28,7 @@ from discreet.facade.opening import open as open_microdata
 from discreet.ledger import Ledger
 from discreet.protect.editions import plan_edition
 from discreet.protect.sentences import data_step
+from discreet.publication.plan import is_local
 from discreet.records.code_list import CodeLists
 from discreet.records.connection import split_table
 from discreet.records.query_engine import MOST_CELLS, CondensedCells, QueryEngine
@@ -317,7 +318,7 @@ def is_private(recipe: Publication) -> bool:
 def files_of(records: RecordsConfig, folder: Path) -> GuardedFiles:
     """The files that records, their keys, code lists and secret are read from."""
     named = [records.source, *([] if records.keys is None else [records.keys])]
-    places = [split_table(_resolve(name, folder))[0] for name in named if _is_file(name)]
+    places = [split_table(_resolve(name, folder))[0] for name in named if is_local(name)]
     lists = [] if records.codes is None else CodeLists.files(folder / records.codes)
     secret = [] if records.secret is None else [folder / records.secret]
     drawn = [] if records.random_keys is None else [str(folder / records.random_keys)]
@@ -326,7 +327,7 @@ def files_of(records: RecordsConfig, folder: Path) -> GuardedFiles:
 
 def missing_files(records: RecordsConfig, folder: Path) -> list[str]:
     """Files of records, keys and secret that are named and are not here."""
-    sources = [name for name in (records.source, records.keys) if name and _is_file(name)]
+    sources = [name for name in (records.source, records.keys) if name and is_local(name)]
     named = {name: split_table(_resolve(name, folder))[0] for name in sources}
     if records.secret is not None:
         named[records.secret] = str(folder / records.secret)
@@ -363,11 +364,7 @@ def open_records(records: RecordsConfig, folder: Path) -> Microdata:
 
 def _resolve(source: str, folder: Path) -> str:
     """A file beside the site's file; addresses of servers and tables beside records stay."""
-    return str(folder / source) if _is_file(source) else source
-
-
-def _is_file(source: str) -> bool:
-    return "://" not in source and not source.startswith("::")
+    return str(folder / source) if is_local(source) else source
 
 
 class GuardedFiles:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -39,14 +39,17 @@ from discreet.solve.margins.effects import (
     maximal,
     variances,
 )
-from discreet.solve.margins.records import Search, draw_records
+from discreet.solve.margins.records import SETTLING, TASK, Search, draw_records
 
-_TASK = "records from margins"
 # Temperatures that are tried, as shares of that of a Gibbs sampler, from hot to cold: one chain
 # visits them all, and each begins where the one before ended.
 _LADDER = (0.2, 0.1, 0.05, 0.03, 0.02, 0.01)
 _SWEEPS = 3  # at each temperature, before and again while margins are averaged
 _LAST_SWEEPS = 10  # at the chosen temperature, of which the margins are averaged
+# Sweeps without chance at the end of the trial, and of the records at last.
+_TRIAL_SETTLING, _LAST_SETTLING = 6, 8
+_TRIAL_SWEEPS = 2 * _SWEEPS * len(_LADDER) + _TRIAL_SETTLING
+_TRIED, _MOVED = 0.55, 0.9  # shares of all sweeps, nearly, after the trial and before the last ones
 _SPLIT = 0.8  # noise added for a trial, in standard deviations; less makes its judge noisier
 _EXACT_RATIO = 1e5  # weights above the median by this ratio are those of known margins
 # Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
@@ -235,7 +238,7 @@ class _PreparedMargins:
         Where a hierarchy has leaves on several levels, no published block shows a structural zero
         to the search. Such records take the codes in question from others, drawn at random.
         """
-        x, rng = search.x.copy(), stream(self.options.seed, f"{_TASK}: structural zeros")
+        x, rng = search.x.copy(), stream(self.options.seed, f"{TASK}: structural zeros")
         for _ in range(_REPAIRS):
             for mask in self.design.masks or ():
                 bad = ~mask.possible[tuple(x[:, mask.axes].T)]
@@ -295,39 +298,41 @@ class _PreparedMargins:
         none = self._in_crossing(np.zeros(self.design.n_published), 1.0)
         is_impossible = self._with_masks(none, 1.0) > 0
         z, w = self._with_masks(z, 0.0), self._with_masks(w, _IMPOSSIBLE * float(w.max()))
-        rng = stream(self.options.seed, _TASK)
+        rng = stream(self.options.seed, TASK)
         scale = n / max(1, round(float(found.effects[0])))
         precise = w / scale**2 / (unit or 1.0)
         held = self._known_by_axis(w) if scale == 1 else [[] for _ in self.full.axes]
         prior = self._prior(found)
         start = self._first_records(z, w, prior, n, held, rng)
 
-        def search(target: Real) -> Search:
-            return Search(self.wide, target, precise, start.copy(), rng, prior, held)
+        def search(target: Real, span: tuple[float, float, int]) -> Search:
+            return Search(self.wide, target, precise, start.copy(), rng, prior, held, span)
 
-        ladder: tuple[float, ...] = (0.0,)
+        ladder, begun = cast("tuple[float, ...]", (0.0,)), 0.0
         if unit is not None and self.options.temperature is None:
             spread = np.where(w <= _known_from(w), np.sqrt(unit / np.where(w > 0, w, 1.0)), 0.0)
             added = rng.standard_normal(len(z)) * spread
             judged = z - added / _SPLIT
             weight = np.where(spread > 0, w, 0.0)
-            ladder = _best_ladder(search(scale * (z + _SPLIT * added)), scale * judged, weight)
+            trial = search(scale * (z + _SPLIT * added), (0.0, _TRIED, _TRIAL_SWEEPS))
+            ladder, begun = _best_ladder(trial, scale * judged, weight), _TRIED
         elif self.options.temperature:
             ladder = tuple(t for t in _LADDER if t > self.options.temperature)
             ladder = (*ladder, self.options.temperature)
-        final = search(scale * z)
         if ladder == (0.0,):
-            return final.run((), task=_TASK), 0.0
-        mean = np.zeros(len(z))
-        final.run([t for t in ladder for _ in range(_SWEEPS)], settle=0, task=_TASK)
+            return search(scale * z, (begun, 1.0, SETTLING)).run(()), 0.0
+        heat, mean = [t for t in ladder for _ in range(_SWEEPS)], np.zeros(len(z))
+        final = search(scale * z, (begun, _MOVED, len(heat) + _LAST_SWEEPS))
+        final.run(heat, settle=0)
         for _ in range(_LAST_SWEEPS):
             final.sweep(ladder[-1])
             mean += final.sums / _LAST_SWEEPS
         # The mean over sweeps has less noise than any of them; the records then go towards it.
         # While it is hot, the search also visits cells that cannot have records.
         is_fixed = (w > _known_from(w)) | is_impossible
-        settled = replace(final, target=np.where(is_fixed, scale * z, mean))
-        return settled.run((), settle=8, task=_TASK), ladder[-1]
+        span, target = (_MOVED, 1.0, _LAST_SETTLING), np.where(is_fixed, scale * z, mean)
+        settled = replace(final, target=target, span=span)
+        return settled.run((), settle=_LAST_SETTLING), ladder[-1]
 
     def _prior(self, found: Estimate) -> list[Real]:
         """For each variable the estimated shares of its categories."""
@@ -431,7 +436,7 @@ def _best_ladder(trial: Search, judged: Real, w: Real) -> tuple[float, ...]:
         losses.append(float(w @ (mean - judged) ** 2))
         if len(losses) > 2 and losses[-1] > losses[-2] > losses[-3]:
             break  # colder ones follow more of the noise
-    trial.run((), settle=6)
+    trial.run((), settle=_TRIAL_SETTLING)
     cold = float(w @ (trial.sums - judged) ** 2)
     best = int(np.argmin(losses))
     return (0.0,) if cold < losses[best] else _LADDER[: best + 1]

@@ -27,6 +27,11 @@ from discreet.design.product import ProductDesign
 from discreet.progress import report
 from discreet.solve.margins.effects import axes_of
 
+TASK = "records from margins"
+SETTLING = 50  # sweeps without chance at most
+# Records between two reports: a sweep over a million of thirty variables takes a quarter minute.
+_AT_ONCE = 20_000
+
 
 @dataclass(frozen=True, eq=False)
 class Lookup:
@@ -269,6 +274,7 @@ class Search:
       rng: Where chance comes from.
       prior: For each axis the probability of each category, at temperatures above zero.
       held: Axes by the margins that are held exactly; a list of margins for each axis.
+      span: The part of the whole work that its sweeps are, and how many of them there are at most.
     """
 
     design: ProductDesign
@@ -278,9 +284,10 @@ class Search:
     rng: np.random.Generator
     prior: Sequence[Real]
     held: Sequence[Sequence[tuple[int, ...]]] = ()
+    span: tuple[float, float, int] = (0.0, 1.0, SETTLING)
 
     def __post_init__(self) -> None:
-        self.lookup = Lookup.of(self.design)
+        self.lookup, self._done = Lookup.of(self.design), 0.0
         self.error = -self.target.astype(np.float64)
         _add(self.x, self.error, *self.lookup.arrays()[:4])
         floor = 0.5 / max(1, len(self.x))  # a category without an estimate can still be tried
@@ -296,10 +303,14 @@ class Search:
         order = self.rng.permutation(n)
         uniform = self.rng.random((n, n_axes + 1))
         arrays = self.lookup.arrays()
-        moved = _move(
-            self.x, self.error, self.w, order, uniform, self._free, self._log_prior,
-            self._prior_at, temperature, *arrays,
-        )  # fmt: skip
+        moved = 0
+        for first in range(0, n, _AT_ONCE):
+            some = slice(first, first + _AT_ONCE)
+            moved += _move(
+                self.x, self.error, self.w, order[some], uniform[some], self._free,
+                self._log_prior, self._prior_at, temperature, *arrays,
+            )  # fmt: skip
+            self._tell(min(_AT_ONCE, n - first) / n)
         for a in np.flatnonzero(~self._free):
             one, two = self._pairs(int(a))
             chance = self.rng.random(len(one))
@@ -307,6 +318,12 @@ class Search:
                 self.x, self.error, self.w, int(a), one, two, chance, temperature, *arrays
             )
         return int(moved)
+
+    def _tell(self, more: float) -> None:
+        """Say how far the whole work is, after so much more of a sweep."""
+        begin, end, sweeps = self.span
+        self._done += more
+        report(TASK, begin + (end - begin) * min(self._done / sweeps, 1.0))
 
     def _pairs(self, a: int) -> tuple[Whole, Whole]:
         """Pairs that may exchange codes: they agree in held margins but for this axis."""
@@ -333,15 +350,12 @@ class Search:
         """The published cells of the records."""
         return self.error + self.target
 
-    def run(self, temperatures: Sequence[float], *, settle: int = 50, task: str = "") -> Search:
+    def run(self, temperatures: Sequence[float], *, settle: int = SETTLING) -> Search:
         """Sweeps at these temperatures, then sweeps without chance until hardly a code moves."""
-        rounds = len(temperatures) + settle
-        for i, temperature in enumerate(temperatures):
+        for temperature in temperatures:
             self.sweep(temperature)
-            report(task, (i + 1) / rounds)
-        for i in range(settle):
+        for _ in range(settle):
             moved = self.sweep()
-            report(task, (len(temperatures) + i + 1) / rounds)
             if moved * 2_000 <= self.x.size:  # the last moves change the loss by less than noise
                 break
         return self

@@ -6,6 +6,9 @@ its shape allows and at some that it does not; every answer has the shape that t
 
 import itertools
 import json
+import math
+import re
+import sys
 from pathlib import Path
 
 import jsonschema
@@ -244,3 +247,14 @@ def test_an_answer_of_another_shape_is_noticed(client, saved):
     found._content = changed
     with pytest.raises(jsonschema.ValidationError):
         validate(found, "Dataset")
+
+
+def test_the_page_tells_how_many_cases_there_are():
+    page = (Path(__file__).parents[4] / "docs" / "http_interface.md").read_text(encoding="utf-8")
+    told = page.partition("cases that are generated")[2].partition("together")
+    numbers = [int(n) for n in re.findall(r"\| (\d+) \|", told[0])]
+    tests = [f for name, f in vars(sys.modules[__name__]).items() if name.startswith("test_")]
+    marks = [[m for m in getattr(f, "pytestmark", []) if m.name == "parametrize"] for f in tests]
+    cases = sum(math.prod(len(m.args[1]) for m in each) for each in marks if each)
+    assert sum(numbers) == cases
+    assert told[2].startswith(f" | {cases} |")
