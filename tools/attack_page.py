@@ -223,8 +223,9 @@ def measure_records() -> list[dict[str, Any]]:
             if options is None:
                 file: Any = unchecked(frame, seed)
             else:
-                given = {"formula": MODEL, "large": "top-code", "simulate": True, "seed": seed}
-                file = dc.synthesize(frame, method=label, **(given | options))
+                given: dict[str, Any] = {"formula": MODEL, "large": "top-code"}
+                given |= {"simulate": True, "seed": seed, **options}
+                file = dc.synthesize(frame, method=label, **given)
             attacks: list[Any] = [FittedValues(most=1), "longest-column", "copies"]
             if options and "clusters" in options:
                 attacks.append(ClusterInsider("cluster"))
