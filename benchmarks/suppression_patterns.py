@@ -1,36 +1,59 @@
 """What patterns of suppression tell: the program inverted, its price, and several editions.
 
-`python -m benchmarks.suppression_patterns inversion 8` draws costs of 8 tables;
-`utility` says what drawing costs in recorded tables; `editions 15` takes 15 series.
+`python -m benchmarks.suppression_patterns inversion 20` looks at 20 further tables in each setting,
+or in those that are named (`"3 0.3 0.15"`: rows, spread, share of decoys);
+`utility` says what drawing costs in recorded tables; `editions 15` takes 15 series. Figures go to
+`docs/suppression_patterns.json` as they come; `tools/suppression_page.py` writes the page.
 """
 
+import json
+import os
 import sys
 import time
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import discreet as dc
-from benchmarks._measure import print_table
-from benchmarks._recorded import recorded
+from benchmarks._recorded import recorded, recorded_sums
 from discreet import registry
 from discreet.assessment.audit import inversion
 from discreet.attacks.frame import Knowledge
 from discreet.protect.draws import SeededSecret
 from discreet.suppress import plan
 
+DATA = Path(__file__).parents[1] / "docs" / "suppression_patterns.json"
 SEED = 29  # fixed before the first run
 METHOD = dc.Suppress(dc.rules.Threshold(3))
-ROWS, WIDTH = 3, 2  # of the tables, and of the intervals that it promises
-TABLES = 81  # without a secret
-SETTINGS = ((0.0, 0.0), (0.3, 0.0), (0.3, 0.15), (0.3, 0.3), (1.0, 0.0))
+WIDTH = 2  # of the intervals that it promises
+FIXED, USUAL = (0.0, 0.0), (plan.SPREAD, plan.DECOYS)
+# Rows of the tables, and how costs are drawn: their spread and the share of decoys.
+SETTINGS = [(3, *each) for each in (FIXED, (0.3, 0.0), USUAL, (0.3, 0.3), (1.0, 0.0))]
+SETTINGS += [(4, *FIXED), (4, *USUAL)]
+TABLES = 81
 FEW = 60  # tables that fit the shown cells without a secret, at most: others take hours
-RUNS = 300  # of the program for each table, all that fit and all draws together
-LARGEST = 3_000  # recorded tables
+RUNS = 150  # of the program for each table, all that fit and all draws together
+LARGEST = 350  # cells of recorded tables
 EDITIONS, CHURN = (1, 2, 5, 10), 0.05
-WAYS = ("no secret", "secret", "secret, starting from the earlier pattern")
+WAYS = ("no secret", "secret", "following")
 
 
-def small_tables(number: int, method: dc.Suppress, rows: int) -> list[dc.Table]:
+def stored() -> dict[str, Any]:
+    """What was measured so far."""
+    return json.loads(DATA.read_text()) if DATA.exists() else {}
+
+
+def store(part: str, name: str, figures: dict[str, Any]) -> None:
+    """Add what was measured now."""
+    found = stored()
+    found.setdefault(part, {})[name] = figures
+    DATA.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    print(part, name, json.dumps(figures), flush=True)
+
+
+def small_tables(number: int, rows: int) -> list[dc.Table]:
     """Tables of skewed counts in some rows and four columns, with one to five sensitive cells."""
     design = dc.Design.product({"a": rows, "b": 4}, "a*b")
     found, k = [], 0
@@ -39,7 +62,7 @@ def small_tables(number: int, method: dc.Suppress, rows: int) -> list[dc.Table]:
         k += 1
         table = dc.Table.from_inner(design, counts)
         try:
-            pattern = method.pattern(table)
+            pattern = METHOD.pattern(table)
         except dc.errors.InfeasibleError:
             continue
         if 0 < pattern.n_primary <= 5 and len(inversion._fitting_tables(pattern)[0]) <= FEW:
@@ -47,65 +70,64 @@ def small_tables(number: int, method: dc.Suppress, rows: int) -> list[dc.Table]:
     return found
 
 
-def inverted(
-    tables: list[dc.Table], method: dc.Suppress, spread: float, decoys: float
-) -> list[float]:
-    """What inversion finds in all tables, and what is hidden."""
-    plan.SPREAD, plan.DECOYS = spread, decoys
-    started, told, hidden, cells = time.process_time(), [], 0.0, 0
-    for k, table in enumerate(tables):
-        one = table.with_secret(SeededSecret(k, "benchmark")) if spread else table
-        pattern = method.pattern(one)
-        hidden += float(pattern.z[pattern.suppressed].sum()) / len(tables)
-        cells += int(pattern.suppressed.sum())
-        told.append(inversion.invert_pattern(pattern))
-    met = [one for one in told if one.is_met]
-    sensitive = sum(len(one.positions) for one in told)
-    exact = sum(len(one.exact) for one in met)
-    narrow = sum(
-        int(((one.values_after <= WIDTH) & (one.values_before > WIDTH)).sum()) for one in met
-    )
-    before, after = (
-        float(np.concatenate([getattr(one, name) for one in told]).mean())
-        for name in ("before", "after")
-    )
-    never = 1 - len(met) / len(told)
-    found = [len(tables), sensitive, exact / sensitive, narrow / sensitive, before, after, never]
-    return [spread, decoys, *found, cells / len(tables), hidden, time.process_time() - started]
+def inverted(number: int, table: dc.Table, spread: float) -> dict[str, float]:
+    """What inversion finds in one table, and what is hidden, as numbers that can be added up."""
+    started = time.process_time()
+    one = table.with_secret(SeededSecret(number, "benchmark")) if spread else table
+    pattern = METHOD.pattern(one)
+    told = inversion.invert_pattern(pattern)
+    # A pattern that no draw had is told apart from nothing.
+    narrow = (told.values_after <= WIDTH) & (told.values_before > WIDTH) & told.is_met
+    return {
+        "tables": 1,
+        "sensitive": len(told.positions),
+        "exact": len(told.exact),
+        "narrow": int(narrow.sum()),
+        "before": float(told.before.sum()),
+        "after": float(told.after.sum()),
+        "never": int(not told.is_met),
+        "fitting": told.tables,
+        "hidden": int(pattern.suppressed.sum()),
+        "sum": float(pattern.z[pattern.suppressed].sum()),
+        "cpu": time.process_time() - started,
+    }
 
 
 def inversions(number: int) -> None:
-    """Fixed costs for many tables, and the study of spreads and decoys for some of them."""
-    inversion.RUNS, usual = RUNS, (plan.SPREAD, plan.DECOYS)
-    header = ["spread", "decoys", "tables", "sensitive", "known exactly"]
-    header += ["narrower than promised", "best guess: shown cells", "with the pattern"]
-    header += ["patterns never met", "hidden cells", "hidden sum", "CPU s"]
-    # As many as asked for in every setting; all tables without a secret, and with one as it is.
-    jobs = [(TABLES, 0.0, 0.0), (TABLES, *usual), *((number, *each) for each in SETTINGS if number)]
-    found = []
-    for n, *setting in jobs:
-        tables = small_tables(n, METHOD, ROWS)
-        found.append(inverted(tables, METHOD, *setting))
-        print(*found[-1], flush=True)
-    print_table(header, found)
+    """So many further tables in each setting, up to `TABLES`."""
+    inversion.RUNS = RUNS
+    wanted = {f"{r} {s:g} {d:g}": (r, s, d) for r, s, d in SETTINGS}
+    some = [name for name in wanted if name in sys.argv] or list(wanted)
+    for name in some:
+        rows, spread, decoys = wanted[name]
+        sums = stored().get("inversion", {}).get(name, {})
+        done = int(sums.get("tables", 0))
+        last = min(TABLES, done + number)
+        tables = small_tables(last, rows)[done:]
+        plan.SPREAD, plan.DECOYS = spread, decoys
+        for k, table in enumerate(tables, done):
+            more = inverted(k, table, spread)
+            sums = {key: sums.get(key, 0) + value for key, value in more.items()}
+        if tables:
+            store("inversion", name, sums)
 
 
 def utility(_: int) -> None:
     """What is hidden in recorded tables, beside fixed costs."""
-    rows = []
-    for case in recorded():
-        if len(case.table.z) > LARGEST:
+    seen = set()
+    for case in chain(recorded(), recorded_sums()):
+        which = (case.name.split()[0], case.method)
+        if len(case.table.z) > LARGEST or which in seen or not case.method.singletons:
             continue
-        table, sums, counts = case.table, [], []
-        for spread, decoys in SETTINGS:
+        seen.add(which)
+        found: dict[str, Any] = {"cells": len(case.table.z)}
+        for spread, decoys in (FIXED, (0.3, 0.0), USUAL):
             plan.SPREAD, plan.DECOYS = spread, decoys
-            one = table.with_secret(SeededSecret(5, "benchmark")) if spread else table
-            pattern = case.method.pattern(one)
-            sums.append(int(pattern.z[pattern.suppressed].sum()))
-            counts.append(int(pattern.suppressed.sum()))
-        more = [f"{n} / {total / sums[0] - 1:+.0%}" for n, total in zip(counts, sums, strict=True)]
-        rows.append([case.name, f"{counts[0]} / {sums[0]}", *more[1:]])
-    print_table(["table", *(f"{s:g}, {d:g}" for s, d in SETTINGS)], rows)
+            secret = SeededSecret(5, "benchmark")
+            pattern = case.method.pattern(case.table.with_secret(secret) if spread else case.table)
+            shown = [int(pattern.suppressed.sum()), float(pattern.z[pattern.suppressed].sum())]
+            found[f"{spread:g} {decoys:g}"] = shown
+        store("utility", case.name, found)
 
 
 def series(number: int, length: int) -> list[dc.Table]:
@@ -132,13 +154,14 @@ def released(tables: list[dc.Table], way: str, number: int) -> list[dc.Release]:
     return found
 
 
-def attacked(way: str, length: int, tables: int) -> list:
+def attacked(way: str, length: int, tables: int) -> dict[str, int]:
     """Sensitive counts of the newest edition claimed exactly, and what being hidden always says."""
     values, kinds = (
         registry.build("attack", f"pattern-{n}") for n in ("difference", "intersection")
     )
     rng = np.random.default_rng(0)
-    exact = sensitive = always = sure = hidden = 0
+    names = ("series", "sensitive", "exact", "hidden", "always", "always_sensitive")
+    found = dict.fromkeys(names, 0)
     for number in range(tables):
         truths = series(number, max(EDITIONS))[:length]
         releases = released(truths, way, number)
@@ -146,30 +169,36 @@ def attacked(way: str, length: int, tables: int) -> list:
         known = Knowledge(earlier=tuple(releases[:-1]))
         claims = values(releases[-1], known, rng=rng)
         pairs = zip(claims.targets, claims.values, strict=True)
-        exact += sum(is_sensitive[k] and truths[-1].z[k] == value for k, value in pairs)
-        sensitive += int(is_sensitive.sum())
         first = list(kinds(releases[-1], known, rng=rng).targets)
-        always += len(first)
-        sure += int(is_sensitive[first].sum())
-        hidden += int(releases[-1].hidden.sum())
-    return [way, length, sensitive, exact / sensitive, hidden, sensitive / hidden, sure / always]
+        more = (
+            1,
+            int(is_sensitive.sum()),
+            sum(int(is_sensitive[k] and truths[-1].z[k] == value) for k, value in pairs),
+            int(releases[-1].hidden.sum()),
+            len(first),
+            int(is_sensitive[first].sum()),
+        )
+        found = {name: found[name] + value for name, value in zip(names, more, strict=True)}
+    return found
 
 
 def editions(tables: int) -> None:
-    """The table of editions."""
-    header = ["way", "editions", "sensitive", "claimed exactly", "hidden", "of these sensitive"]
-    header += ["of those hidden in all editions"]
-    print_table(header, [attacked(way, n, tables) for way in WAYS for n in EDITIONS])
+    """Several editions in each way."""
+    for way in WAYS:
+        for length in EDITIONS:
+            store("editions", f"{way} {length}", attacked(way, length, tables))
 
 
 def main() -> None:
     """What was asked for, or all."""
-    parts = {"inversion": (inversions, 8), "utility": (utility, 0), "editions": (editions, 15)}
+    parts = {"inversion": (inversions, 20), "utility": (utility, 0), "editions": (editions, 15)}
     wanted = [name for name in sys.argv[1:] if name in parts] or list(parts)
     numbers = [int(text) for text in sys.argv[1:] if text.isdigit()]
+    print("load", os.getloadavg()[0])
     for name in wanted:
         run, usual = parts[name]
         run(numbers[0] if numbers else usual)
+        plan.SPREAD, plan.DECOYS = USUAL
 
 
 if __name__ == "__main__":

@@ -75,8 +75,6 @@ REASONS: dict[str, tuple[str, str]] = {
     "decimals-modulo": ("It says what is disclosed.", f"{_PROTECT}suppress/test_decimals.py"),
     "decimals-variance": ("It says what is disclosed.", f"{_PROTECT}suppress/test_decimals.py"),
     "pattern-tells": ("It speaks of neighbouring tables.", f"{_PROTECT}suppress/test_interval.py"),
-    "intervals": ("It says what may happen, not that it does.",
-                  f"{_PROTECT}suppress/test_interval.py"),
     "contributor-sums": ("It speaks of what somebody with knowledge of their own can bound.",
                          f"{_PROTECT}suppress/test_attackers.py"),
     "lone-contributors": ("It says what may happen to somebody with knowledge of their own.",

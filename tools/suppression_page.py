@@ -1,8 +1,9 @@
-"""Measured figures of suppression in the docs, from `docs/suppression_compared.json`.
+"""Measured figures of suppression in the docs, from two files beside them.
 
 `python tools/suppression_page.py` writes the tables of docs/suppression_compared.md, and the totals
-of docs/methods/suppress.md and docs/benchmarks.md, between `<!-- measured -->` and `<!-- end -->`.
-`python -m benchmarks.suppression` measures.
+of docs/methods/suppress.md and docs/benchmarks.md, between `<!-- measured -->` and `<!-- end -->`;
+what patterns tell stands in docs/methods/suppress.md between marks with names of their own.
+`python -m benchmarks.suppression` and `python -m benchmarks.suppression_patterns` measure.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 DATA = DOCS / "suppression_compared.json"
-START, END = "<!-- measured -->\n", "<!-- end -->"
+PATTERNS = DOCS / "suppression_patterns.json"
+COSTS = ("0.3 0", "0.3 0.15")  # spread and decoys, beside fixed costs
 KINDS = {"public": "public", "lone": "alone", "inside": "inside", "outside": "elsewhere"}
 Cases = dict[str, dict[str, Any]]
 
@@ -21,18 +23,76 @@ Cases = dict[str, dict[str, Any]]
 def pages() -> dict[Path, str]:
     """Each page with what is measured."""
     cases: Cases = json.loads(DATA.read_text(encoding="utf-8"))
+    told = json.loads(PATTERNS.read_text(encoding="utf-8"))
+    method = {"measured": totals(cases)}
+    for name, write in (("inversion", inverted), ("utility", drawn), ("editions", editions)):
+        method[f"measured: {name}"] = write(told[name])
     parts = {
-        DOCS / "suppression_compared.md": every_case(cases),
-        DOCS / "methods" / "suppress.md": totals(cases),
-        DOCS / "benchmarks.md": totals(cases),
+        DOCS / "suppression_compared.md": {"measured": every_case(cases)},
+        DOCS / "methods" / "suppress.md": method,
+        DOCS / "benchmarks.md": {"measured": totals(cases)},
     }
-    return {path: with_part(path.read_text(encoding="utf-8"), part) for path, part in parts.items()}
+    return {path: with_parts(path.read_text(encoding="utf-8"), of) for path, of in parts.items()}
 
 
-def with_part(page: str, part: str) -> str:
+def with_parts(page: str, parts: dict[str, str]) -> str:
     """A page with what stands between the marks replaced."""
-    before, rest = page.split(START)
-    return f"{before}{START}\n{part}\n{END}{rest.split(END, 1)[1]}"
+    for name, part in parts.items():
+        start, end = f"<!-- {name} -->\n", "<!-- end -->"
+        before, rest = page.split(start)
+        page = f"{before}{start}\n{part}\n{end}{rest.split(end, 1)[1]}"
+    return page
+
+
+def inverted(settings: Cases) -> str:
+    """What running the program on every table that fits tells, by how costs are drawn."""
+    head = ["rows", "costs", "decoys", "tables", "sensitive", "one value left"]
+    head += ["narrower than promised", "best guess: shown cells", "with the pattern"]
+    head += ["cells hidden", "sum hidden"]
+    rows = []
+    for name, found in sorted(settings.items()):
+        n, spread, decoys = name.split()
+        all_of = found["sensitive"]
+        shares = [found[key] / all_of for key in ("exact", "narrow", "before", "after")]
+        means = [found[key] / found["tables"] for key in ("hidden", "sum")]
+        how = "fixed" if spread == "0" else f"σ = {spread}"
+        rows.append([n, how, percent(float(decoys)), str(found["tables"]), str(all_of)])
+        rows[-1] += [*map(percent, shares), *(f"{mean:.1f}" for mean in means)]
+    return grid(head, rows)
+
+
+def drawn(cases: Cases) -> str:
+    """What is hidden in recorded tables with fixed costs, and how much more with drawn ones."""
+    head = ["table, rule", "cells", "hidden: fixed costs", "drawn", "drawn, decoys"]
+    head += ["sum hidden: fixed costs", "drawn", "drawn, decoys"]
+    rows = []
+    for name, case in sorted(cases.items(), key=lambda pair: (pair[1]["cells"], pair[0])):
+        n, total = case["0 0"]
+        which = ", ".join(f"`{word}`" for word in name.split())
+        rows.append([which, text(case["cells"]), text(n), *(text(case[key][0]) for key in COSTS)])
+        rows[-1] += [text(round(total)), *(percent(case[key][1] / total - 1, "+") for key in COSTS)]
+    return grid(head, rows)
+
+
+def editions(series: Cases) -> str:
+    """What several editions tell, by how their patterns were made."""
+    ways = ("no secret", "secret", "following")
+    head = ["editions", "claimed exactly: no secret", "secret", "`following`"]
+    head += ["sensitive among those always hidden: no secret", "secret", "`following`"]
+    head += ["among those hidden now: no secret", "secret", "`following`"]
+    rows = []
+    for n in sorted({int(name.split()[-1]) for name in series}):
+        found = [series[f"{way} {n}"] for way in ways]
+        parts = (("exact", "sensitive"), ("always_sensitive", "always"), ("sensitive", "hidden"))
+        shares = [one[part] / one[whole] for part, whole in parts for one in found]
+        rows.append([str(n), *map(percent, shares)])
+    return grid(head, rows)
+
+
+def grid(head: list[str], rows: list[list[str]]) -> str:
+    """A table of a page."""
+    lines = ["| " + " | ".join(row) + " |" for row in [head, *rows]]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
 
 
 def every_case(cases: Cases) -> str:
@@ -52,8 +112,8 @@ def least(cases: Cases) -> str:
             costs = (ours["cost"], found["cost"], found["bound"], ours["relaxed"])
             figures = [*(f"{round(cost):,}" for cost in costs), seconds(found["cpu"])]
             which = ", ".join(f"`{word}`" for word in name.split())
-            rows.append("| " + " | ".join([which, *figures]) + " |")
-    return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *rows])
+            rows.append([which, *figures])
+    return grid(head, rows)
 
 
 def kind(cases: Cases, start: str) -> Cases:
@@ -68,11 +128,10 @@ def table(cases: Cases) -> str:
     head = ["table, recorded run", "cells", "sensitive", "secondary: recorded", "ours"]
     head += ["sum hidden: recorded", "ours", *short, "in sums", "ours: short", "open"]
     head += ["CPU s: recorded", "ours"]
-    rows = [line(name, case) for name, case in cases.items()]
-    return "\n".join(["| " + " | ".join(head) + " |", "|---" * len(head) + "|", *rows])
+    return grid(head, [line(name, case) for name, case in cases.items()])
 
 
-def line(name: str, case: dict[str, Any]) -> str:
+def line(name: str, case: dict[str, Any]) -> list[str]:
     """One recorded run."""
     theirs, ours = case["recorded"], case["ours"]
     which, run = name.split(" ", 1)
@@ -80,9 +139,7 @@ def line(name: str, case: dict[str, Any]) -> str:
     cells += [theirs["secondary"], ours["secondary"], round(theirs["sum"]), round(ours["sum"])]
     cells += [theirs.get("short", {}).get(word) for word in KINDS] + [theirs.get("in_sums")]
     cells += [ours["short"] + ours["in_sums"], ours["unproved"]]
-    return (
-        "| " + " | ".join([*map(text, cells), seconds(theirs["cpu"]), seconds(ours["cpu"])]) + " |"
-    )
+    return [*map(text, cells), seconds(theirs["cpu"]), seconds(ours["cpu"])]
 
 
 def totals(cases: Cases) -> str:
@@ -98,8 +155,7 @@ def totals(cases: Cases) -> str:
         ):
             if chosen:
                 rows.append([word, *map(text, added(chosen))])
-    lines = ["| " + " | ".join(row) + " |" for row in [head, *rows]]
-    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
+    return grid(head, rows)
 
 
 def added(cases: list[dict[str, Any]]) -> list[Any]:
@@ -116,6 +172,11 @@ def added(cases: list[dict[str, Any]]) -> list[Any]:
 def text(value: Any) -> str:
     """A number as it is written, or a dash."""
     return "–" if value is None else value if isinstance(value, str) else f"{value:,}"
+
+
+def percent(share: float, sign: str = "") -> str:
+    """A share as it is written."""
+    return f"{100 * share:{sign}.0f} %".replace("-", "−")
 
 
 def seconds(value: float | None) -> str:

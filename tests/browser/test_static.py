@@ -95,6 +95,21 @@ def test_no_page_has_a_barrier_and_none_spills_over_on_a_phone(reader, path):
     assert reader.barriers() == []
 
 
+FOREIGN = """const [done] = arguments, script = document.createElement("script");
+script.textContent = "window.hurt = true";
+document.head.append(script);
+fetch("http://127.0.0.2:9/").catch(() => done(window.hurt ?? false));"""
+
+
+def test_a_page_runs_no_script_and_asks_no_host_but_its_own(reader):
+    read(reader, TABLE)
+    assert not reader.driver.execute_async_script(FOREIGN)
+    refused = [said for said in reader.complaints() if "Content Security Policy" in said]
+    for rule in ("script-src", "connect-src"):
+        assert any(rule in said for said in refused), rule
+    reader.asked_hosts()
+
+
 def test_a_browser_that_lets_sites_keep_nothing_shows_tables(reader):
     kept = 'Object.defineProperty(window, "localStorage", { get() { throw new Error("kept"); } });'
     asked = {"source": kept}
@@ -149,8 +164,10 @@ def table_of(dataset, **query):
 
 
 def test_figures_are_the_library_s_and_links_lead_on(reader):
-    read(reader, TABLE)
-    assert reader.figures() == table_of(site_of().datasets["once"], rows="region", columns="sex")
+    for address in ("/d/once/table?rows=region&columns=sex", TABLE):  # of a server, and of files
+        read(reader, address)
+        expected = table_of(site_of().datasets["once"], rows="region", columns="sex")
+        assert reader.figures() == expected
     link = reader.find(".panel a[href*='columns=age'], .panel a[href*='age']")
     before = reader.figures()
     reader.follow(link)
@@ -294,16 +311,17 @@ def test_firefox_shows_the_same(plain):
     if firefox is None or node is None:
         pytest.fail("The browser tests need Firefox and node: sudo apt-get install firefox-esr npm")
     script = Path(__file__).with_name("firefox.mjs")
-    asked = {"firefox": firefox, "address": plain, "pages": [TABLE, PAGES["layers"]]}
+    asked = {"firefox": firefox, "address": plain, "pages": [TABLE, *PAGES.values()]}
     done = subprocess.run(
         [node, script], input=json.dumps(asked), capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 0, done.stderr
-    table, layers = json.loads(done.stdout)
+    table, *others = json.loads(done.stdout)
     dataset = site_of().datasets["once"]
     assert table["figures"] == table_of(dataset, rows="region", columns="sex")
-    assert layers["charts"] == 1
-    for page in (table, layers):
+    charts = {name: page["charts"] for name, page in zip(PAGES, others, strict=True)}
+    assert {name for name, n in charts.items() if n} >= {"levels", "layers", "picking"}
+    for page in (table, *others):
         assert page["barriers"] == []
         assert page["complaints"] == []
         assert page["width"] <= 390

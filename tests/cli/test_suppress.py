@@ -138,7 +138,7 @@ WRONG_METHODS = {
     "bracket that is not closed": ("sums.parquet", "rules=p%(10"),
     "percentage above 0": ("sums.parquet", "rules=p%(0)"),
     "largest=5": ("sums.parquet", "rules=dominance(5, 80)"),
-    "Did you mean 'gauss'": ("counts.parquet", "secondary=gaus"),
+    "Did you mean 'interval'": ("counts.parquet", "secondary=interva"),
     "Did you mean 'max'": ("counts.parquet", "maxx=3"),
     "got 'three'": ("counts.parquet", "max=three"),
     "Take it out of one": ("counts.parquet", f"forced={BREAD}", f"forbidden={BREAD}"),

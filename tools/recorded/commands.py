@@ -102,7 +102,6 @@ protect counts.parquet --method suppress -s max=3 --out suppressed.csv
 protect counts.parquet --method suppress -s max=3 --out suppressed.parquet
 protect sums.parquet --method suppress -s rules=["p%(10)","few-contributors(3)"] --out tax.parquet
 protect sums.parquet --method suppress -s rules=dominance --json --out dominated.csv
-protect counts.parquet --method suppress -s secondary=gauss --out gauss.csv
 protect table.parquet --method nothing --out x.csv
 protect table.parquet --method cell-key -s E=5 --out x.csv
 protect table.parquet --method cell-key -s D --out x.csv

@@ -58,8 +58,14 @@ def suppress_by_interval(
 ) -> Pattern:
     """The pattern with secondary suppressions and proofs of all intervals.
 
-    The arguments are those of `suppress_by_gauss`; intervals that nothing gives are an error.
-    An earlier pattern of the same cells, in which less was sensitive, is where the search begins.
+    Args:
+      pattern: Sensitive cells; other states are not looked at.
+      plan: What may be published.
+      singletons: Whether contributors must not learn sensitive cells either.
+      earlier: A pattern of the same cells, in which less was sensitive: the search begins there.
+
+    Raises:
+      InfeasibleError: No suppression gives some interval.
     """
     try:
         return _search_pattern(pattern, plan, singletons, earlier, every_row=False)
@@ -308,11 +314,11 @@ class _SumCosts:
     """Which published cells a sum stands for, and what it costs to open it."""
 
     def __init__(self, pattern: Pattern, plan: PublicationPlan, sums: TableSums) -> None:
-        self.sums, self.free = sums, plan.order
+        self.sums, self.free = sums, plan.others
         costs = np.abs(pattern.z).astype(np.float64) if pattern.costs is None else pattern.costs
         # Even an empty cell costs something, or programs would suppress any number of them.
         unit = 1.0 if pattern.z.dtype.kind in "iu" else _CHEAP * float(costs.max(initial=1.0))
-        self.cost = self.total(costs + unit, plan.order)
+        self.cost = self.total(costs + unit, plan.others)
         self.fixed = self.total(np.ones(len(costs)), plan.must) > 0
         never = np.setdiff1d(np.arange(len(costs)), plan.publishable)
         self.is_hidden = self.total(np.ones(len(costs)), never) > 0

@@ -51,7 +51,7 @@ def suppress_by_optimum(
     """The pattern of least cost with proofs of all intervals, and the bound of all such costs.
 
     Where the least cost is not found within a fixed number of steps, the cheapest pattern found has
-    a bound below its cost. The arguments are those of `suppress_by_gauss`.
+    a bound below its cost. The arguments are those of `suppress_by_interval`.
     """
     known, relaxed = _relax(pattern, plan, singletons)
     found = relaxed.cheaper_than(known)
@@ -91,7 +91,7 @@ class _LeastCost:
         costs = np.abs(start.z).astype(np.float64) if start.costs is None else start.costs
         self.always = self.search.is_open.copy()
         self.choice = np.flatnonzero(~self.always & ~cells.fixed)
-        self.cost = cells.total(costs, plan.order)[self.choice]
+        self.cost = cells.total(costs, plan.others)[self.choice]
         self.is_whole = bool((costs == np.round(costs)).all())
         self.bound = self.least = start.cost
         self.covering = Covering(self.cost)

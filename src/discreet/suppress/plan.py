@@ -10,9 +10,10 @@ import numpy as np
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.design.base import Design
 from discreet.design.support import Lift
+from discreet.errors import DataError
 from discreet.protect.cells import lift_table, on_public_support
 from discreet.rules.counts import lines
-from discreet.suppress.pattern import Pattern, of_table
+from discreet.suppress.pattern import of_table
 from discreet.tables.truth import TrueTable
 
 
@@ -22,55 +23,26 @@ class PublicationPlan:
 
     Attributes:
       must: Positions of cells that are published in any case.
-      order: Positions of the others that may be, most important first.
+      others: Positions of the others that may be.
       zeros_are_public: Whether every empty published cell is published, as an empty one.
       widths_rise: Whether an interval for which there is no room below may lie above instead.
     """
 
     must: Index
-    order: Index
+    others: Index
     zeros_are_public: bool
     widths_rise: bool = False
 
     @property
     def publishable(self) -> Index:
         """Positions of all cells that may be published; those that are in any case come first."""
-        return np.concatenate([self.must, self.order])
+        return np.concatenate([self.must, self.others])
 
 
 def cell_name(design: Design, position: int) -> str:
     """A published cell in words."""
     codes = design.cell(position) if design.axes else {"cell": str(position)}
     return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
-
-
-def priority(pattern: Pattern, costs: Real) -> Real:
-    """A number for each published cell: the larger, the sooner it is published.
-
-    Costs come first; where they tie, cells with large neighbours do. Cells in lines that have a
-    sensitive cell already are suppressed rather than others.
-    """
-    design = pattern.design
-    near = np.asarray(design.aggregate(design.adjoint(costs)), dtype=np.float64)
-    near /= max(float(near.max(initial=0.0)), 1.0)
-    # Neighbours break ties and no more: whole costs differ by at least one, and 0.99 is less.
-    is_whole = bool((costs == np.rint(costs)).all())
-    tie = 1.0 if is_whole else 1e-6 * float(np.abs(costs).max(initial=0.0))
-    # A cell none of whose lines has a sensitive cell counts as three times as expensive: its
-    # suppression would need further ones in all its lines, and protect nothing there.
-    return (costs + 0.99 * tie * near) * (1.0 + 2.0 * (1.0 - _share_of_useful_lines(pattern)))
-
-
-def _share_of_useful_lines(pattern: Pattern) -> Real:
-    """The share of each cell's lines that have a sensitive cell."""
-    n = len(pattern.z)
-    needed, total = np.zeros(n), np.zeros(n)
-    for line in lines(pattern.design):
-        sensitive = np.zeros(n, dtype=bool)
-        sensitive[line.parent[pattern.primary[line.child]]] = True
-        needed[line.child] += sensitive[line.parent]
-        total[line.child] += 1
-    return np.divide(needed, total, out=np.ones(n), where=total > 0)
 
 
 def room_below(design: Design, z: Array) -> Real:
@@ -161,6 +133,48 @@ def with_doubted_cells(table: TrueTable, *, zeros_are_public: bool) -> TrueTable
     if math.prod(len(axis) for axis in design.axes) > _MOST_CELLS:
         return table
     return lift_table(table, _lift_to_doubted_cells(design), with_inner=True)
+
+
+# Shares of the largest value by which sums of a table that stands in may be off: a rough fit first,
+# since proofs that use all the room below a cell need it to the last digit.
+_ROUGH, _MISSED = 1e-6, 1e-9
+_LITTLE = 1e-2  # of a count, below which a cell of such a table is empty
+
+
+def inner_cells_with(design: Design, z: Array) -> Real:
+    """Inner cells of some table with these published cells, where the true ones were not read.
+
+    What the public can rule out follows from the shown cells alone: from any table with the same
+    published cells there are the same changes as from the true one.
+    """
+    from discreet.solve.least_squares.least_squares import LeastSquares  # start-up time: Numba
+    from discreet.solve.non_negative.non_negative import NonNegative  # start-up time: Numba
+
+    # With more of them a fit would take longer than all proofs.
+    if design.n_inner > _MOST_CELLS:
+        raise DataError(
+            f"the inner cells of this table were not read, and {design.n_inner:,} are too many to "
+            "find some that have its sums. Tabulate with inner cells (fewer variables at once, or "
+            "support='occurring')."
+        )
+    largest, values = max(1.0, float(np.abs(z).max(initial=0.0))), z.astype(np.float64)
+    if (z < 0).any():
+        y = LeastSquares()(design, values).y
+    else:
+        count = max(1.0, _ROUGH * largest)
+        rough = NonNegative(count=count)(design, values).y
+        # Programs violate a bound by 1e-9, which is much beside a cell that holds little more.
+        rough = np.where(rough < _LITTLE * count, 0.0, rough)
+        # Cells move in proportion to what is in them, so that none becomes negative or is filled.
+        y = np.maximum(LeastSquares(start=rough, variance=rough)(design, values).y, 0.0)
+    missed = np.abs(design.aggregate(y) - z)
+    if missed.max(initial=0.0) > _MISSED * largest:
+        raise DataError(
+            f"cell {cell_name(design, int(missed.argmax()))} is {missed.max():.3g} away from what "
+            "the other cells leave: no table has all of these published cells. Check the sums."
+        )
+    # With a sum just below its cell there would be no room to take all of the cell away.
+    return np.asarray(y * (1 + _MISSED), dtype=np.float64)
 
 
 def _lift_to_doubted_cells(design: Design) -> Lift[Design]:

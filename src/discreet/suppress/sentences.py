@@ -28,23 +28,15 @@ _HIDDEN = (
 
 
 def suppressed_cells(
-    rules: Sequence[PrimaryRule], units: str = PEOPLE, *, has_intervals: bool, has_decimals: bool
+    rules: Sequence[PrimaryRule], units: str = PEOPLE, *, has_decimals: bool
 ) -> list[Sentence]:
     """What was done, and what shown cells are; `units` is what the records are of."""
     why = "; ".join(public_name_and_reason(rule)[1] for rule in rules)
-    aim = "no sensitive cell is a linear combination of cells that are"
-    plain = "the first ones are no sums or differences of figures that are shown."
-    if has_intervals:
-        aim = (
-            "every sensitive cell keeps an interval of possible values that is as wide as its rule "
-            "asks"
-        )
-        plain = (
-            "the figures that are shown leave each of the first ones a range of possible values."
-        )
+    plain = "the figures that are shown leave each of the first ones a range of possible values."
     done = (
         f"Sensitive cells are not shown ({why}). Where there are any, further cells are not shown, "
-        f"so that {aim}."
+        "so that every sensitive cell keeps an interval of possible values that is as wide as its "
+        "rule asks."
     )
     return [
         process("suppress", done, f"{_HIDDEN.format(units=units)} {plain}"),
@@ -103,7 +95,6 @@ def limits(
     zeros_are_public: bool,
     singletons: bool,
     has_forced: bool,
-    has_intervals: bool,
     has_sums: bool,
     is_drawn: bool,
 ) -> list[Sentence]:
@@ -120,11 +111,6 @@ def limits(
         "sensitive or protects one that is, and one more record may change the pattern. No secret "
         "was used: whoever runs the program on all tables with the same shown cells can rule out "
         "those with another pattern, and some cells may follow from that.",
-    )
-    intervals = limit(
-        "intervals",
-        "Suppressed values are protected against sums and differences. That values are not "
-        "negative, or that a hidden one is not zero, may still bound them closely or give them.",
     )
     empty_cells = Sentence(
         "empty-cells",
@@ -146,11 +132,10 @@ def limits(
     forced = limit("forced", "Some cells are shown although the rules call them sensitive.")
     said = [
         (pattern_tells, True),
-        (intervals, not has_intervals),
         (groups_not_hidden(), True),
         (empty_cells, zeros_are_public),
         (lone_contributors, not singletons),
-        (own_parts, has_sums and has_intervals),
+        (own_parts, has_sums),
         (forced, has_forced),
     ]
     return [sentence for sentence, is_said in said if is_said]

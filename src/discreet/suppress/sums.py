@@ -17,7 +17,6 @@ from scipy.sparse import coo_array, csc_array, csr_array, eye_array, hstack, vst
 from discreet.arrays import Array, Index, Mask, Whole
 from discreet.design.axis import OUTSIDE
 from discreet.design.structured import StructuredDesign
-from discreet.errors import DataError
 from discreet.rules.counts import lines
 from discreet.solve.linear.boxes import Boxes
 from discreet.solve.linear.changes import Change, Tied
@@ -75,13 +74,6 @@ class TableSums(Tied):
 
 def table_sums(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = False) -> TableSums:
     """The sums of a pattern with known inner values; the arguments are those of `chosen_rows`."""
-    if pattern.y is None:
-        raise DataError(
-            "intervals are proven with the true inner cells, but the table holds published cells "
-            "only, and not all inner cells are among them. Tabulate with inner cells (fewer "
-            "variables at once, or support='occurring'), or use secondary=\"gauss\", which "
-            "promises no intervals."
-        )
     design = pattern.design
     every_row = every_row or design.n_inner <= _MANY * design.n_published
     found = chosen_rows(pattern, zeros_are_public=zeros_are_public, every_row=every_row)

@@ -30,7 +30,6 @@ from discreet.rules.counts import (
 )
 from discreet.suppress.decimals import Decimals
 from discreet.suppress.exceptions import rule_of_text
-from discreet.suppress.gauss import suppress_by_gauss
 from discreet.suppress.interval import suppress_by_interval
 from discreet.suppress.optimal import lower_bound, suppress_by_optimum
 from discreet.suppress.pattern import (
@@ -47,7 +46,7 @@ from discreet.suppress.plan import (
     cell_name,
     draw_decoys,
     draw_factors,
-    priority,
+    inner_cells_with,
     room_below,
     with_doubted_cells,
 )
@@ -70,11 +69,7 @@ CellCodes = dict[str, str]
 _COSTS = ("value", "cells")
 # Each round protects the sums that told too much of somebody; what is left then is not proven.
 _ROUNDS = 20
-_SECONDARY = {
-    "gauss": suppress_by_gauss,
-    "interval": suppress_by_interval,
-    "optimal": suppress_by_optimum,
-}
+_SECONDARY = {"interval": suppress_by_interval, "optimal": suppress_by_optimum}
 _AT_ONCE = (
     "here the whole table and all tables linked with it are protected at once: "
     'secondary="interval" keeps the same intervals'
@@ -85,6 +80,10 @@ _ELSEWHERE = {
     "network": f"the network flows of τ-ARGUS are for two dimensions; {_AT_ONCE}, in any.",
 }
 """What other programs call their ways, and which of ours stands for each."""
+_NO_GAUSS = (
+    'secondary="gauss", elimination, is gone: "interval" takes its place, which keeps intervals, '
+    "also for tables without inner cells. Leave secondary= out; 0.4 refuses it."
+)
 
 
 @dataclass(frozen=True)
@@ -94,26 +93,22 @@ class Suppress:
     With `"interval"`, cells are suppressed until other tables with the same published cells and
     nothing negative prove that each sensitive cell could be as far from its value as its rule asks.
     Where empty cells are shown, these tables have no hidden count of zero.
-    `"optimal"` finds the cheapest such pattern of a small table. `"gauss"` is for tables that were
-    read without inner cells: cells are published by priority, each unless some sensitive column
-    :math:`x_p` of the design would become a linear combination of published ones. All tables of
-    the design are protected at once.
+    `"optimal"` finds the cheapest such pattern of a small table. All tables of the design are
+    protected at once.
 
-    Promise: cells that are shown are true; no sensitive cell is a linear combination of published
-    cells, which `"gauss"` decides in whole numbers without rounding; with `singletons`, none
-    follows for somebody who is alone in a cell and knows it either. `"interval"` and `"optimal"`
-    promise the widths of the rules, to everybody and with `singletons` to each contributor, who
-    knows the cells he is alone in, at any level, and his parts of others. Rules for sums of a
-    value hold of every sum of hidden cells that a contributor is in, as far as it is proven
-    (`Pattern.unproved`); with `PPercent(10, n=2)` against every two who pool what they know.
-    `"gauss"` promises no widths, and knows of no contributors. The pattern
-    follows from the true values, and from costs that are drawn from the table's secret where it
-    has one: without them whoever runs the program on every table that fits can rule out most.
+    Promise: cells that are shown are true; every sensitive cell keeps the width of its rule, for
+    everybody and with `singletons` for each contributor, who knows the cells he is alone in, at any
+    level, and his parts of others. Rules for sums of a value hold of every sum of hidden cells that
+    a contributor is in, as far as it is proven (`Pattern.unproved`); with `PPercent(10, n=2)`
+    against every two who pool what they know. Of a table that was read without inner cells nothing
+    is known of contributors, and the promise holds for the public. The pattern follows from the
+    true values, and from costs that are drawn from the table's secret where it has one: without
+    them whoever runs the program on every table that fits can rule out most.
     Cost: for 20,000 cells, with `"interval"`, a minute for counts, several for sums.
 
     Args:
       rules: What makes a cell sensitive: a rule, or several, also as texts such as `"p%(10)"`.
-      secondary: How cells that protect others are chosen: `"interval"`, `"gauss"` or `"optimal"`.
+      secondary: How cells that protect others are chosen: `"interval"` or `"optimal"`.
       zeros: Whether empty cells may be suppressed to protect others. When absent, they may if a
         rule calls empty cells sensitive or can hide a cell among them only.
       singletons: Whether someone alone in a cell must not learn other sensitive cells.
@@ -125,7 +120,7 @@ class Suppress:
       decimals: Decimal numbers in place of suppressed cells; the name of their residual or plain
         data, `{"residual": "rmse", "rmse": 2.0}`, will do. None when absent.
       bounds: Cells with what the public knows them to be at least and at most. Intervals are proven
-        within these bounds; `"gauss"` does not look at them.
+        within these bounds.
 
     See Langsrud (2024), Lupp & Langsrud (2021), and Fischetti & Salazar-González (2000).
     """
@@ -161,6 +156,9 @@ class Suppress:
         truth_value("singletons", self.singletons)
         if self.secondary in _ELSEWHERE:
             raise ParameterError(f"secondary={self.secondary!r}: {_ELSEWHERE[self.secondary]}")
+        if self.secondary == "gauss":
+            warnings.warn(_NO_GAUSS, DeprecationWarning, stacklevel=3)
+            object.__setattr__(self, "secondary", "interval")
         if self.secondary not in _SECONDARY:
             raise UnknownNameError("secondary suppression", self.secondary, _SECONDARY)
         if self.cost not in _COSTS:
@@ -229,7 +227,7 @@ class Suppress:
     def _true_to_contributors(self, pattern: Pattern, plan: PublicationPlan) -> Pattern:
         """Secondary suppressions, until no sum of hidden cells tells too much of a contributor."""
         options = {"singletons": self.singletons}
-        found = _SECONDARY[self._way(pattern)](pattern, plan, **options)
+        found = _SECONDARY[self.secondary](pattern, plan, **options)
         unions = find_unions(found)
         for _ in range(_ROUNDS):
             if not unions.sums:
@@ -249,23 +247,11 @@ class Suppress:
         left = {owner for each in unions.sums for owner in each.owners}
         return replace(found, unproved=tuple(sorted({*unions.unproved, *left})))
 
-    def _way(self, pattern: Pattern) -> str:
-        """How cells are chosen: elimination sees less than intervals, where these can be proven."""
-        if self.secondary != "gauss" or pattern.y is None:
-            return self.secondary
-        warnings.warn(
-            'secondary="gauss" is for tables without inner cells; this one has them, and is '
-            'suppressed by "interval", which promises more. Leave secondary= out; 0.4 refuses it.',
-            DeprecationWarning,
-            stacklevel=2,
-        )
-        return "interval"
-
     def lower_bound(self, table: TrueTable) -> float:
         """What every pattern costs at least that keeps all intervals; for small tables.
 
         It follows from a linear relaxation of `"optimal"`, and stands beside the cost of other
-        patterns. Patterns by `"gauss"` that miss intervals may cost less. **Confidential.**
+        patterns. **Confidential.**
         """
         pattern, plan = self._sensitive(canonical_table(*self._with_order(table)))
         return lower_bound(pattern, plan, singletons=self.singletons)
@@ -332,7 +318,8 @@ class Suppress:
         if decoys:
             found = self._with_decoys(table, found)
         costs, bounds = self._costs(table, found.z), self._bounds(table, found.z)
-        pattern = replace(found, costs=costs, bounds=bounds)
+        y = inner_cells_with(table.design, found.z) if found.y is None else found.y
+        pattern = replace(found, costs=costs, bounds=bounds, y=y)
         return pattern, self._plan(table, pattern)
 
     def _with_decoys(self, table: TrueTable, found: Pattern) -> Pattern:
@@ -386,14 +373,9 @@ class Suppress:
             )
         if self.zeros_are_public:
             must |= (pattern.z == 0) & ~never
-        # Suppressing an empty cell is not free: it costs as much as one more in a count. Beside
-        # magnitudes one is no natural unit.
-        unit = 1.0 if pattern.z.dtype.kind in "iu" else 0.0
-        score = priority(pattern, np.ones(n) if pattern.costs is None else pattern.costs + unit)
-        free = np.flatnonzero(~must & ~never & ~pattern.primary)
         return PublicationPlan(
             np.flatnonzero(must & ~pattern.primary),
-            free[np.argsort(-score[free], kind="stable")],
+            np.flatnonzero(~must & ~never & ~pattern.primary),
             self.zeros_are_public,
             widths_rise=all(self._asks_for_widths(rule, table) for rule in self._rules),
         )
@@ -402,37 +384,34 @@ class Suppress:
         return [table.design.position(cell) for cell in getattr(self, option)]
 
     def _statement(self, pattern: Pattern | None = None, units: str = PEOPLE) -> Statement:
-        has_decimals, way = self.decimals is not None, self.secondary
-        if pattern is not None and pattern.proofs is not None and way == "gauss":
-            way = "interval"
-        has_intervals = way != "gauss"
+        has_decimals = self.decimals is not None
+        # Without inner cells it is not known who is alone in them, or what anybody has elsewhere.
+        singletons = self.singletons and (pattern is None or pattern.lone is not None)
         # Where empty cells are shown, a hidden cell is not empty, unless it was forbidden.
         hides_no_zeros = self.zeros_are_public and not self.forbidden
-        said = suppressed_cells(
-            self._rules, units, has_intervals=has_intervals, has_decimals=has_decimals
-        )
+        said = suppressed_cells(self._rules, units, has_decimals=has_decimals)
         if not self.forced:
             said += thresholds(self._rules, has_decimals=has_decimals)
-        if has_intervals and not self.forced:
+        if not self.forced:
             said += widths(self._rules, zeros_are_public=hides_no_zeros)
         said += limits(
             zeros_are_public=hides_no_zeros,
-            singletons=self.singletons,
+            singletons=singletons,
             has_forced=bool(self.forced),
-            has_intervals=has_intervals,
             has_sums=not all(isinstance(rule, CountRule) for rule in self._rules),
             is_drawn=pattern is not None and pattern.is_drawn,
         )
         said += contributor_sums(
             self._rules,
-            is_covered=pattern is None or bool(pattern.closeness),
+            is_covered=pattern is None
+            or (bool(pattern.closeness) and pattern.contributions is not None),
             is_proven=pattern is None or not pattern.unproved,
         )
         parameters = {
             "rules": [public_name_and_reason(rule)[0] for rule in self._rules],
-            "secondary": way,
+            "secondary": self.secondary,
             "zeros": not self.zeros_are_public,
-            "singletons": self.singletons,
+            "singletons": singletons,
             "cost": self.cost,
             "decimals": None if self.decimals is None else self.decimals.residual,
         }

@@ -1,8 +1,5 @@
 """Slow, obvious checks of suppression patterns by dense projections."""
 
-from contextlib import contextmanager
-from unittest.mock import patch
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -55,13 +52,6 @@ def disclosed(pattern, zeros_are_public=False):
     primary = np.flatnonzero(pattern.primary)
     left = remainder(X[:, ~pattern.suppressed], X[:, primary])
     return primary[(left**2).sum(axis=0) < SMALL].tolist()
-
-
-@contextmanager
-def elimination_alone():
-    """Elimination in tables with inner cells too, where patterns are made with intervals else."""
-    with patch.object(dc.Suppress, "_way", lambda method, _: method.secondary):
-        yield
 
 
 def told(pattern):

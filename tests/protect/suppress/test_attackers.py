@@ -12,7 +12,6 @@ from discreet.attacks.contributors import ATTACKER, Contributor
 from discreet.suppress import attackers as module
 from discreet.suppress.attackers import attackers, cells_in_doubt
 from discreet.suppress.sentences import contributor_sums
-from tests.protect.suppress.reference import elimination_alone
 from tests.protect.suppress.search import (
     HEXAGON,
     PLANTED,
@@ -58,14 +57,6 @@ def test_the_audit_finds_what_a_person_alone_in_a_published_cell_reads(monkeypat
 @pytest.mark.parametrize("number", range(20))
 def test_no_contributor_comes_too_close_to_a_sensitive_cell(number):
     assert not found(random_case(number))
-
-
-@pytest.mark.parametrize("number", [7, 11, 39])
-def test_signs_tell_more_than_elimination_sees(number):
-    case = random_case(number)
-    with elimination_alone():
-        assert found(case, secondary="gauss")
-    assert not found(case)
 
 
 @pytest.mark.parametrize(("fault", "number"), list(zip(PLANTED, (HEXAGON, 0, 14), strict=True)))

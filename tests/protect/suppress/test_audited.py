@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import Design, Hierarchy, Secret, Table
 from discreet.design import Axis
-from tests.protect.suppress.reference import elimination_alone
 
 REGIONS = Hierarchy.from_dict({"N": ["n1", "n2", "n3"], "S": ["s1", "s2"]}, root="all")
 
@@ -39,15 +38,6 @@ def test_a_cell_that_is_somebodys_own_but_for_cells_shown_to_be_empty_is_not_tol
     assert (pattern.z[own], pattern.state[own]) == (1, 1)
     assert dc.audit(pattern, intervals="none").is_clean
     assert not dc.audit(pattern, intervals="none", non_negative=False).is_clean
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=15, deadline=None)
-def test_showing_any_protecting_cell_is_found(seed):
-    with elimination_alone():
-        pattern = dc.Suppress(secondary="gauss", singletons=False).pattern(random_table(seed))
-    for k in np.flatnonzero(pattern.secondary):
-        assert dc.audit(pattern.publishing(int(k)), lone="none", explain=0, workers=1).at_risk.size
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -11,12 +11,14 @@ from scipy.sparse import csc_array
 
 import discreet as dc
 from discreet import Design, Table
+from discreet.design.sparse import SparseDesign
 from discreet.errors import DesignError, InfeasibleError, ParameterError
-from discreet.suppress.interval import IntervalSearch
+from discreet.suppress.interval import IntervalSearch, suppress_by_interval
 from discreet.suppress.pattern import PUBLISHED
+from discreet.suppress.plan import PublicationPlan
 from discreet.suppress.proofs import Proofs
 from discreet.testing.laws import retabulate
-from tests.protect.suppress.reference import RULES, square, states, tables
+from tests.protect.suppress.reference import RULES, disclosed, square, states, tables
 from tests.protect.tables import party
 
 SLOW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
@@ -26,6 +28,55 @@ SQUARE = [[3, 11, 32, 30], [1, 9, 13, 8], [12, 22, 2, 2], [18, 19, 16, 3]]
 
 def suppressed(table, rule, **options):
     return dc.Suppress(rule, secondary="interval", **options).pattern(table)
+
+
+def test_a_contributor_alone_in_several_cells_cannot_combine_them():
+    design = Design.product({"a": 3, "b": 4}, "a*b")
+    table = Table.from_inner(design, np.array([5, 7, 9, 30, 6, 8, 10, 40, 11, 12, 13, 50]))
+    primary = np.zeros(design.n_published, dtype=np.int8)
+    for b in "123":
+        primary[design.position({"a": "1", "b": b})] = 1
+    lone = np.zeros(12, dtype=bool)
+    lone[:2] = True
+    need = primary.astype(np.float64)
+    who = {"y": table.y, "lone": lone, "owner": np.where(lone, 7, -1)}
+    pattern = dc.suppress.Pattern(design, table.z, primary, lower=need, upper=need, **who)
+    plan = PublicationPlan(np.empty(0, int), np.flatnonzero(primary == 0), zeros_are_public=False)
+    found = suppress_by_interval(pattern, plan)
+    X = design.matrix().toarray()
+    knows = np.column_stack([X[:, ~found.suppressed], np.eye(12)[:, :2]])
+    third = X[:, design.position({"a": "1", "b": "3"})]
+    before = np.linalg.matrix_rank(knows)
+    assert np.linalg.matrix_rank(np.column_stack([knows, third])) == before + 1
+
+
+@pytest.mark.parametrize(("zeros", "mean"), [(True, 0.25), (False, 0.12)])
+def test_rows_that_stand_for_many_give_patterns_that_are_safe_on_all(zeros, mean):
+    design = Design.product({"a": 6, "b": 5, "c": 4, "d": 5}, "a*b + c*d + a*d")
+    counts = np.random.default_rng(4).poisson(mean, design.n_inner)
+    table = Table.from_inner(design, counts)
+    rule = dc.rules.Threshold(2, zeros=zeros)
+    with_inner, without = table, replace(table, inner=None)
+    for each in (with_inner, without):
+        pattern = suppressed(each, rule)
+        assert pattern.n_primary > 0
+        assert disclosed(pattern, zeros_are_public=not zeros) == []
+        assert clean(pattern)
+
+
+def test_a_table_read_from_records_is_as_safe_where_rows_stand_for_many():
+    design = Design.product({"a": 6, "b": 5, "c": 6, "d": 5}, "a*b + c*d + a*d + b*c")
+    counts = np.random.default_rng(5).poisson(0.08, design.n_inner)
+    some = np.flatnonzero(counts)
+    codes = [leaf[some] for leaf in design.inner_codes()]
+    kept = SparseDesign(design.axes, design.terms, codes, occurring=True)
+    occurring, z = Table.from_inner(kept, counts[some]), design.aggregate(counts)
+    for table in (occurring, replace(occurring, inner=None)):
+        release = table.protect(dc.Suppress(dc.rules.Threshold(2)))
+        states = release.hidden * (1 + (z > 2)).astype(np.int8)
+        at_full = dc.suppress.Pattern(design, z, states)
+        assert at_full.n_primary > 0
+        assert disclosed(at_full, zeros_are_public=True) == []
 
 
 def clean(pattern, lone="signs"):

@@ -10,7 +10,6 @@ from scipy.optimize import linprog
 
 import discreet as dc
 from discreet.suppress.plan import room_below
-from tests.protect.suppress.reference import elimination_alone
 
 FEW = settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
 GIVEN_AWAY = [[1, 1, 9], [0, 1, 1], [0, 9, 7], [8, 9, 9]]
@@ -105,23 +104,3 @@ def test_room_below_is_what_programs_leave():
 def test_empty_cells_that_may_be_hidden_leave_the_count_open():
     pattern = dc.Suppress(dc.rules.Threshold(2), zeros=True).pattern(table_of(GIVEN_AWAY))
     assert pattern.bounds is None
-
-
-def test_elimination_does_not_see_it_and_gives_way_to_intervals_where_there_are_inner_cells():
-    table = table_of([[1, 1, 2], [3, 1, 3], [2, 5, 3], [6, 7, 8]])
-    method = dc.Suppress(dc.rules.Threshold(1), secondary="gauss")
-    with pytest.warns(DeprecationWarning, match="Leave secondary= out"):
-        proven = method.pattern(table)
-    assert (proven.state == dc.Suppress(dc.rules.Threshold(1)).pattern(table).state).all()
-    assert dc.audit(proven, lone="signs", workers=1).is_clean
-    with pytest.warns(DeprecationWarning, match="Leave secondary= out"):
-        release = table.protect(method)
-    assert release.statement.says("interval-width")
-    with elimination_alone():
-        pattern = method.pattern(table)
-    said = dc.Suppress(dc.rules.Threshold(1), secondary="gauss")._statement()
-    assert "cannot be computed" not in said.plain
-    assert "may still bound them closely or give them" in said.text
-    found = dc.audit(pattern, workers=1)
-    assert len(found.disclosed_with_signs)
-    assert "disclosed further" in found.text

@@ -1,5 +1,6 @@
 """A site of files says what it consists of; whatever is missing, damaged or exchanged is named."""
 
+import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -105,6 +106,29 @@ def test_what_is_missing_truncated_exchanged_or_unknown_is_named(out):
     assert check_files(out).faults == ("extra.html is no file of this site.",)
 
 
+def test_files_that_no_edition_has_are_named_however_they_are_called(out):
+    """Somebody puts pages of his own into the folder, under names such as the site's own."""
+    write_site(site_of(next_edition()), out, parquet=True)
+    page = b"<script>alert(1)</script>"
+    name = hashlib.sha256(page).hexdigest()[:32]
+    planted = sorted(["app/" + "0" * 32 + "/x.html", f"files/{name}.html", "d/other/index.html"])
+    for path in planted:
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        (out / path).write_bytes(page)
+    assert check_files(out).faults == tuple(f"{path} is no file of this site." for path in planted)
+
+
+def test_a_data_set_that_is_taken_off_leaves_with_the_edition_after_the_next(tmp_path):
+    site = site_of()
+    both = {"once": site.datasets["once"], "more": replace(once(), name="more")}
+    write_site(Site(site.config, both), tmp_path)
+    for is_there in (True, False):
+        write_site(site_of(next_edition()), tmp_path)
+        assert check_files(tmp_path).faults == ()
+        assert (tmp_path / "d" / "more" / "index.html").exists() is is_there
+    assert not (tmp_path / "d" / "more").exists()
+
+
 def test_a_head_that_names_other_files_is_found(out):
     head = json.loads((out / "site.json").read_text(encoding="utf-8"))
     head["client"][1] = "sha256-AAAA"
@@ -126,10 +150,10 @@ def test_two_truths_with_one_release_are_the_same_bytes(tmp_path):
 
 
 def test_an_edition_stays_until_the_one_after_the_next(out):
-    first = set(tree(out))
+    manifest = json.loads((out / "site.json").read_text(encoding="utf-8"))["manifest"]
+    first = set(tree(out)) - {manifest}
     write_site(site_of(next_edition()), out, parquet=True)
-    second = set(tree(out))
-    assert first <= second
+    assert first <= set(tree(out))
     found = check_files(out)
     assert (found.editions, found.faults) == ({"once": "2027"}, ())
     assert found.older > 0
@@ -148,6 +172,10 @@ def test_an_edition_that_could_not_be_written_leaves_the_one_before(out, monkeyp
     with pytest.raises(KeyboardInterrupt):
         write_site(site_of(next_edition()), out)
     assert (out / "site.json").read_bytes() == before
+    faults = check_files(out).faults  # of the edition that is not published
+    assert {fault.partition(" ")[2] for fault in faults} == {"is no file of this site."}
+    monkeypatch.undo()
+    write_site(site_of(next_edition()), out)
     assert check_files(out).faults == ()
 
 

@@ -102,10 +102,9 @@ def test_every_plain_sentence_is_translated(text, language):
 
 
 @pytest.mark.parametrize("language", OTHERS)
-@pytest.mark.parametrize("secondary", ["interval", "gauss"])
 @pytest.mark.parametrize("decimals", [None, "rmse"])
-def test_everything_plain_of_suppression_is_translated(language, secondary, decimals):
-    method = discreet.Suppress("threshold(3)", secondary, decimals=decimals)
+def test_everything_plain_of_suppression_is_translated(language, decimals):
+    method = discreet.Suppress("threshold(3)", decimals=decimals)
     said = method._statement().sentences
     for text in filter(None, (sentence.plain for sentence in said)):
         assert texts(language).translate(text).language == language

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     )
 
 ALGORITHM = "ed25519"
-_NAMED = re.compile(r"(?:files|app)/[0-9a-f]{32}[./].*")
-"""Files that are named by their content: an edition brings its own, and never changes another's."""
+_NAMED = re.compile(
+    r"(?:files|app)/[0-9a-f]{32}[./].*|d/[^/]+/(?:about/|table/)?index\.html", re.DOTALL
+)
+"""Files that an edition brings for itself: those named by their content, and data sets' pages."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +72,11 @@ def seal(
       private_key: An Ed25519 key in PEM to sign the manifest with.
     """
     key = None if private_key is None else _read_private(private_key)
-    before = _files_before(folder.root)
     listed = {path: {"sha256": d, "bytes": n} for path, (d, n) in sorted(folder.written.items())}
-    content = _json({"head": dict(head), "editions": dict(editions), "files": listed})
+    known = _files_before(folder.root).items()
+    before = {path: told for path, told in known if path not in listed and _NAMED.fullmatch(path)}
+    told = {"head": dict(head), "editions": dict(editions), "files": listed, "before": before}
+    content = _json(told)
     place = folder.write_hashed(content, "json")
     sealed = {**head, "manifest": place}
     if key is not None:
@@ -80,34 +84,34 @@ def seal(
         sealed["signature"] = {"algorithm": ALGORITHM, "value": value}
     with written_whole(folder.root / HEAD) as temporary:
         temporary.write_bytes(_json(sealed))
-    _clear(folder.root, {*before, *folder.written})
+    _clear(folder.root, {*before, *folder.written})  # the manifest is written by now
 
 
 def _json(told: Any) -> bytes:
     return json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _files_before(root: Path) -> set[str]:
+def _files_before(root: Path) -> dict[str, Any]:
     """The files of the edition that is there now; none where it cannot be read."""
     try:
         head = json.loads((root / HEAD).read_bytes())
-        manifest = json.loads((root / head["manifest"]).read_bytes())
+        found: dict[str, Any] = json.loads((root / head["manifest"]).read_bytes())["files"]
     except (OSError, ValueError, KeyError, TypeError):
-        return set()
-    return {head["manifest"], *manifest["files"]}
+        return {}
+    return found
 
 
 def _clear(root: Path, kept: set[str]) -> None:
-    """Remove files named by their content that neither this edition nor the one before has."""
+    """Remove files of editions that neither this one nor the one before has."""
     for path in [*_others(root, kept)]:
         (root / path).unlink(missing_ok=True)
-    for folder in sorted((root / "app").glob("**"), reverse=True):
+    for folder in sorted([*(root / "app").glob("**"), *(root / "d").glob("**")], reverse=True):
         if folder.is_dir() and not any(folder.iterdir()):
             folder.rmdir()
 
 
 def _others(root: Path, kept: set[str]) -> Iterator[str]:
-    for folder in ("files", "app"):
+    for folder in ("files", "app", "d"):
         for target in (root / folder).rglob("*"):
             path = target.relative_to(root).as_posix()
             if target.is_file() and path not in kept and _NAMED.fullmatch(path):
@@ -132,18 +136,17 @@ def check_files(root: Path, public_key: Path | None = None) -> SiteCheck:
             "written. Take the folder from where it was made, or build it again."
         )
     manifest = json.loads(content)
-    files = manifest["files"]
-    faults = [*_faults(root, files)]
+    files, before = manifest["files"], manifest.get("before", {})
+    older = {path: told for path, told in before.items() if (root / path).is_file()}
+    faults = [*_faults(root, {**files, **older})]
     told = {k: v for k, v in head.items() if k not in ("manifest", "signature")}
     if told != manifest["head"]:
         faults.append(f"{HEAD} does not say what the manifest says of it.")
     if key is not None and (fault := _signature_fault(head, content, key)):
         faults.append(fault)
-    known = {HEAD, place, *files}
+    known = {HEAD, place, *files, *older}
     found = {p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()}
-    older = {path for path in found - known if _NAMED.fullmatch(path)}
-    faults += [f"{path} is no file of this site." for path in sorted(found - known - older)]
-    faults += [f"{path} is damaged (of another edition)." for path in _damaged_files(root, older)]
+    faults += [f"{path} is no file of this site." for path in sorted(found - known)]
     editions = {name: str(one["edition"]) for name, one in manifest["editions"].items()}
     is_signed = "signature" in head
     version = str(head.get("version", ""))
@@ -159,15 +162,6 @@ def _faults(root: Path, files: Mapping[str, Mapping[str, Any]]) -> Iterator[str]
             yield f"{path} has {len(content):,} bytes instead of {told['bytes']:,}."
         elif _digest(content) != told["sha256"]:
             yield f"{path} has another content than was written."
-
-
-def _damaged_files(root: Path, paths: set[str]) -> list[str]:
-    """Files of other editions that are not what their names say."""
-    single = sorted(path for path in paths if path.startswith("files/"))
-    names = {path: path.split("/")[1].split(".")[0] for path in single}
-    return [
-        path for path in single if not _digest(_bytes(root, path) or b"").startswith(names[path])
-    ]
 
 
 def _signature_fault(head: Mapping[str, Any], content: bytes, key: Ed25519PublicKey) -> str | None:

@@ -1,8 +1,7 @@
-"""Compiled sparse elimination in whole numbers, with the columns that must stay out of the span.
+"""Compiled sparse elimination in whole numbers.
 
 A column has a line for each of its entries, a row and a whole number, by row. It is kept primitive
-(its numbers have no common divisor, the first is positive), so two columns are proportional exactly
-when they are equal.
+(its numbers have no common divisor, the first is positive), so that numbers stay small.
 
 Lists say which columns have a row. A column that has lost the row stays in the list; whoever reads
 a list looks at the column itself.
@@ -16,13 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from discreet.arrays import Mask, Whole
-
-CANDIDATE, PRIMARY, LONE = 0, 1, 2
-"""What a column is for: to be taken if possible; never to be spanned; what one person knows."""
+from discreet.arrays import Whole
 
 NONE = -1
-"""Stands for no column."""
+"""Stands for no row."""
 
 _LARGEST = 1 << 30  # products of two such numbers, and their differences, fit into 64 bits
 _WORSE = 1 << 40  # beyond any number of columns
@@ -32,102 +28,59 @@ class System(NamedTuple):
     """Columns with the span taken out of them.
 
     Attributes:
-      columns: Rows and numbers of each column; none once it is in the span, or left out.
-      kind: What it is for.
-      owner: Who a primary column belongs to wholly, and may therefore know it.
-      attacker: Who knows a lone column: no primary may follow from it, except his own.
+      columns: Rows and numbers of each column; none once it is in the span.
       row_count: Number of columns with each row.
       lists: The columns with each row.
     """
 
     columns: list[Whole]
-    kind: Whole
-    owner: Whole
-    attacker: Whole
     row_count: Whole
     lists: list[list[int]]
 
 
 @njit(cache=True)
-def eliminate(
-    start: Whole,
-    entries: Whole,
-    n_rows: int,
-    kind: Whole,
-    owner: Whole,
-    attacker: Whole,
-    order: Whole,
-    n_must: int,
-) -> tuple[Mask, int, int, int, Whole, Whole]:
-    """Take candidates into the span in the given order, each unless a primary would follow.
+def eliminate(start: Whole, entries: Whole, n_rows: int, order: Whole) -> tuple[int, Whole]:
+    """Take columns into the span in the given order; the rank, and the length of what is left.
 
-    The entries of column `c`, rows and numbers, are those from `start[c]` to `start[c + 1]`. The
-    first `n_must` candidates of the order must be taken. `System` tells the rest.
-
-    Returns:
-      Which columns were left out; the rank of the span; a primary that follows once a candidate is
-      taken that must be, and this candidate (`NONE` where there is no such primary, or where it
-      follows from nothing); and what is left of all columns, as starts and entries.
+    The entries of column `c`, rows and numbers, are those from `start[c]` to `start[c + 1]`.
     """
-    s = _system(start, entries, n_rows, kind, owner, attacker)
-    rejected, rank = np.zeros(len(kind), np.bool_), 0
-    told, a = NONE, NONE
-    for c in range(len(s.kind)):
-        if told == NONE and s.kind[c] == PRIMARY and _disclosed_by(s, c) != NONE:
-            told = c
-    for turn in range(len(order) if told == NONE else 0):
-        a = order[turn]
+    s, rank = _system(start, entries, n_rows), 0
+    for a in order:
         if len(s.columns[a]):
-            told = _take(s, a)
-            if told != NONE and turn < n_must:
-                break
-            rejected[a] = told != NONE
-            rank += told == NONE
-            told = NONE
-            for r in s.columns[a][:, 0]:  # taken or left out, it has no more part in the system
+            _take(s, a)
+            rank += 1
+            for r in s.columns[a][:, 0]:  # once taken, it has no more part in the system
                 s.row_count[r] -= 1
             s.columns[a] = np.empty((0, 2), np.int64)
-    ends, left = _join(s.columns)
-    return rejected, rank, told, a, ends, left
+    left = np.zeros(len(s.columns), np.int64)
+    for c, column in enumerate(s.columns):
+        left[c] = len(column)
+    return rank, left
 
 
 @njit(cache=True)
-def _system(
-    start: Whole, entries: Whole, n_rows: int, kind: Whole, owner: Whole, attacker: Whole
-) -> System:
+def _system(start: Whole, entries: Whole, n_rows: int) -> System:
     """Primitive columns, and their lists."""
-    columns = [_primitive(entries[start[c] : start[c + 1]]) for c in range(len(kind))]
+    columns = [_primitive(entries[start[c] : start[c + 1]]) for c in range(len(start) - 1)]
     lists, count = [[0 for _ in range(0)] for _ in range(n_rows)], np.zeros(n_rows, np.int64)
     for c, column in enumerate(columns):
         for r in column[:, 0]:
             count[r] += 1
             lists[r].append(c)
-    return System(columns, kind, owner, attacker, count, lists)
+    return System(columns, count, lists)
 
 
 @njit(cache=True)
-def _take(s: System, a: int) -> int:
-    """Eliminate a row of a column from all others; a primary that this gives away, and no change.
+def _take(s: System, a: int) -> None:
+    """Eliminate a row of a column from all others.
 
-    Primary and lone columns come first, so that little has to be taken back. A column that comes up
-    again in the list has lost the row.
+    A column that comes up again in the list has lost the row.
     """
-    r, changed, before = _pivot(s, a), [0 for _ in range(0)], [s.columns[a] for _ in range(0)]
+    r = _pivot(s, a)
     for c in s.lists[r]:
-        if s.kind[c] != CANDIDATE and _at(s.columns[c], r):
-            changed.append(c)
-            before.append(s.columns[c])
-            _replace(s, c, _combine(s.columns[c], s.columns[a], r), a)
-            told = _disclosed_by(s, c)
-            if told != NONE:
-                for i, d in enumerate(changed):
-                    _replace(s, d, before[i], a)
-                return told
-    for c in s.lists[r]:
-        if s.kind[c] == CANDIDATE and c != a and _at(s.columns[c], r):
+        if c != a and _at(s.columns[c], r):
             _replace(s, c, _combine(s.columns[c], s.columns[a], r), a)
     s.lists[r].clear()
-    return NONE
 
 
 @njit(cache=True)
@@ -140,30 +93,6 @@ def _pivot(s: System, a: int) -> int:
         if best == NONE or cost < least:
             best, least = r, cost
     return int(best)
-
-
-@njit(cache=True)
-def _disclosed_by(s: System, c: int) -> int:
-    """A primary that is spanned, or follows from a lone column for one who does not own it.
-
-    Only what a primary or lone column `c` has to do with is looked at. Equal columns are in the
-    lists of all its rows, so the shortest one is enough.
-    """
-    column = s.columns[c]
-    if not len(column):
-        return c if s.kind[c] == PRIMARY else NONE
-    rare = column[0, 0]
-    for r in column[1:, 0]:
-        if s.row_count[r] < s.row_count[rare]:
-            rare = r
-    for d in s.lists[rare]:
-        primary, lone = (c, d) if s.kind[c] == PRIMARY else (d, c)
-        if s.kind[primary] != PRIMARY or s.kind[lone] != LONE:
-            continue
-        is_told = s.owner[primary] != s.attacker[lone]
-        if is_told and np.array_equal(column, s.columns[d]):
-            return primary
-    return NONE
 
 
 @njit(cache=True)
@@ -223,15 +152,3 @@ def _at(column: Whole, r: int) -> int:
         else:
             high = middle
     return column[low, 1] if low < len(column) and column[low, 0] == r else 0
-
-
-@njit(cache=True)
-def _join(columns: list[Whole]) -> tuple[Whole, Whole]:
-    """All columns one behind another: where each begins, and their entries."""
-    start = np.zeros(len(columns) + 1, np.int64)
-    for c, column in enumerate(columns):
-        start[c + 1] = start[c] + len(column)
-    entries = np.empty((start[-1], 2), np.int64)
-    for c, column in enumerate(columns):
-        entries[start[c] : start[c + 1]] = column
-    return start, entries
