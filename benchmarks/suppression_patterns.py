@@ -95,7 +95,7 @@ def inverted(number: int, table: dc.Table, spread: float) -> dict[str, float]:
 
 def inversions(number: int) -> None:
     """So many further tables in each setting, up to `TABLES`."""
-    inversion._RUNS = RUNS
+    inversion.RUNS = RUNS
     wanted = {f"{r} {s:g} {d:g}": (r, s, d) for r, s, d in SETTINGS}
     some = [name for name in wanted if name in sys.argv] or list(wanted)
     for name in some:

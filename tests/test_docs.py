@@ -197,12 +197,32 @@ def test_figures_of_suppression_are_those_that_were_measured():
     assert not [n for n, case in cases.items() if case["ours"].get("audited")]
 
 
+_NOT_ALL_HIDDEN = ("nothing", "drop-add 1 %")
+
+
 def test_the_page_on_limits_repeats_what_was_measured():
     told = json.loads((ROOT / "docs" / "withstands.json").read_text(encoding="utf-8"))
-    (open_,) = [case for case in told["fixed"] if case["method"] == "nothing"]
+    fixed = {(case["method"], case["every"] == 1): case for case in told["people"]}
+    open_, few = fixed["nothing", True], fixed["nothing", False]
+    lifts = {(r["method"], r["attack"]): r for r in told["census"]["lifts"]}
     page = " ".join((ROOT / "docs" / "limits.md").read_text(encoding="utf-8").split())
-    assert f"of {open_['people']:,} people in block tables" in page
-    assert f"released as they are, {open_['fixed']:,} are" in page
+    assert (
+        f"Of {open_['people']:,} people in block tables of the demo country {open_['fixed']:,}"
+        in page
+    )
+    assert f"of {few['people']} people in small municipalities {few['fixed']}." in page
+    assert f"leaves {fixed['drop-add 1 %', False]['fixed']} of the {few['people']}," in page
+    assert not [c for c in told["people"] if c["fixed"] and c["method"] not in _NOT_ALL_HIDDEN]
+    fit = {m: r for (m, name), r in lifts.items() if name == "refit-log-linear"}
+    assert 0.6 < fit["nothing"]["success"] < 0.7
+    assert 0.3 < fit["nothing"]["baseline"] < 0.37
+    private = ("Laplace", "discrete Laplace", "discrete Gaussian")
+    others = [r for m, r in fit.items() if m != "nothing" and not m.startswith(private)]
+    assert all(0.25 < r["success"] < 0.6 for r in others)
+    assert not [r for m, r in fit.items() if m.startswith(private) and r["low"] > 0]
+    said = {m: r["success"] for (m, name), r in lifts.items() if name == "averages"}
+    assert 0.75 < said["PRAM, ε = 2"] < 0.85
+    assert all(0.4 < said[m] < 0.65 for m in ("small count rounding, base 3", "SAFE"))
 
 
 def test_no_registry_host_or_lock_file_is_committed():

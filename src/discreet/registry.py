@@ -185,6 +185,8 @@ ATTACKS: dict[str, Entry] = {
     "bounds": "discreet.attacks.bounds:CountBounds",
     "averages": "discreet.attacks.averages:Averages",
     "several-laws": "discreet.attacks.several_laws:SeveralLaws",
+    "weighted-steps": "discreet.attacks.extra_figures:WeightedSteps",
+    "quality-classes": "discreet.attacks.extra_figures:QualityClasses",
     "complements": "discreet.attacks.complements:Complements",
     "contributor": "discreet.attacks.contributors:Contributor",
     "group-attributes": "discreet.attacks.groups:GroupAttributes",
@@ -193,7 +195,9 @@ ATTACKS: dict[str, Entry] = {
     "unchanged-cells": "discreet.attacks.editions:UnchangedCells",
     "pattern-difference": "discreet.attacks.patterns:PatternDifference",
     "pattern-intersection": "discreet.attacks.patterns:PatternIntersection",
+    "pattern-inversion": "discreet.attacks.patterns:PatternInversion",
     "fitted-values": "discreet.attacks.leverage:FittedValues",
+    "copies": "discreet.attacks.leverage:Copies",
     "longest-column": "discreet.attacks.leverage:LongestColumn",
     "cluster-insider": "discreet.attacks.insiders:ClusterInsider",
 }

@@ -62,6 +62,7 @@ def test_it_has_everything_a_board_asks_for(page):
         "How it was measured",
         "Risk",
         "Utility",
+        "What attacks recover",
         "What happens to the cells",
         "What the measures say",
         "What the measures do not see",
@@ -81,6 +82,19 @@ def test_the_numbers_are_those_of_the_comparison(found, page):
     content, _ = page
     line = found["hellinger-utility@fitted"].by_method()["shift", "own"]
     assert f"{line['mean']:.3g}<small>{line['lower']:.3g} – {line['upper']:.3g}</small>" in content
+
+
+def test_attacks_are_those_of_one_draw_and_what_takes_too_long_is_said(
+    found, page, tmp_path, monkeypatch
+):
+    content, _ = page
+    drawn = next(iter(found.trials("shift", 1)))
+    lift = dc.assess(party.table(), drawn, ["averages"])["averages"]
+    told = re.search(r"<tr><td>averages</td>(.*?)</tr>", content, re.S)[1]
+    assert f"{lift.value:.2f}<small>{lift.on}</small>" in told
+    assert "<td>complements</td>" not in content, "no cell is hidden by any of these methods"
+    monkeypatch.setattr("discreet.assessment.report.page._ATTACK_SECONDS", 0.0)
+    assert "not finished" in found.report(tmp_path / "out.html").read_text()
 
 
 def test_the_recommendation_follows_the_thresholds(page):

@@ -159,6 +159,14 @@ def test_weighted_counts_are_passed_over_by_attacks_on_counts():
         dc.attack(TABLE, weighted, ["averages", "bounds"])
 
 
+def test_noise_below_zero_is_attacked_like_any_other():
+    """A log-linear fit of it ended the whole attack in an error."""
+    release = TABLE.simulate(dc.Laplace(0.2), seed=1)
+    assert (release.z < 0).any()
+    found = dc.attack(TABLE, release, ["refit-log-linear", "averages"])
+    assert found["refit-log-linear"].judged.claims > 0
+
+
 def test_no_claim_is_no_finding():
     nothing = Finding("x", Tally(np.zeros(0, bool), 10), 0.3)
     assert (nothing.lift, nothing.lift_interval()) == (0.0, (0.0, 0.0))

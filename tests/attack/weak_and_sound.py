@@ -15,12 +15,14 @@ import discreet as dc
 from discreet.attacks.editions import Leavers
 from discreet.attacks.insiders import ClusterInsider
 from discreet.attacks.leverage import FittedValues
+from discreet.attacks.patterns import PatternInversion
 from discreet.synthesis.hybrid import hybrid
 from discreet.synthesis.methods import ipso
 from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 from tests.attacks.test_editions import people, tabulated
 from tests.attacks.test_large_units import firms, giant, matrices, released
+from tests.attacks.test_weights import sampled_records
 from tests.attacks.victims import PTABLE, SECRET, country, flat_axes, keyed_table
 
 
@@ -113,6 +115,41 @@ def patterns(is_kept):
     return Setting(table, made[-1], options=options)
 
 
+def sampled(grid):
+    """A survey of 700 people of whom everybody stands for some 45, in steps of a grid."""
+    table = sampled_records()
+    release = table.simulate(dc.CellKey(PTABLE, grid=grid), unit="weight", seed=1)
+    known = dc.Knowledge(extra={"mean_weight": 45.0})
+    return Setting(table, release, options={"knowledge": known})
+
+
+def graded(**options):
+    """Large counts with classes of how far they were moved."""
+    table = country(smallest=60, mean=40.0, region=40, age=12, sex=2)
+    return by(dc.protect.Quality(dc.CellKey(PTABLE), **options), table)
+
+
+def inverted(secret, copies):
+    """Tables of each of which fifteen fit the shown cells, and one is hidden like this."""
+    terms = [("of", "a", "b"), ("of", "a"), ("of", "b"), ("of",)]
+    design = dc.Design.product({"of": copies, "a": 3, "b": 4}, terms)
+    table = dc.Table.from_inner(design, [1, 3, 0, 21, 4, 6, 4, 6, 2, 11, 8, 13] * copies)
+    table, method = table.with_secret(secret), dc.Suppress("threshold(3)")
+    options = {"knowledge": dc.Knowledge(extra={"program": method})}
+    return Setting(table, table.protect(method), PatternInversion(runs=200), options)
+
+
+def near_files(method, files=0, **options):
+    """Synthetic values that keep some of the original ones, and further draws of them."""
+    frame = firms(1.0, n=60)
+    made = [
+        dc.synthesize(frame, "sales ~ size", method, simulate=True, seed=k + 1, **options)
+        for k in range(files + 1)
+    ]
+    known = dc.Knowledge(earlier=tuple(made[1:]))
+    return Setting(frame, made[0], options={"knowledge": known})
+
+
 def firms_of(frame, checked, attack=None):
     if checked:
         made = dc.synthesize(frame, "sales ~ size", large="top-code", secret=SECRET)
@@ -124,7 +161,7 @@ def firms_of(frame, checked, attack=None):
 
 def clusters(size):
     rng = np.random.default_rng(1)
-    Y, number = rng.lognormal(10, 1, (40 * size, 1)), np.repeat(np.arange(40), size)
+    Y, number = rng.lognormal(10, 1, (100 * size, 1)), np.repeat(np.arange(100), size)
     frame = pd.DataFrame({"sales": Y.ravel(), "cluster": number})
     made = released(frame, hybrid(Y, None, None, number, rng=rng).Y, "sales ~ 1")
     return Setting(frame, made, ClusterInsider("cluster"))
@@ -160,6 +197,12 @@ SETTINGS: dict[str, Pair] = {
         lambda: drawn_again(dc.CellKey(PTABLE), country(mean=3.0), [(1, dc.CellKey(PTABLE))] * 3),
         0.3,
     ),
+    "weighted-steps": (lambda: sampled(1.0), lambda: sampled(45.0), 0.3),
+    "quality-classes": (
+        lambda: graded(edges=(0, 1), keep=0.999),
+        lambda: graded(keep=0.05),
+        0.1,
+    ),
     "complements": (
         lambda: open_as(country(mean=4.0), small_cells_hidden),
         lambda: by("suppress", country(mean=4.0)),
@@ -184,6 +227,8 @@ SETTINGS: dict[str, Pair] = {
     "unchanged-cells": (lambda: unchanged("fresh"), lambda: unchanged("kept"), 0.3),
     "pattern-difference": (lambda: patterns(False), lambda: patterns(True), 0.2),
     "pattern-intersection": (lambda: patterns(False), lambda: patterns(True), 0.2),
+    "pattern-inversion": (lambda: inverted(None, 2), lambda: inverted(SECRET, 1), 0.3),
+    "copies": (lambda: near_files("romm", lambda_=0.01), lambda: near_files("ipso"), 0.3),
     "fitted-values": (
         lambda: firms_of(firms(60), False, FittedValues(most=1)),
         lambda: firms_of(firms(60), True, FittedValues(most=1)),

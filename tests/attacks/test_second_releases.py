@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.attacks import Knowledge, judge
-from discreet.attacks.several_laws import SeveralLaws
 from discreet.errors import LedgerError, ParameterError
 from discreet.protect.publish import MEASURED
 from discreet.tables.truth import DataSet
@@ -15,7 +13,6 @@ from tests.attacks.victims import PTABLE, country
 
 LAWS = [PTABLE, *(dc.perturbation_table(*each) for each in ((5, 2, 0), (6, 4, 2), (3, 1, 0)))]
 TABLE = replace(country(mean=3.0), data_set=DataSet("census"))
-TRUTH = dict(enumerate(TABLE.z.tolist()))
 
 
 @pytest.fixture
@@ -26,12 +23,8 @@ def ledger(tmp_path):
 def attack(releases, laws):
     """The attack's finding; its baseline is the same attack on the last release alone."""
     *earlier, last = releases
-    alone = Knowledge(
-        extra={"laws": (laws[-1] if not isinstance(laws[-1], tuple) else laws[-1][-1],)}
-    )
-    rng, run = np.random.default_rng(1), SeveralLaws()
-    claims = run(last, Knowledge(tuple(earlier), extra={"laws": laws}), rng=rng)
-    return judge(claims, TRUTH, attack=run.name, baseline=run(last, alone, rng=rng))
+    known = dc.Knowledge(tuple(earlier), extra={"laws": laws})
+    return dc.attack(TABLE, last, ["several-laws"], knowledge=known)["several-laws"]
 
 
 # Releases by key

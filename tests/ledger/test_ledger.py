@@ -293,6 +293,23 @@ def test_a_different_table_wise_release_of_an_edition_needs_again(path):
     assert ledger.register_release(LATER, "second", STEP) == 1
 
 
+def test_a_release_that_was_stopped_is_not_counted_and_another_needs_again(path):
+    ledger = Ledger(path)
+    ledger.register_release(CENSUS, "seen", STEP)
+    ledger.register_release(CENSUS, "stopped", STEP, again=True)
+    ledger.stop(CENSUS, "release", "Somebody is certain.", 2)
+    assert ledger.release_numbers(CENSUS) == {1}
+    with pytest.raises(LedgerError, match="again=True"):
+        ledger.register_release(CENSUS, "third", STEP)
+    assert ledger.register_release(CENSUS, "third", STEP, again=True) == 2
+    ledger.register_release(LATER, "first", STEP)
+    ledger.stop(LATER, "release", "Somebody is certain.", 1)
+    with pytest.raises(LedgerError, match=r"attacks stopped a release .* again=True"):
+        ledger.register_release(LATER, "first", STEP)
+    ledger.stop(CENSUS, "method", "Too weak.")
+    assert ledger.register_release(CENSUS, "seen", STEP) == 1
+
+
 # --- editions -------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -124,7 +125,9 @@ def test_a_private_method_is_judged_without_the_records(office, monkeypatch):
 def test_a_killed_run_goes_on_and_judges_what_it_drew(office, plan, monkeypatch):
     sound = replace(plan, method=SOUND)
     with monkeypatch.context() as patch:
-        patch.setattr(gate.Gatekeeper, "check", lambda self, found: found.what == "method" or 1 / 0)
+        patch.setattr(
+            gate.Gatekeeper, "check", lambda _, found, *__: found.what == "method" or 1 / 0
+        )
         with pytest.raises(ZeroDivisionError):
             editions.publish(sound, office, edition="1")
     assert not published(office)
@@ -142,6 +145,115 @@ def test_lifts_of_people_stop_and_those_of_counts_do_not():
     assert "group-attributes has a lift" in people.broken[0]
     assert "lift 1.00" in counts.lines[0]
     assert not counts.broken
+
+
+# By an adversary, or somebody careless
+
+
+def everything_in(folder):
+    """All files below a folder, hidden ones too, with what they hold."""
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def stopped_once(office, plan, method, monkeypatch):
+    """A release that is drawn and stopped, and the judgement of releases as it was."""
+
+    def broken(publication, release):
+        return gate.Judgement("release", broken=["somebody is certain"])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gate, "judge_release", broken)
+        with pytest.raises(GateError, match="somebody is certain"):
+            editions.publish(replace(plan, method=method), office, edition="1")
+
+
+def test_no_public_byte_says_that_something_was_stopped(office, plan, monkeypatch):
+    """Nor that the ledger knows of a release that nobody has seen."""
+    second = replace(plan, method=SOUND)
+    editions.publish(second, office, edition="1")
+    never = everything_in(office / "published")
+    for name in ("published", "confidential"):
+        shutil.rmtree(office / name)
+    (office / "discreet.db").unlink()
+    stopped_once(office, plan, Choice("cell-key", {"D": 5, "V": 2, "js": 2}), monkeypatch)
+    assert everything_in(office / "published") == {}
+    assert not list((office / "published").iterdir()), "nothing of the stopped release is left"
+    with pytest.raises(GateError, match="--again"):
+        editions.publish(second, office, edition="1")
+    editions.publish(second, office, edition="1", again=True)
+    assert everything_in(office / "published") == never
+
+
+def test_a_release_that_somebody_has_seen_is_still_counted(office, plan, monkeypatch):
+    """The planted fault: all of the ledger's releases taken back, not the stopped one alone."""
+    sound = replace(plan, method=SOUND)
+    editions.publish(sound, office, edition="1")
+    shutil.rmtree(office / "published")
+    stopped_once(office, plan, SOUND, monkeypatch)  # the same figures as before
+    other = replace(plan, method=Choice("drop-add", {"share": 0.05}), gate=Gate("off"))
+    done = editions.publish(other, office, edition="1", again=True)
+    assert "This is release 2 of this edition" in done.release.statement.text
+
+
+def test_the_ledger_remembers_a_stop_where_its_files_are_gone(office, plan, monkeypatch):
+    stopped_once(office, plan, SOUND, monkeypatch)
+    shutil.rmtree(office / "confidential")
+    with pytest.raises(dc.errors.LedgerError, match="attacks stopped a release"):
+        editions.publish(replace(plan, method=SOUND), office, edition="1")
+    assert not published(office)
+
+
+def test_a_redraw_that_fails_forgets_no_stop(office, plan, monkeypatch):
+    stopped_once(office, plan, SOUND, monkeypatch)
+    with monkeypatch.context() as patch:
+        patch.setattr(Publication, "run", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(replace(plan, method=SOUND), office, edition="1", again=True)
+    with pytest.raises(GateError, match="--again"):
+        editions.publish(replace(plan, method=SOUND), office, edition="1")
+
+
+def test_no_time_and_a_reason_do_not_excuse_people_who_are_shown(office, plan):
+    hurried = replace(plan, method=SHOWN, gate=Gate(seconds=0))
+    with pytest.raises(GateError, match="shown as they are"):
+        editions.publish(hurried, office, edition="1", accept="We are in a hurry.")
+    assert not published(office)
+    assert [row["decision"] for row in decisions(office)] == ["published unjudged", "stopped"]
+
+
+def test_a_draw_of_an_unguarded_run_is_judged_by_the_rules_of_the_next(office, plan, monkeypatch):
+    """A run without attacks is killed after its draw; the next one has rules again."""
+    weak = replace(plan, method=WEAK)
+    with monkeypatch.context() as patch:
+        patch.setattr(editions, "_stage", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            editions.publish(replace(weak, gate=Gate("off")), office, edition="1")
+    judged = []
+    monkeypatch.setattr(
+        gate, "judge_release", lambda *_: judged.append(1) or gate.Judgement("release")
+    )
+    with pytest.raises(GateError, match="attacks stopped"):
+        editions.publish(weak, office, edition="1")
+    assert not judged
+    assert not published(office)
+
+
+def test_that_attacks_are_off_is_entered(office, plan):
+    editions.publish(replace(plan, method=WEAK, gate=Gate("off")), office, edition="1")
+    assert [(row["decision"], row["about"], row["reason"]) for row in decisions(office)] == [
+        ("published unjudged", "everything", "[gate] attack = 'off'")
+    ]
+
+
+def test_a_correction_is_attacked_as_well(office, plan):
+    data = {name: value for name, value in plan.data.items() if name != "ledger"}
+    alone = replace(plan, data=data)  # a ledger holds a correction of so few people anyway
+    editions.publish(replace(alone, method=SOUND), office, edition="1")
+    weak, told = replace(alone, method=WEAK), {"corrects": "1", "reason": "Typos."}
+    with pytest.raises(GateError, match="proves [0-9]+ people"):
+        editions.publish(weak, office, edition="1-r1", **told)
+    assert not (office / "published" / "1-r1").exists()
+    assert '"valid": true' in (office / "published" / "1" / "manifest.json").read_text()
 
 
 @pytest.mark.parametrize(
@@ -170,3 +282,47 @@ def test_rules_are_read_and_written(office):
     with pytest.raises(ParameterError):
         Publication.from_dict({**read.to_dict(), "gate": "off"})
     assert re.search("bounds", (office / "confidential" / "people-1.gate.md").read_text())
+
+
+SITE = """
+[datasets.people]
+title = "People"
+[datasets.people.records]
+source = "people.csv"
+id = "id"
+name = "people"
+codes = "codes.toml"
+secret = "keys.secret"
+ledger = "discreet.db"
+[datasets.people.recipe.tabulate]
+margins = "region*age*sex"
+[datasets.people.recipe.protect]
+method = "METHOD"
+parameters = {PARAMETERS}
+[datasets.people.recipe.gate]
+attack = ["integer-reconstruction", "bounds"]
+small = 6
+"""
+
+
+def site(method, parameters):
+    text = SITE.replace("METHOD", method).replace("PARAMETERS", parameters)
+    (Path.cwd() / "site.toml").write_text(text)
+
+
+def test_a_builder_is_built_behind_its_gate(office, monkeypatch, capsys):
+    """The method is stopped before the draw, the release before anybody is served."""
+    records(1, 60).to_csv("people.csv", index=False)
+    site("safe", "max_move = 10")
+    for what in ("method", "release"):
+        broken = gate.Judgement(what, broken=["somebody is certain"])
+        with monkeypatch.context() as patch:
+            patch.setattr(gate, f"judge_{what}", lambda *_, found=broken: found)
+            assert run("build", "site.toml") == 2
+            assert "attacks stopped this publication" in capsys.readouterr().err
+    assert not list(office.rglob("*.inner*")), "nothing was built"
+    assert [row["decision"] for row in decisions(office)] == ["stopped", "stopped"]
+    assert "release" not in {row["entry"] for row in Ledger(office / "discreet.db").rows()}
+    assert run("build", "site.toml") == 2
+    assert "again" in capsys.readouterr().err
+    assert run("build", "site.toml", "--again") == 0

@@ -112,6 +112,12 @@ class Custodian:
         return np.asarray(found, dtype=np.float64)
 
     @cached_property
+    def records(self) -> Real:
+        """How many records each published cell has, also where values are weighted."""
+        found = true_values(self.table, self.release.design, "published", COUNT)
+        return np.asarray(found, dtype=np.float64)
+
+    @cached_property
     def y(self) -> Whole:
         """True inner counts in the order of the release."""
         return np.asarray(true_values(self.table, self.release.design, "inner"))

@@ -16,8 +16,9 @@ from discreet.arrays import Mask, Real
 from discreet.errors import ParameterError
 
 About = Literal[
-    "cells", "hidden", "inner", "attributes", "leavers", "sensitive", "units", "clusters"
-]
+    "cells", "records", "hidden", "inner", "attributes", "leavers", "sensitive", "units",
+    "clusters",
+]  # fmt: skip
 """What claims are about, which says how they are judged; see `games.GAMES`."""
 
 
@@ -108,12 +109,13 @@ class PublicAttack:
     Attributes:
       about: What targets are, and so how claims are judged.
       beside: What the baseline is: the same attack on releases drawn without the target's record
-        (`"without"`), or on the release without the earlier ones (`"alone"`).
+        (`"without"`), on the release without earlier ones and other knowledge (`"alone"`), or
+        without its classes of quality (`"bare"`).
       remedy: The setting that would stop it.
     """
 
     about: ClassVar[About] = "cells"
-    beside: ClassVar[Literal["without", "alone"]] = "without"
+    beside: ClassVar[Literal["without", "alone", "bare"]] = "without"
     remedy: ClassVar[str] = "protect with more noise, or publish fewer tables"
 
     def refusal(self, release: Any, knowledge: Knowledge) -> str:

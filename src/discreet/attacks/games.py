@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from discreet.arrays import Whole
+from discreet.arrays import Real, Whole
 from discreet.assessment.audit.equations import DisagreementError
 from discreet.attacks.custodian import Custodian, Draw, names_of_cells
 from discreet.attacks.frame import Attack, Claims, PublicAttack
@@ -30,6 +30,8 @@ from discreet.randomness import stream
 Truth = Mapping[Hashable, Any]
 Game = Callable[[Attack, Custodian], Finding]
 ALONE = "the same attack on this release alone"
+BARE = "the same attack without the classes"
+_BESIDE = ("laws", "program")  # knowledge that an attack can do without, and so its own baseline
 WITHOUT = "the same attack on releases without the targets' records"
 BLIND = "a guess without any release"
 
@@ -55,7 +57,7 @@ def play_with(attack: Attack, custodian: Custodian) -> Finding:
 def judge_counts(attack: Attack, custodian: Custodian) -> Finding:
     """Claims about counts of published, hidden or inner cells."""
     about = trait(attack, "about")
-    truth = custodian.y if about == "inner" else custodian.z
+    truth = _true_counts(custodian, about)
     claims, seconds = _run(attack, custodian)
     right = tally(claims, _look_up(truth, claims))
     everything = Tally(right.right, max(1, _to_find(custodian, about)))
@@ -76,10 +78,11 @@ def judge_counts(attack: Attack, custodian: Custodian) -> Finding:
         fixed=int(sum(sure)) if about == "inner" else 0,
         worst=_worst(custodian, claims, right, inner=about == "inner"),
     )
-    if trait(attack, "beside") == "alone" and custodian.knowledge.earlier:
-        base = _run(attack, _alone(custodian))[0]
+    poorer, beside = _with_less(attack, custodian)
+    if poorer is not None:
+        base = _run(attack, poorer)[0]
         chance = tally(base, _look_up(truth, base))
-        return replace(found, baseline=chance, beside=ALONE, blind=_commonest(truth[truth > 0]))
+        return replace(found, baseline=chance, beside=beside, blind=_commonest(truth[truth > 0]))
     targets = [(draw, _count_targets(custodian, draw.out, about)) for draw in custodian.draws]
     return _beside_draws(found, attack, custodian, claims, targets)
 
@@ -136,10 +139,27 @@ def judge_sensitive(attack: Attack, custodian: Custodian) -> Finding:
     return replace(found, beside="naming any hidden cell")
 
 
+def _true_counts(custodian: Custodian, about: str) -> Real | Whole:
+    """What claims about cells are judged by."""
+    if about == "inner":
+        return custodian.y
+    return custodian.records if about == "records" else custodian.z
+
+
+def _with_less(attack: Attack, custodian: Custodian) -> tuple[Custodian | None, str]:
+    """The same for an intruder who has less, where that is the baseline; and what it is."""
+    beside, known = trait(attack, "beside"), custodian.knowledge
+    if beside == "bare":
+        return replace(custodian, release=replace(custodian.release, quality=None)), BARE
+    if beside == "alone" and (known.earlier or not known.extra.keys().isdisjoint(_BESIDE)):
+        return _alone(custodian), ALONE
+    return None, ""
+
+
 def _alone(custodian: Custodian) -> Custodian:
     """The same for an intruder who has this release only, and so one law."""
     known = custodian.knowledge
-    extra = {name: value for name, value in known.extra.items() if name != "laws"}
+    extra = {name: value for name, value in known.extra.items() if name not in _BESIDE}
     return replace(custodian, knowledge=replace(known, earlier=(), extra=extra))
 
 
@@ -178,7 +198,7 @@ def _count_targets(custodian: Custodian, out: Whole, about: str) -> dict[Any, An
         return {int(k): int(custodian.y[k]) for k in out}
     release, n = custodian.release, custodian.release.design.n_published
     members = release.design.members(out)
-    size = np.append(custodian.z, np.inf)
+    size = np.append(_true_counts(custodian, about), np.inf)
     if about == "hidden":
         size[:n][~release.hidden] = np.inf
     smallest = np.take_along_axis(members, size[members].argmin(axis=1)[:, None], axis=1)[:, 0]
@@ -235,13 +255,14 @@ def _commonest(values: Any) -> float:
 
 GAMES: dict[str, Game] = {
     "cells": judge_counts,
+    "records": judge_counts,
     "hidden": judge_counts,
     "inner": judge_counts,
     "attributes": judge_attributes,
     "leavers": judge_leavers,
     "sensitive": judge_sensitive,
     "units": lambda attack, custodian: judge_large_units(
-        attack, custodian.table, custodian.release
+        attack, custodian.table, custodian.release, custodian.knowledge
     ),
     "clusters": lambda attack, custodian: judge_insiders(
         attack, custodian.table, custodian.release

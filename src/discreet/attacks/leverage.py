@@ -68,6 +68,34 @@ class FittedValues(PublicAttack):
 
 
 @dataclass(frozen=True)
+class Copies(PublicAttack):
+    """Claims that records have the values that stand in the file, or means over several files.
+
+    `knowledge.earlier` holds other files of the same records. What they keep of the residuals is
+    left in the mean, and every file says how long the residuals are.
+
+    Attributes:
+      within: Share of the true value within which a claim is right.
+      most: How many records are claimed, those of largest leverage first.
+    """
+
+    within: float = 0.1
+    most: int = 1_000
+    name: ClassVar[str] = "copies"
+    about: ClassVar[About] = "units"
+    remedy: ClassVar[str] = "ipso, or a smaller correlation; and one release"
+
+    def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
+        """A claim for each record and confidential column; nothing is drawn."""
+        model = Regression.of(release, release.frame)
+        files = [Regression.of(each, each.frame).Y for each in knowledge.earlier]
+        kept = np.mean([*files, model.Y], axis=0) - model.fits
+        length = np.linalg.norm(model.Y - model.fits, axis=0)
+        kept *= length / np.maximum(np.linalg.norm(kept, axis=0), _NEARLY_ONE)
+        return _claims(model.fits + kept, release, self)
+
+
+@dataclass(frozen=True)
 class LongestColumn(PublicAttack):
     """Claims that the record known to be the largest is the root of the sum of all squares.
 
@@ -129,8 +157,11 @@ class LargeUnits(RecordMeasure):
         return self.score(worst, ", ".join(synthetic.confidential), parts)
 
 
-def judge_large_units(attack: Any, original: Any, synthetic: Synthesized) -> Finding:
+def judge_large_units(
+    attack: Any, original: Any, synthetic: Synthesized, known: Knowledge | None = None
+) -> Finding:
     """One of the attackers judged, beside itself on the file without the record."""
+    known = Knowledge() if known is None else known
     model = Regression.of(synthetic, original)
     names, rng = synthetic.confidential, stream(0, "large-units")  # neither attack draws
     if len(read_records(synthetic.frame).table) != len(model.Y):
@@ -139,7 +170,7 @@ def judge_large_units(attack: Any, original: Any, synthetic: Synthesized) -> Fin
         (n, i): float(y) for n, Y in zip(names, model.Y.T, strict=True) for i, y in enumerate(Y)
     }
     largest = {name: int(i) for name, i in zip(names, np.abs(model.Y).argmax(axis=0), strict=True)}
-    if isinstance(attack, FittedValues):
+    if isinstance(attack, FittedValues | Copies):
         baseline = _claims(model.fits_without, synthetic, attack)
     else:
         squares = (model.Y**2).sum(axis=0)
@@ -149,7 +180,8 @@ def judge_large_units(attack: Any, original: Any, synthetic: Synthesized) -> Fin
             [Near((float(np.sqrt(max(size, 0.0))),), attack.within) for size in rest],
             np.ones(len(names)),
         )
-    claims = attack(synthetic, Knowledge(extra={"largest": largest}), rng=rng)
+    told = replace(known, extra={**known.extra, "largest": largest})
+    claims = attack(synthetic, told, rng=rng)
     found = judge(claims, truth, attack=attack.name, baseline=baseline)
     return replace(found, beside="the same attack on the file without the record")
 
@@ -162,7 +194,7 @@ def attack_large_units(
     return [judge_large_units(attack, original, synthetic) for attack in attacks]
 
 
-def _claims(fits: Real, release: Synthesized, attack: FittedValues) -> Claims:
+def _claims(fits: Real, release: Synthesized, attack: FittedValues | Copies) -> Claims:
     leverage = Regression.of(release, release.frame).leverage
     rows = np.argsort(-leverage, kind="stable")[: attack.most].tolist()
     targets = [(name, row) for name in release.confidential for row in rows]

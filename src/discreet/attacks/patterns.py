@@ -13,10 +13,17 @@ import numpy as np
 from scipy.sparse import csc_array, eye_array, hstack, vstack
 
 from discreet.arrays import Index, Mask, Real
+from discreet.assessment.audit.inversion import RUNS, weigh_tables
+from discreet.assessment.audit.ranges import is_perturbed
 from discreet.assessment.audit.subject import WITHHELD
 from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
+from discreet.attacks.reconstruction import IntegerReconstruction
 from discreet.errors import InfeasibleError, NotConvergedError, ParameterError
 from discreet.solve.linear.program import Program
+from discreet.suppress.pattern import PUBLISHED, SECONDARY, Pattern
+from discreet.tables.protected import COUNT
+
+_INVERTED = 200  # inner cells: tables that fit are looked for one cell after another
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,72 @@ class PatternIntersection(PublicAttack):
         always = np.all([_hidden(each) for each in (release, *knowledge.earlier)], axis=0)
         targets = np.flatnonzero(always)
         return Claims.ranked(targets.tolist(), [True] * len(targets), np.ones(len(targets)))
+
+
+@dataclass(frozen=True)
+class PatternInversion(PublicAttack):
+    """Claims the likeliest hidden counts among tables for which the program hides the same cells.
+
+    `knowledge.extra["program"]` is the method; without it all tables with the same shown cells are
+    alike, which is the baseline.
+
+    Cost: the method runs so often on tables of some twenty inner cells: a minute by default.
+
+    Args:
+      runs: How often the method runs, all tables and draws of its costs together; at least ten
+        draws of each table.
+    """
+
+    runs: int = RUNS
+
+    name: ClassVar[str] = "pattern-inversion"
+    about: ClassVar[About] = "hidden"
+    beside: ClassVar[Literal["alone"]] = "alone"
+    remedy: ClassVar[str] = "costs and decoys from a secret (`table.with_secret`), or more rounding"
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """Nothing is hidden, no counts, too large, or no program."""
+        if release.status is None or not _hidden(release).any():
+            return "no cell is hidden"
+        if release.unit != COUNT or is_perturbed(release):
+            return "the shown values are no true counts"
+        if release.design.n_inner > _INVERTED:
+            return f"more than {_INVERTED:,} inner cells"
+        return "" if "program" in knowledge.extra else "the program that hid the cells is not given"
+
+    def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
+        """Claims about hidden cells, by their positions; nothing is drawn."""
+        method, hidden = knowledge.extra.get("program"), _hidden(release)
+        fits = IntegerReconstruction().vary(release, rng).table
+        start = Pattern(
+            release.design,
+            release.design.aggregate(fits),
+            np.where(hidden, SECONDARY, PUBLISHED),
+            fits,
+            bounds=(_fewest(release, hidden), np.full(len(hidden), np.inf)),
+            method=method,
+            is_drawn=_drawn_from_secret(release),
+        )
+        tables, weights = weigh_tables(start, self.runs)
+        values = tables @ release.design.matrix().tocsc()[:, hidden].toarray()
+        said, sure = [], []
+        for column in values.T:
+            counts, number = np.unique(column, return_inverse=True)
+            share = np.bincount(number.ravel(), weights) / weights.sum()
+            said.append(int(counts[share.argmax()]))
+            sure.append(float(share.max()))
+        return Claims.ranked(np.flatnonzero(hidden).tolist(), said, sure)
+
+
+def _drawn_from_secret(release: Any) -> bool:
+    """Whether the statement says that costs of hiding were drawn from a secret."""
+    said = (s.text for s in release.statement.sentences if s.kind == "pattern-tells")
+    return any("drawn from a secret" in text for text in said)
+
+
+def _fewest(release: Any, hidden: Mask) -> Real:
+    """No hidden count is empty where zeros are shown."""
+    return np.where(hidden & release.statement.says("empty-cells"), 1.0, 0.0)
 
 
 def _refusal(release: Any, knowledge: Knowledge) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -53,6 +53,8 @@ class Refit(PublicAttack):
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Inner cells with people in them, by their positions; nothing is drawn."""
+        if self.fitter == "log-linear":  # which has no answer to noise below zero
+            release = replace(release, z=np.maximum(release.z, 0))
         y = np.asarray(fit_cells(release, self.fitter).y, dtype=np.float64)
         whole = np.rint(y)
         cells = np.flatnonzero(whole > 0)

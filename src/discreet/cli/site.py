@@ -352,13 +352,12 @@ def _build_dataset(
     config: SiteConfig, dataset: DatasetConfig, data: Microdata, accept: str, again: bool
 ) -> dict[str, Any]:
     """Build one data set; what is said of it."""
-    from discreet.serve.build import build, pass_gate  # start-up time
+    from discreet.serve.build import build  # start-up time
 
     if data.ledger is None:
         notice(_NO_LEDGER.format(dataset.name))
     with show_progress():
-        pass_gate(config, dataset, data, accept)
-        built = build(config, dataset, data, again=again)
+        built = build(config, dataset, data, again=again, accept=accept)
     mode = editions_line(built.statement)
     return {"name": built.name, "edition": built.edition, "cells": built.cells, "editions": mode}
 

@@ -23,6 +23,7 @@ from discreet.tables.truth import DataSet
 
 ACCEPTED, WITHDRAWN, CORRECTED, ROTATED = "accepted", "withdrawn", "corrected", "rotated"
 STOPPED, UNJUDGED = "stopped", "published unjudged"
+RELEASE = "release"  # what was stopped, where it was drawn
 _ALIKE = 0.5  # unrelated sketches have a likeness of 0 ± 0.016, those of neighbours one near 1
 _TABLE = (
     "CREATE TABLE IF NOT EXISTS published (name TEXT, edition TEXT, place INTEGER, what TEXT,"
@@ -83,6 +84,12 @@ def check_open(decided: Sequence[Decision], data_set: DataSet) -> None:
                 f"{edition_text(data_set)} was corrected, and edition {one.about!r} has taken its "
                 "place. Publish tables of that edition."
             )
+
+
+def was_stopped(decided: Sequence[Decision], data_set: DataSet) -> bool:
+    """Whether attacks stopped a release of this edition that had been drawn."""
+    stopped = (d for d in decided if d.decision == STOPPED and d.about == RELEASE)
+    return any(d.edition == data_set.edition for d in stopped)
 
 
 def rotated_marks(decided: Sequence[Decision]) -> Mapping[str, str]:

@@ -136,6 +136,16 @@ def add_release(
     db.execute("INSERT INTO releases VALUES (?, ?, ?, ?, ?, ?)", row)
 
 
+def forget_release(db: sqlite3.Connection, data_set: DataSet, number: int) -> None:
+    """Take back the entry of a release that nobody has seen, with values kept of it."""
+    named = (data_set.name, data_set.edition)
+    db.execute(
+        "DELETE FROM releases WHERE name = ? AND edition = ? AND number = ?", (*named, number)
+    )
+    if _has_values(db) and not releases_of(db, data_set):
+        db.execute("DELETE FROM published WHERE name = ? AND edition = ?", named)
+
+
 def editions_of(db: sqlite3.Connection, name: str) -> dict[str, Edition]:
     """What is known of each edition of a data set."""
     query = "SELECT edition, keys, mark FROM editions WHERE name = ?"
@@ -218,16 +228,16 @@ def labels_text(labels: Sequence[str]) -> str:
 
 def is_released(db: sqlite3.Connection, data_set: DataSet) -> bool:
     """Whether something of this edition was entered beside the edition itself."""
-    found = "SELECT 1 FROM sqlite_master WHERE name = 'published'"  # made with the first release
-    tables = [
-        "counts",
-        "releases",
-        "costs",
-        *(["published"] if db.execute(found).fetchone() else []),
-    ]
+    tables = ["counts", "releases", "costs", *(["published"] if _has_values(db) else [])]
     queries = [f"SELECT 1 FROM {table} WHERE name = ? AND edition = ?" for table in tables]
     named = (data_set.name, data_set.edition)
     return any(db.execute(query, named).fetchone() for query in queries)
+
+
+def _has_values(db: sqlite3.Connection) -> bool:
+    """Whether there is a table of published values, which is made with the first of them."""
+    found = "SELECT 1 FROM sqlite_master WHERE name = 'published'"
+    return db.execute(found).fetchone() is not None
 
 
 def counts_of(db: sqlite3.Connection, data_set: DataSet, variables: str) -> str | None:

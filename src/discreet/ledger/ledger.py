@@ -144,6 +144,14 @@ class Ledger:
                     f"{edition_text(data_set)} has a release already, and this one differs from "
                     f"it. {risk}, or accept the risk with again=True."
                 )
+            if not again and editions.was_stopped(
+                entries.decisions_of(db, data_set.name), data_set
+            ):
+                raise LedgerError(
+                    f"attacks stopped a release of {edition_text(data_set)}. Drawing until one "
+                    "passes chooses by the records: change the method or the tables, and draw "
+                    "anew with again=True."
+                )
             entries.add_release(db, data_set, len(found) + 1, digest, step)
             return len(found) + 1
 
@@ -255,16 +263,25 @@ class Ledger:
             raise ParameterError(f"a correction has a name of its own, got {by!r} again.")
         self._decide(data_set, editions.CORRECTED, by, reason)
 
-    def stop(self, data_set: DataSet, what: str, reason: str) -> None:
+    def stop(self, data_set: DataSet, what: str, reason: str, number: int = 0) -> None:
         """Enter that attacks stopped a publication before anybody got it.
 
         Args:
           data_set: The edition that was to be published.
           what: What was judged: `"method"`, or the `"release"` that was drawn.
           reason: What was found.
+          number: The number of a release that was entered for this publication alone. Nobody has
+            seen it, so later ones are not counted after it, and say nothing of it.
         """
         with self._file.writing() as db:
+            if number:
+                entries.forget_release(db, data_set, number)
             entries.add_decision(db, data_set, editions.STOPPED, what, _reason(reason))
+
+    def release_numbers(self, data_set: DataSet) -> frozenset[int]:
+        """Numbers of the releases of an edition that no ε accounts for."""
+        with self._file.reading() as db:
+            return frozenset(entries.releases_of(db, data_set).values())
 
     def pass_unjudged(self, data_set: DataSet, what: str, reason: str) -> None:
         """Enter that a publication goes on although attacks on it did not finish.

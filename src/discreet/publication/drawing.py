@@ -65,54 +65,98 @@ def draw_release(
     Wording.read_all(publication, place.base)  # before records are read
     for name in publication.outlet.formats:
         writer_named(name)
-    draw = WaitingDraw(publication.outlet.folder, _origin(publication, place))
+    rules = json.dumps(publication.rules.to_dict(), sort_keys=True)
+    draw = WaitingDraw(publication.outlet.folder, _origin(publication, place), rules=rules)
     kept = WaitingDraw.file(publication, place.base, place.edition)
-    if draw.origin and (staging / RELEASE).is_file() and WaitingDraw.read(kept) == draw:
+    before = WaitingDraw.read(kept)
+    waits = draw.origin and (staging / RELEASE).is_file() and not before.stopped
+    if waits and (before.folder, before.origin) == (draw.folder, draw.origin):
         _clear(staging)  # of files that the run left, perhaps in other formats or languages
         release = read_release(staging / RELEASE)
         check_wordings(publication, place.base, release.design)
-        _pass_release(publication, place, release, draw, accept)
+        if before.rules != rules:  # it was drawn under other rules, or under none
+            _pass_method(publication, place, _count(publication, place), accept)
+            replace(before, rules=rules).write(kept)
+        _pass_release(publication, place, release, staging, before, accept)
         return release
-    if WaitingDraw.read(kept).stopped and not again:
+    if before.stopped and not again:
         raise GateError(
             f"a release of edition {place.edition} was drawn and stopped by attacks. Drawing until "
             "one passes chooses by the records: change the method or the tables, and draw anew by "
             "--again, which the ledger enters."
         )
-    plan = publication.at(place.base)
-    data = open_edition(plan, place.edition, place.period)
-    table = plan.tabulate(data)
-    check_wordings(publication, place.base, table.design)  # before anything is paid
-    if not plan.rules.is_off:
-        from discreet.publication.gate import judge_method  # start-up time
-
-        _gatekeeper(publication, place, accept).check(judge_method(plan, data, table))
-    kept.unlink(missing_ok=True)
+    counted = _count(publication, place)
+    check_wordings(publication, place.base, counted[1].design)  # before anything is paid
+    _pass_method(publication, place, counted, accept)
+    if not before.stopped:  # a stop is remembered until another release is there
+        kept.unlink(missing_ok=True)
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(mode=HIDDEN, parents=True)  # it lies in a public folder
-    release = plan.run(table, again=again)
+    numbers = _numbers(publication, place)
+    release = publication.at(place.base).run(counted[1], again=again)
     release.save(staging / RELEASE)
+    draw = replace(draw, number=max(_numbers(publication, place) - numbers, default=0))
     draw.write(kept)
-    _pass_release(publication, place, release, draw, accept)
+    _pass_release(publication, place, release, staging, draw, accept)
     return release
 
 
+def _numbers(publication: Publication, place: Place) -> frozenset[int]:
+    """Releases of the edition that the ledger counts."""
+    ledger = ledger_of(publication, place.base)
+    if ledger is None:
+        return frozenset()
+    return ledger.release_numbers(data_set_of(publication, place.edition))
+
+
+def _count(publication: Publication, place: Place) -> tuple[Microdata, Table]:
+    """The records of an edition, and its confidential tables."""
+    plan = publication.at(place.base)
+    data = open_edition(plan, place.edition, place.period)
+    return data, plan.tabulate(data)
+
+
+def _pass_method(
+    publication: Publication, place: Place, counted: tuple[Microdata, Table], accept: str
+) -> None:
+    """Attack experiments of the method; that nothing is attacked is entered in the ledger."""
+    if publication.rules.is_off:
+        if (ledger := ledger_of(publication, place.base)) is not None:
+            data_set = data_set_of(publication, place.edition)
+            ledger.pass_unjudged(data_set, "everything", "[gate] attack = 'off'")
+        return
+    from discreet.publication.gate import judge_method  # start-up time
+
+    found = judge_method(publication.at(place.base), *counted)
+    _gatekeeper(publication, place, accept).check(found)
+
+
 def _pass_release(
-    publication: Publication, place: Place, release: Release, draw: WaitingDraw, accept: str
+    publication: Publication,
+    place: Place,
+    release: Release,
+    staging: Path,
+    draw: WaitingDraw,
+    accept: str,
 ) -> None:
     """Look for people who are certain, by the public side alone, before anybody gets the release.
 
-    A release that is stopped waits no more: the next run draws another one, by decision only.
+    A release that is stopped waits no more, and nothing of it stays where files are published: the
+    next run draws another one, by decision only.
     """
     if publication.rules.is_off:
         return
     from discreet.publication.gate import judge_release  # start-up time
 
     found = judge_release(publication, release)
-    if found.broken:
-        kept = WaitingDraw.file(publication, place.base, place.edition)
-        replace(draw, stopped=True).write(kept)
-    _gatekeeper(publication, place, accept).check(found)
+    try:
+        _gatekeeper(publication, place, accept).check(found, draw.number)
+    except GateError:
+        if found.broken:
+            kept = WaitingDraw.file(publication, place.base, place.edition)
+            replace(draw, stopped=True).write(kept)
+            shutil.rmtree(staging)
+        raise
 
 
 def _gatekeeper(publication: Publication, place: Place, accept: str) -> Gatekeeper:
@@ -189,11 +233,15 @@ class WaitingDraw:
       folder: The folder it is to be published in, as the publication names it.
       origin: A digest of what it was drawn of; empty where that is unknown.
       stopped: Whether attacks stopped it.
+      rules: The rules of the gate that its method has passed.
+      number: The number that the ledger gave it; none where it had one before.
     """
 
     folder: str = ""
     origin: str = ""
     stopped: bool = False
+    rules: str = ""
+    number: int = 0
 
     @staticmethod
     def file(publication: Publication, base: Path, edition: str) -> Path:

@@ -24,12 +24,13 @@ from discreet.attacks.privacy_game import play
 from discreet.attacks.reconstruction import IntegerReconstruction, possible_sums
 from discreet.attacks.run import public_view, refusal_of, true_view, views_of
 from discreet.attacks.scoring import WORST
-from discreet.errors import DiscreetError, GateError
+from discreet.errors import DiscreetError, GateError, ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.progress import OutOfTimeError, report, time_limit
 from discreet.publication.plan import Publication
 from discreet.publication.rules import Gate
 from discreet.randomness import stream
+from discreet.tables.protected import COUNT
 
 if TYPE_CHECKING:
     from discreet.facade.microdata import Microdata
@@ -99,9 +100,13 @@ def judge_method(publication: Publication, data: Microdata, table: Table) -> Jud
 
 
 def judge_release(publication: Publication, release: Protected) -> Judgement:
-    """Look for people who are certain, from the public side."""
+    """Look for people who are certain, from the public side.
+
+    Those whom the release shows as they are take no time to be found, so no limit excuses them.
+    """
     found, rules = Judgement("release"), publication.rules
-    return found.within(rules, _prove(release, rules, found))
+    _note_shown(release, rules, found)
+    return found if found.broken else found.within(rules, _prove(release, rules, found))
 
 
 @dataclass(frozen=True)
@@ -120,8 +125,12 @@ class Gatekeeper:
     ledger: Ledger | None
     data_set: DataSet
 
-    def check(self, found: Judgement) -> None:
+    def check(self, found: Judgement, number: int = 0) -> None:
         """Write the report, then let pass.
+
+        Args:
+          found: What attacks found.
+          number: The number in the ledger of a release that this publication has drawn.
 
         Raises:
           GateError: A rule is broken, or something was not judged and nobody accepted that.
@@ -129,7 +138,8 @@ class Gatekeeper:
         self._write(found)
         if found.broken:
             said = "; ".join(found.broken)
-            self._stop(found, said)
+            if self.ledger is not None:
+                self.ledger.stop(self.data_set, found.what, said, number)
             raise GateError(
                 f"attacks stopped this publication: {said}. Nothing was published. The report is "
                 f"{self.report}; the rules are [gate] of the publication."
@@ -138,7 +148,8 @@ class Gatekeeper:
             return
         said = "; ".join(found.unjudged)
         if not self.accept.strip():
-            self._stop(found, f"not judged: {said}")
+            if self.ledger is not None:
+                self.ledger.stop(self.data_set, f"{found.what}, not judged", said)
             raise GateError(
                 f"attacks on the {found.what} did not finish: {said}. Nothing was published. Give "
                 "them more time ([gate] seconds), publish fewer or coarser tables, or accept it "
@@ -154,10 +165,6 @@ class Gatekeeper:
         self.report.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with written_whole(self.report, OWNER_ONLY) as temporary:
             temporary.write_text(f"{before}{found.text}\n\n", encoding="utf-8", newline="\n")
-
-    def _stop(self, found: Judgement, why: str) -> None:
-        if self.ledger is not None:
-            self.ledger.stop(self.data_set, found.what, why)
 
 
 _HEAD = "CONFIDENTIAL. What attacks found before publication. For the office alone.\n\n"
@@ -244,6 +251,23 @@ def _prove(release: Protected, rules: Gate, found: Judgement) -> Iterator[str]:
     for name, terms in views_of(design).items():
         yield f"proofs in {name}"
         _note_certain(name, public_view(release, terms), rules, found)
+
+
+def _note_shown(release: Protected, rules: Gate, found: Judgement) -> None:
+    """Stop where more people than allowed are in small cells that are shown as they are."""
+    if IntegerReconstruction.name not in rules.attacks or release.unit != COUNT:
+        return
+    try:
+        blocks = list(_small_as_they_are(release, rules))
+    except ParameterError:  # the law is not told: the proofs say that they have nothing to attack
+        return
+    cells = max(blocks, key=lambda block: sum(block.values()), default={})
+    if sum(cells.values()) > rules.provably_fixed:
+        found.broken.append(
+            f"{sum(cells.values())} people are in cells of fewer than {rules.small} that are shown "
+            f"as they are, where {rules.provably_fixed} are allowed "
+            f"({', '.join(_names(release, cells, inner=False))}); {IntegerReconstruction.remedy}"
+        )
 
 
 def _note_certain(

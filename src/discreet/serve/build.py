@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from discreet.design.axis import Axis
     from discreet.facade.microdata import Microdata
     from discreet.publication import Publication
+    from discreet.publication.gate import Gatekeeper
     from discreet.release.cube import Cube
     from discreet.serve.site.config import DatasetConfig, SiteConfig
     from discreet.tables.statement import Statement
@@ -136,11 +137,17 @@ def require_inner(recipe: Publication) -> None:
 
 
 def inner_table(
-    recipe: Publication, data: Microdata | Any, made_from: str = "", *, again: bool = False
+    recipe: Publication,
+    data: Microdata | Any,
+    made_from: str = "",
+    *,
+    again: bool = False,
+    keeper: Gatekeeper | None = None,
 ) -> InnerTable:
-    """The protected inner table of a recipe."""
+    """The protected inner table of a recipe, judged where somebody keeps the gate."""
     require_inner(recipe)
-    release = _on_occurring_cells(recipe).run(data, again=again)
+    made = _on_occurring_cells(recipe)
+    release = made.run(data, again=again) if keeper is None else _judged(made, data, keeper, again)
     zeros = getattr(data, "structural_zeros", ())
     return InnerTable.of(release, data.data_set.edition, zeros, made_from)
 
@@ -179,15 +186,22 @@ def _on_occurring_cells(recipe: Publication) -> Publication:
 
 
 def build(
-    config: SiteConfig, dataset: DatasetConfig, data: Microdata, *, again: bool
+    config: SiteConfig, dataset: DatasetConfig, data: Microdata, *, again: bool, accept: str = ""
 ) -> FinishedBuild:
-    """Build a data set's inner table and make it the one that is served."""
+    """Build a data set's inner table and make it the one that is served.
+
+    Raises:
+      GateError: The recipe has a `gate`, and attacks found more than it allows or did not finish.
+    """
     report(f"building {dataset.name}", 0.0)
+    keeper = _gatekeeper(config, dataset, data, accept)
+    if keeper is not None:
+        _pass_gate(dataset.recipe, data, keeper)
     origin = origin_of(dataset, config.folder)
     folder = config.cache_folder / dataset.name
     table = repeated_table(dataset.recipe, data, folder, origin)
     if table is None:
-        table = inner_table(dataset.recipe, data, origin, again=again)
+        table = inner_table(dataset.recipe, data, origin, again=again, keeper=keeper)
     if dataset.measures:
         table = replace(table, sums=protected_sums(dataset, data, again=again))
     place = write_build(table, folder)
@@ -195,23 +209,36 @@ def build(
     return FinishedBuild(dataset.name, table.edition, place, len(table.values), table.statement)
 
 
-def pass_gate(
-    config: SiteConfig, dataset: DatasetConfig, data: Microdata, accept: str = ""
-) -> None:
-    """Attack the method before a data set is built, where its recipe has a `gate`.
+def _gatekeeper(
+    config: SiteConfig, dataset: DatasetConfig, data: Microdata, accept: str
+) -> Gatekeeper | None:
+    """Who judges the method and the release, where the recipe has a `gate`."""
+    if dataset.recipe.gate is None or dataset.recipe.gate.is_off:
+        return None
+    from discreet.publication.gate import Gatekeeper  # start-up time
 
-    Raises:
-      GateError: Attacks found more than the gate allows, or did not finish.
-    """
-    recipe = _on_occurring_cells(dataset.recipe)
-    if recipe.gate is None or recipe.gate.is_off:
-        return
-    from discreet.publication.gate import Gatekeeper, judge_method  # start-up time
+    path = config.folder / "confidential" / f"{dataset.name}-{data.data_set.edition}.gate.md"
+    return Gatekeeper(path, accept, open_ledger(data.ledger), data.data_set)
 
-    found = judge_method(recipe, replace(data, ledger=None), recipe.tabulate(data))
-    folder = config.folder / "confidential"
-    path = folder / f"{dataset.name}-{data.data_set.edition}.gate.md"
-    Gatekeeper(path, accept, open_ledger(data.ledger), data.data_set).check(found)
+
+def _pass_gate(recipe: Publication, data: Microdata, keeper: Gatekeeper) -> None:
+    """Attack the method before anything is drawn."""
+    from discreet.publication.gate import judge_method  # start-up time
+
+    recipe = _on_occurring_cells(recipe)
+    keeper.check(judge_method(recipe, replace(data, ledger=None), recipe.tabulate(data)))
+
+
+def _judged(recipe: Publication, data: Microdata, keeper: Gatekeeper, again: bool) -> Any:
+    """The release of a recipe, in which no more people are certain than its gate allows."""
+    from discreet.publication.gate import judge_release  # start-up time
+
+    book = keeper.ledger
+    before = frozenset() if book is None else book.release_numbers(data.data_set)
+    release = recipe.run(data, again=again)
+    after = frozenset() if book is None else book.release_numbers(data.data_set)
+    keeper.check(judge_release(recipe, release), max(after - before, default=0))
+    return release
 
 
 def protected_sums(

@@ -37,7 +37,7 @@ from discreet.tables.protected import Protected
 _MOST_TABLES, _MOST_NODES = 400, 200_000  # of the tree in which all tables are looked for
 _SAMPLED = 100  # tables that a walk draws
 _BETWEEN = 5  # moves between two of them, for each dimension of what is open
-_RUNS = 4_000  # of the program, all tables and draws of costs together: about a minute
+RUNS = 4_000  # of the program, all tables and draws of costs together: about a minute
 _LARGEST_DENOMINATOR, _NOTHING = 12, 1e-9
 # Open cells up to which the interval of each is computed: two programs for each.
 _MOST_PROGRAMS = 2_000
@@ -107,7 +107,7 @@ def invert_pattern(pattern: Pattern) -> Inversion:
             "counts with inner cells, made by Suppress(...).pattern(table) without forbidden cells."
         )
     tables, is_all = _fitting_tables(pattern)
-    draws = max(10, _RUNS // len(tables)) if pattern.is_drawn else 1
+    draws = _draws(pattern, tables, RUNS)
     weights = _pattern_weights(pattern, tables, draws)
     is_met = bool(weights.any())
     weights = weights if is_met else np.ones(len(tables))
@@ -116,6 +116,23 @@ def invert_pattern(pattern: Pattern) -> Inversion:
     before, fewest = _best_guesses(values, np.ones(len(tables)))
     after, left = _best_guesses(values, weights)
     return Inversion(positions, before, after, fewest, left, len(tables), is_all, draws, is_met)
+
+
+def weigh_tables(pattern: Pattern, runs: int) -> tuple[Whole, Real]:
+    """Tables with the same shown cells, and how often each has the pattern; all alike if none has.
+
+    Without a method nobody knows the program, and all are alike.
+    """
+    tables, _ = _fitting_tables(pattern)
+    alike = np.ones(len(tables))
+    if pattern.method is None:
+        return tables, alike
+    weights = _pattern_weights(pattern, tables, _draws(pattern, tables, runs))
+    return tables, weights if weights.any() else alike
+
+
+def _draws(pattern: Pattern, tables: Whole, runs: int) -> int:
+    return max(10, runs // len(tables)) if pattern.is_drawn else 1
 
 
 def _best_guesses(values: Array, weights: Real) -> tuple[Real, Whole]:
