@@ -7,6 +7,7 @@ import discreet as dc
 from discreet.design import Axis
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import SparseDesign
+from discreet.design.support import CombinationMask, possible_cells
 from discreet.errors import CodeError, DesignError, ParameterError, UnknownNameError
 from tests.references import design_matrix
 from tests.strategies import designs
@@ -234,6 +235,25 @@ def test_permuting_categories_permutes_the_result():
     z, z_moved = plain.aggregate(y.ravel()), moved.aggregate(y[order].ravel())
     for k in range(plain.n_published):
         assert z[k] == z_moved[moved.position(plain.cell(k))]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_possible_cells_are_those_of_the_whole_crossing(seed):
+    rng = np.random.default_rng(seed)
+    shape = tuple(rng.integers(1, 5, rng.integers(0, 5)).tolist())
+    axes = range(len(shape))
+    sizes, masks = [rng.integers(1, 4, n) for n in shape], []
+    crossing = np.ones(shape)
+    for a in axes:
+        crossing = crossing * sizes[a].reshape([-1 if a == b else 1 for b in axes])
+    for _ in range(rng.integers(0, 4)):
+        chosen = tuple(a for a in axes if rng.random() < 0.4)
+        possible = np.asarray(rng.random([shape[a] for a in chosen]) < 0.6)
+        masks.append(CombinationMask(chosen, possible))
+        crossing = crossing * possible.reshape([shape[a] if a in chosen else 1 for a in axes])
+    kept = tuple(rng.permutation(len(shape))[: rng.integers(0, len(shape) + 1)].tolist())
+    found = possible_cells(sizes, masks, kept)
+    np.testing.assert_array_equal(found, np.einsum(crossing, [*axes], list(kept)))
 
 
 def test_a_sparse_cell_may_lie_outside_every_group_of_two_partial_hierarchies():

@@ -201,10 +201,11 @@ def _method_of(release: Protected) -> Any:
         kind = name.removeprefix("protect:")
         if kind == name or kind not in registry.names("method"):
             return None
-        known = inspect.signature(registry.load("method", kind)).parameters
-        given = {key: value for key, value in parameters.items() if key in known}
+        known = inspect.signature(registry.load("method", kind)).parameters.keys()
+        given = {key: value for key, value in parameters.items() if key in known - {"matrix"}}
         try:
-            if "matrix" in parameters:
+            # A method that makes its matrix of ε makes it again, as large as its counts need.
+            if "matrix" in parameters and "epsilon" not in given:
                 given["matrix"] = law_of(parameters)
             if "method" in known:
                 given["method"] = built

@@ -203,11 +203,20 @@ def possible_cells(
       masks: Which combinations of categories are possible.
       kept: The variables whose categories are told apart.
     """
-    if not sizes:
-        return np.ones((), dtype=np.int64)
-    factors: list[Any] = [part for a, n in enumerate(sizes) for part in (n.astype(float), (a,))]
-    factors += [part for m in masks for part in (m.possible.astype(float), m.axes)]
-    counts: Real = np.einsum(*factors, kept, optimize="greedy")
+    masked = sorted({a for mask in masks for a in mask.axes})
+    # Variables of no mask only multiply. In one sum with the others they are carried through each
+    # of its steps: all pairs of nine variables took 45 s, one of 401 categories among the free.
+    order = [a for a in kept if a in masked]
+    counts: Real = np.ones(())
+    if masks:
+        factors: list[Any] = [part for a in masked for part in (sizes[a].astype(float), (a,))]
+        factors += [part for m in masks for part in (m.possible.astype(float), m.axes)]
+        counts = np.einsum(*factors, tuple(order), optimize="greedy")
+    for a in (a for a in range(len(sizes)) if a not in masked):
+        free = sizes[a].astype(float)
+        counts = np.multiply.outer(counts, free if a in kept else free.sum())
+        order += [a] if a in kept else []
+    counts = np.transpose(counts, [order.index(a) for a in kept])
     return np.rint(counts).astype(np.int64)
 
 

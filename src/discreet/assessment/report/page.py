@@ -163,8 +163,10 @@ def _comparison_parts(found: Comparison, advice: Recommendation) -> dict[str, An
     drawn = _draws_to_show(found)
     report_progress(task, 0.3)
     risk_utility = to_svg(found.plot())
-    report_progress(task, 0.5)
+    report_progress(task, 0.4)
     noise = list(_noise(found, drawn, advice.chosen or found.labels[0]))
+    report_progress(task, 0.6)
+    attacks = list(_attack_rows(found, drawn))
     report_progress(task, 1.0)
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     rows = found.frame.to_pylist()
@@ -180,7 +182,7 @@ def _comparison_parts(found: Comparison, advice: Recommendation) -> dict[str, An
         "risk_utility": risk_utility,
         "noise": noise,
         "labels": list(found.labels),
-        "attacks": list(_attack_rows(found, drawn)),
+        "attacks": attacks,
         "table": job.table,
         "variables": _variable_rows(job.table.design),
         "methods": [
