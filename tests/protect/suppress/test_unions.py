@@ -66,6 +66,8 @@ def test_an_enterprise_in_three_hidden_cells_is_not_known_from_their_sum(way, mo
     assert pattern.unproved == ()
     assert dc.audit(pattern).is_clean
     assert not list(union_faults(case_of(table), pattern, SumRule(0.1)))
+    (why,) = describe_pattern(pattern).costliest.values()
+    assert "what one contributor has in cells" in why
 
 
 def test_sums_are_protected_from_where_the_search_for_cells_ended(monkeypatch):
