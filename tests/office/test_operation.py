@@ -15,6 +15,7 @@ import time
 import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -207,6 +208,14 @@ def test_limits_follow_the_process(monkeypatch):
     for files, most in ((1024, 524), (300, 80), (10**6, 2_000), (resource.RLIM_INFINITY, 2_000)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
         assert most_connections() == most
+
+
+def test_a_subscriber_of_ipv6_has_one_share_of_connections():
+    peers = ["2001:db8::1", "2001:db8::2", "2001:db9::1", "::ffff:192.0.2.1", "192.0.2.1", ""]
+    subscriber = TimeoutProtocol.__dict__["_subscriber"].func
+    networks = [subscriber(SimpleNamespace(_peer=peer)) for peer in peers]
+    assert networks[0] == networks[1] != networks[2]
+    assert networks[3] == networks[4]
 
 
 @pytest.fixture

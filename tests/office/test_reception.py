@@ -233,6 +233,14 @@ def test_the_client_behind_proxies_is_the_last_that_none_of_them_is():
     assert subscriber_network("1.2.3.4") == "1.2.3.4"
 
 
+def test_addresses_of_ipv4_are_what_they_are_on_a_socket_of_ipv6():
+    """All visitors of `host = "::"` shared one bucket, and no proxy was known."""
+    assert subscriber_network("::ffff:1.2.3.4") == "1.2.3.4"
+    proxies = Proxies(["127.0.0.1"])
+    told = {"x-forwarded-for": "::ffff:6.6.6.6"}
+    assert proxies.client("::ffff:127.0.0.1", told) == "6.6.6.6"
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

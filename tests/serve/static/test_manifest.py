@@ -118,6 +118,16 @@ def test_files_that_no_edition_has_are_named_however_they_are_called(out):
     assert check_files(out).faults == tuple(f"{path} is no file of this site." for path in planted)
 
 
+def test_links_to_elsewhere_are_named(out, tmp_path):
+    """File servers follow them, and what lies there would be handed out."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "keys.secret").write_text("1")
+    (out / "app" / "more").symlink_to(tmp_path / "secret")
+    (out / "files" / "gone").symlink_to(tmp_path / "nowhere")
+    expected = ("app/more is no file of this site.", "files/gone is no file of this site.")
+    assert check_files(out).faults == expected
+
+
 def test_a_data_set_that_is_taken_off_leaves_with_the_edition_after_the_next(tmp_path):
     site = site_of()
     both = {"once": site.datasets["once"], "more": replace(once(), name="more")}
