@@ -130,6 +130,25 @@ def test_a_clock_far_ahead_erases_nothing(office, monkeypatch, days, left):
     assert ("forgotten" in found) == (left == 2)  # what was removed leaves a mark
 
 
+def test_a_clock_far_ahead_erases_nothing_after_a_restart_either(office, monkeypatch):
+    """Entries of the wrong clock are there by then: the last one is not far from the clock."""
+    present = audit.now()
+    for age in range(60, 0, -1):
+        entry = AuditEntry(present - timedelta(days=age), "v", "d", "1", "a", "table", "ok", 1, 1.0)
+        office.audit.record(entry)
+    monkeypatch.setattr(audit, "now", lambda: present + timedelta(days=500))
+    for _ in range(2):
+        log = AuditLog(office.store, keep_days=50)
+        log.record(AuditEntry(audit.now(), "v", "d", "1", "a", "table", "ok", 1, 1.0))
+        log.close()
+    assert outcomes(office.store).count("ok") == 62
+    monkeypatch.setattr(audit, "now", lambda: present)
+    log = AuditLog(office.store, keep_days=50)
+    log.record(AuditEntry(present, "v", "d", "1", "a", "table", "ok", 1, 1.0))
+    log.close()
+    assert outcomes(office.store).count("ok") == 53
+
+
 # Sessions and forms
 
 

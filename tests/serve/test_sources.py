@@ -1,5 +1,6 @@
 """Where cubes come from: an inner table, keyed noise on the fly, a universe of private tables."""
 
+import math
 import multiprocessing
 import os
 from dataclasses import replace
@@ -231,6 +232,24 @@ def test_a_cube_comes_back_from_its_file(tmp_path):
     (tmp_path / "cube.npz").write_bytes(b"no cube")
     with pytest.raises(DataError, match="Remove the file"):
         read_cube(tmp_path / "cube.npz")
+
+
+@pytest.mark.parametrize("room", [10**9, math.inf])
+def test_a_flipped_bit_of_a_kept_cube_is_never_shown(tmp_path, room, caplog):
+    """What may be made again is; a private table is not drawn a second time."""
+    cube, cache = live().source.cube(("age",), "count"), DiskCache(tmp_path, "a", room)
+    cache.get(("age",), lambda: cube)
+    (path,) = tmp_path.glob("*.npz")
+    content = bytearray(path.read_bytes())
+    content[content.index(cube.values.tobytes())] ^= 1
+    path.write_bytes(bytes(content))
+    if room == math.inf:
+        with pytest.raises(DataError, match="Remove the file"):
+            cache.get(("age",), lambda: pytest.fail("drawn again"))
+        return
+    for _ in range(2):
+        np.testing.assert_array_equal(cache.get(("age",), lambda: cube).values, cube.values)
+    assert len(caplog.records) == 1
 
 
 def _fill(folder, made):
