@@ -283,7 +283,8 @@ class DiskCache:
         except DataError as error:
             if self._room == math.inf:  # a private table: another draw would be another release
                 raise
-            _log.error("%s It is made again.", error)
+            path.unlink(missing_ok=True)
+            _log.error("%s It was removed, and the table is made again.", error)
             return None
 
     def _make_room(self, newest: Path) -> None:
