@@ -4,9 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design import Axis
-from discreet.design.product import ProductDesign
-from discreet.design.sparse import SparseDesign
+from discreet.design import Axis, ProductDesign, SparseDesign
 from discreet.design.support import CombinationMask, possible_cells
 from discreet.errors import CodeError, DesignError, ParameterError, UnknownNameError
 from tests.references import design_matrix

@@ -15,9 +15,7 @@ from discreet.errors import (
     ParameterError,
     UnknownNameError,
 )
-from discreet.tables.protected import CellStatus, Protected
-from discreet.tables.statement import Sentence, Statement, Step
-from discreet.tables.truth import CellValues
+from discreet.tables import CellStatus, CellValues, Protected, Sentence, Statement, Step
 
 COUNTS = pd.DataFrame(
     {

@@ -17,10 +17,8 @@ import httpx
 import lxml.html
 import pyarrow.parquet
 
-from discreet.serve.app import make_app
+from discreet.serve import Office, Query, make_app
 from discreet.serve.data.source import by_detail
-from discreet.serve.office.office import Office
-from discreet.serve.query import Query
 from tests.serve.sites import small_site, sums_of_once
 
 LINK = re.compile(r'href="(/[^"#]*)"')
