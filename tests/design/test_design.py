@@ -59,9 +59,9 @@ def test_labels_and_positions_are_inverse(design):
 @settings(max_examples=60, deadline=None)
 def test_the_public_design_holds_the_sparse_one(design, seed):
     y, _ = random_vectors(design, seed)
-    lift = design.public()
-    there = lift.design.aggregate(lift.to_public_support(y))
-    np.testing.assert_array_equal(there, lift.to_public_cells(design.aggregate(y)))
+    embedding = design.public()
+    there = embedding.design.aggregate(embedding.to_public_support(y))
+    np.testing.assert_array_equal(there, embedding.to_public_cells(design.aggregate(y)))
 
 
 @given(designs(), st.integers(0, 99))
