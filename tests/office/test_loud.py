@@ -10,14 +10,22 @@ import pytest
 from sqlalchemy import select
 
 from discreet.errors import DataError
-from discreet.serve.app import make_app
-from discreet.serve.data.inner import InnerTable, read_build, write_build
+from discreet.serve import (
+    AUDIT,
+    AuditEntry,
+    AuditLog,
+    InnerTable,
+    Office,
+    OfficeDatabase,
+    Role,
+    add_token,
+    make_app,
+    revoke_token,
+    write_build,
+)
+from discreet.serve.data.inner import read_build
 from discreet.serve.office import audit
-from discreet.serve.office.audit import AuditEntry, AuditLog
-from discreet.serve.office.config import Proxies, Role
-from discreet.serve.office.credentials import add_token, revoke_token
-from discreet.serve.office.database import AUDIT, OfficeDatabase
-from discreet.serve.office.office import Office
+from discreet.serve.office.config import Proxies
 from tests.office.test_admin import Browser
 from tests.serve.client import Client
 from tests.serve.sites import inner_table, small_site

@@ -21,15 +21,20 @@ import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import discreet.serve
-from discreet.serve import guard
-from discreet.serve.app import make_app
+from discreet.serve import (
+    Office,
+    OfficeDatabase,
+    Refusal,
+    Site,
+    SiteConfig,
+    TimeoutProtocol,
+    guard,
+    make_app,
+    serving,
+)
 from discreet.serve.office import database
-from discreet.serve.office.database import OfficeDatabase
-from discreet.serve.office.office import Office
-from discreet.serve.refusals import Refusal
-from discreet.serve.run import TimeoutProtocol, most_connections, serving
-from discreet.serve.site.config import ServerConfig, SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve.run import most_connections
+from discreet.serve.site.config import ServerConfig
 from tests.serve.client import Client
 from tests.serve.sites import once, small_site
 from tests.serve.test_site_files import build_all, folder, write  # noqa: F401 -- a fixture

@@ -8,28 +8,28 @@ import pytest
 from sqlalchemy import select, text
 
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.serve.app import make_app
-from discreet.serve.office.config import (
+from discreet.serve import (
+    AUDIT,
     AccountsConfig,
-    AuditConfig,
-    Proxies,
+    Office,
     Role,
-    subscriber_network,
+    SiteHolder,
+    add_token,
+    make_app,
+    revoke_token,
 )
+from discreet.serve.office.config import AuditConfig, Proxies, subscriber_network
 from discreet.serve.office.credentials import (
     Pseudonyms,
     Signer,
     _shared_secret,
-    add_token,
     all_tokens,
     find_token,
-    revoke_token,
     signing_key,
 )
-from discreet.serve.office.database import AUDIT, TOKENS
-from discreet.serve.office.office import Office, RateLimiter, ask_for_reload, set_closed
+from discreet.serve.office.database import TOKENS
+from discreet.serve.office.office import RateLimiter, ask_for_reload, set_closed
 from discreet.serve.site.sections import section
-from discreet.serve.site.site import SiteHolder
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 

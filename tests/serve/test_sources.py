@@ -13,12 +13,20 @@ from discreet import Secret
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
 from discreet.publication import Choice, Publication
+from discreet.serve import (
+    DiskCache,
+    InnerSource,
+    InnerTable,
+    LiveSource,
+    PrivateSource,
+    RecipeTables,
+    Refusal,
+    write_build,
+)
 from discreet.serve.build import require_inner
 from discreet.serve.data import inner
-from discreet.serve.data.cache import DiskCache, read_cube, write_cube
-from discreet.serve.data.inner import POINTER, InnerSource, InnerTable, read_build, write_build
-from discreet.serve.data.live import LiveSource, PrivateSource, RecipeTables
-from discreet.serve.refusals import Refusal
+from discreet.serve.data.cache import read_cube, write_cube
+from discreet.serve.data.inner import POINTER, read_build
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import inner_table, live
 

@@ -15,10 +15,8 @@ import httpx
 import lxml.etree
 import lxml.html
 
-from discreet.serve.app import make_app
+from discreet.serve import Office, Query, make_app
 from discreet.serve.data.source import by_detail
-from discreet.serve.office.office import Office
-from discreet.serve.query import Query
 from tests.serve.readers import SHOWN, WHOLE, csv_values, number
 from tests.serve.sites import small_site, sums_of_once
 

@@ -5,8 +5,7 @@ import shutil
 
 import pytest
 
-from discreet.serve.query import Query
-from discreet.serve.static.build import write_site
+from discreet.serve import Query, write_site
 from tests.serve.static.asking import ENDINGS, NODE, Client, difference, file_difference
 from tests.serve.static.parquet_sums import ParquetSums
 from tests.serve.static.questions import Questions

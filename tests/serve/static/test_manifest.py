@@ -14,10 +14,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.errors import DataError, ParameterError
-from discreet.serve.data.inner import InnerSource
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
-from discreet.serve.static.build import write_site
+from discreet.serve import InnerSource, Site, SiteConfig, write_site
 from discreet.serve.static.manifest import check_files
 from tests.serve.sites import inner_table, once
 

@@ -10,11 +10,7 @@ import lxml.etree
 import lxml.html
 import pytest
 
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import DatasetInfo
-from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve import DatasetInfo, Policy, Site, SiteConfig, make_app
 from tests.serve.client import Client
 from tests.serve.sites import ABOUT, once, small_site
 

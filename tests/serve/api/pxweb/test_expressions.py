@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.serve import Refusal
 from discreet.serve.api.pxweb.selection import choose_codes, matches, split_expressions
-from discreet.serve.refusals import Refusal
 
 CODES = ["0", "01", "0114", "0192", "02", "a,b", "top(2)x"]
 
