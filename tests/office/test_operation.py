@@ -15,20 +15,26 @@ import time
 import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import discreet.serve
-from discreet.serve import guard
-from discreet.serve.app import make_app
+from discreet.serve import (
+    Office,
+    OfficeDatabase,
+    Refusal,
+    Site,
+    SiteConfig,
+    TimeoutProtocol,
+    guard,
+    make_app,
+    serving,
+)
 from discreet.serve.office import database
-from discreet.serve.office.database import OfficeDatabase
-from discreet.serve.office.office import Office
-from discreet.serve.refusals import Refusal
-from discreet.serve.run import TimeoutProtocol, most_connections, serving
-from discreet.serve.site.config import ServerConfig, SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve.run import most_connections
+from discreet.serve.site.config import ServerConfig
 from tests.serve.client import Client
 from tests.serve.sites import once, small_site
 from tests.serve.test_site_files import build_all, folder, write  # noqa: F401 -- a fixture
@@ -207,6 +213,14 @@ def test_limits_follow_the_process(monkeypatch):
     for files, most in ((1024, 524), (300, 80), (10**6, 2_000), (resource.RLIM_INFINITY, 2_000)):
         monkeypatch.setattr(resource, "getrlimit", lambda _, files=files: (files, files))
         assert most_connections() == most
+
+
+def test_a_subscriber_of_ipv6_has_one_share_of_connections():
+    peers = ["2001:db8::1", "2001:db8::2", "2001:db9::1", "::ffff:192.0.2.1", "192.0.2.1", ""]
+    subscriber = TimeoutProtocol.__dict__["_subscriber"].func
+    networks = [subscriber(SimpleNamespace(_peer=peer)) for peer in peers]
+    assert networks[0] == networks[1] != networks[2]
+    assert networks[3] == networks[4]
 
 
 @pytest.fixture
