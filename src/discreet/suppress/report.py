@@ -74,9 +74,7 @@ class PatternReport(Displayed):
         costliest = "Costliest cells that are hidden to protect others"
         blocks += [(costliest, costly)] if costly else []
         if self.unproved:
-            said = (
-                "Contributors of whom it is not proven that no sum of hidden cells tells too much"
-            )
+            said = "Contributors of whom it is open whether some sum of hidden cells tells too much"
             more = len(self.unproved) - _MOST_NAMED
             rest = [f"and {more:,} others"] if more > 0 else []
             named = [*self.unproved[:_MOST_NAMED], *rest]
