@@ -33,6 +33,7 @@ from discreet.serve import (
     serving,
 )
 from discreet.serve.office import database
+from discreet.serve.office import office as office_room
 from discreet.serve.run import most_connections
 from discreet.serve.site.config import ServerConfig
 from tests.serve.client import Client
@@ -323,6 +324,22 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(OfficeDatabase, "free_bytes", lambda self: 1_000.0)
     answer = Client(make_app(small_site(), office)).get("/ready")
     assert (answer.status_code, answer.json()["failing"]) == (503, ["disk"])
+    office.close()
+
+
+def test_whoever_watches_the_site_does_not_wait_for_a_locked_store(tmp_path, monkeypatch):
+    monkeypatch.setattr(office_room, "_PATIENCE", 0.1)
+    monkeypatch.setattr(database, "_LOCK_SECONDS", 1.5)
+    office = Office(None, OfficeDatabase(tmp_path / "office.db"))
+    with closing(sqlite3.connect(tmp_path / "office.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert [office.failures() for _ in range(3)] == [["store"]] * 3
+        assert time.monotonic() - began < 1
+        other.execute("ROLLBACK")
+    office._look.join()
+    office._looked = 0.0
+    assert office.failures() == []
     office.close()
 
 
