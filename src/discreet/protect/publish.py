@@ -117,7 +117,7 @@ def _follow(method: Method, table: TrueTable, previous: Any) -> Method:
     follow = getattr(method, "follow", None)
     if follow is None or previous is None:
         return method
-    given = [previous] if isinstance(previous, Protected) else list(previous)
+    given = [previous] if isinstance(previous, PublicTable) else list(previous)
     editions.check_previous(given, table, method)
     found: Method = follow(table, given)
     return found

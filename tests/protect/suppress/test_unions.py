@@ -204,7 +204,7 @@ def test_contributors_beyond_the_limit_are_listed(monkeypatch):
     assert [pattern.owners[k] for k in pattern.unproved] == ["big"]
     report = describe_pattern(pattern)
     assert report.summary["unproved_contributors"] == ["big"]
-    assert "may tell too much: 1\n  big" in str(report)
+    assert "tells too much: 1\n  big" in str(report)
     release = table.protect(dc.Suppress(RULE))
     assert "not proven for all of them" in str(release.statement)
     assert "big" not in str(release.statement)
