@@ -28,7 +28,7 @@ PAGES += (("tutorials/010_first_publication.html", False), ("methods/fitting.htm
 def draw() -> dict[str, object]:
     """The pictures, one call each."""
     people = dc.demo.census(persons=5_000)
-    small, table = people.tabulate("province*sex"), people.tabulate("district*age[age]")
+    small, table = people.tabulate("district*marital"), people.tabulate("district*age[age]")
     noise = dc.perturbation_table(D=5, V=3, js=2)
     methods = {"cell keys": dc.CellKey(noise), "drop-add": dc.DropAdd(), "SAFE": dc.Safe()}
     drawn = {
@@ -37,7 +37,7 @@ def draw() -> dict[str, object]:
     compared = dc.compare(
         small,
         {**methods, "small count rounding": dc.SmallCountRounding(3)},
-        measures=["unchanged-cells", "hellinger-utility"],
+        measures=["unchanged-small-cells", "hellinger-utility"],
         fitters="least-squares",
         replicates=20,
         seed=1,
@@ -49,10 +49,10 @@ def draw() -> dict[str, object]:
         "before-after": plots.before_after(table, first),
         "by-size": plots.deviations_by_size(table, drawn),
         "by-group": plots.disclosure_by_group(table, first, "age"),
-        "map": compared.plot("unchanged-cells", "hellinger-utility"),
+        "map": compared.plot("unchanged-small-cells", "hellinger-utility"),
         "transitions": plots.transitions(noise, table, drawn["cell keys"]),
         "suppressed": plots.suppressed(
-            dc.Suppress(dc.rules.Threshold(10)).pattern(people.tabulate("province*age[broad_age]"))
+            dc.Suppress(dc.rules.Threshold(45)).pattern(people.tabulate("province*age[broad_age]"))
         ),
         "editions": plots.edition_changes(first, second, (table, later)),
     }
