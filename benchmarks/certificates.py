@@ -38,6 +38,8 @@ MOST = 3e9
 COUNTS, SHARE = 0.05, 1e-9
 # Fits that say that they did not arrive are far off by this share of the largest cell, or a count.
 FAR = 0.01
+# Records that are drawn from margins, whatever their total is.
+RECORDS = 300
 # Counts by which noise of a bounded law moves a cell.
 MOST_MOVE = 5
 
@@ -251,6 +253,15 @@ def judge_adjusted(case: Case, fit: Fit) -> Judgement:
     return not blocked.any() and moved.max() <= MOST_MOVE and list(fit.z) == sums
 
 
+def judge_unbiased(case: Case, fit: Any) -> Judgement:
+    """The best linear unbiased margins; those of the records are sums of whole numbers."""
+    if (fit.records < 0).any() or len(fit.records) != RECORDS:
+        return False
+    reference = LeastSquaresReference(case.X, case.z, case.w, ()).without_bounds()
+    wanted = np.array([float(v) for v in reference])
+    return float(np.abs(fit.unbiased - wanted).max())
+
+
 NOISY, TRUE = {"noise": True, "weigh": True}, {"noise": False, "weigh": False}
 NEAR = {"noise": False, "weigh": True, "near": True}
 EXACT, LARGE = NOISY | {"exact": True}, TRUE | {"large": True}
@@ -281,6 +292,11 @@ FITTERS = {
         judge_likely,
     ),
     "adjust": (adjusted, TRUE, judge_adjusted),
+    "from-margins": (
+        lambda _: dc.solve.FromMargins(n_records=RECORDS, temperature=0),
+        NOISY,
+        judge_unbiased,
+    ),
 }
 
 
@@ -335,8 +351,9 @@ def judge(name: str, n: int, first: int = 0) -> Count:
 def cases(name: str, seeds: range, options: dict[str, bool]) -> Iterator[Case]:
     """The cases of one fitter; likelihoods take no negative values."""
     for seed in seeds:
-        # Adjusted tables have variables: every fourth seed is that of a matrix.
-        case = case_of(4 * seed + 1 + seed % 3 if name == "adjust" else seed, **options)
+        # These need variables: every fourth seed is that of a matrix.
+        needs_variables = name in ("adjust", "from-margins")
+        case = case_of(4 * seed + 1 + seed % 3 if needs_variables else seed, **options)
         if name == "poisson":
             case = Case(case.design, case.truth, np.maximum(case.z, 0.0), case.w)
         yield case

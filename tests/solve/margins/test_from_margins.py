@@ -13,6 +13,7 @@ from discreet.progress import listening
 from discreet.solve import FromMargins
 from discreet.solve.margins import records
 from discreet.solve.margins.effects import EffectSpace, estimate, fit_non_negative, variances
+from discreet.solve.margins.pairs import PairMatrix
 from discreet.solve.margins.records import Search, draw_records
 
 TREE = dc.Hierarchy.from_dict({"x": ["x1", "x2", "x3"], "y": ["y1", "y2"]}, root="all")
@@ -107,6 +108,25 @@ def test_the_search_keeps_its_books(temperature, held):
     y = np.bincount(np.ravel_multi_index(tuple(x.T), FLAT.shape), minlength=FLAT.n_inner)
     np.testing.assert_allclose(search.error, FLAT.aggregate(y) - z, atol=1e-9)
     assert np.array_equal(before, np.bincount(x[:, 0] * 4 + x[:, 1], minlength=12)) == bool(held)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.5])
+def test_rows_of_costs_are_those_of_cells_that_are_looked_up(temperature):
+    """The same chance leads to the same records; margins of three variables have no rows."""
+    _, z, w = noisy(FLAT)
+    shares = [np.full(n, 1 / n) for n in FLAT.shape]
+    x = draw_records(FLAT, shares, 200, np.random.default_rng(4))
+    made = [Search(FLAT, z, w, x.copy(), np.random.default_rng(5), shares) for _ in range(2)]
+    assert made[0]._pairs is not None
+    assert PairMatrix.of(TRIPLES, np.ones(TRIPLES.n_published)) is None
+    assert PairMatrix.of(TREES, np.ones(TREES.n_published)) is None
+    assert PairMatrix.of(FLAT, np.append(1e6, w[1:])) is None
+    made[1]._pairs = None
+    for search in made:
+        search.sweep(temperature)
+        search.sweep(temperature)
+    np.testing.assert_array_equal(made[0].x, made[1].x)
+    np.testing.assert_allclose(made[0].error, made[1].error, atol=1e-9)
 
 
 def test_sweeps_without_chance_never_raise_the_loss():
