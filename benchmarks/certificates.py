@@ -257,8 +257,16 @@ def judge_unbiased(case: Case, fit: Any) -> Judgement:
     """The best linear unbiased margins; those of the records are sums of whole numbers."""
     if (fit.records < 0).any() or len(fit.records) != RECORDS:
         return False
-    reference = LeastSquaresReference(case.X, case.z, case.w, ()).without_bounds()
-    wanted = np.array([float(v) for v in reference])
+    # Margins alone know of structural zeros what published cells of the crossing show of them.
+    lift = case.design.crossing
+    full = np.asarray(lift.design.matrix().toarray(), dtype=float)
+    z, w = (lift.to_public_cells(v, 0.0) for v in (case.z, case.w))
+    empty = np.flatnonzero(lift.to_public_cells(np.zeros(len(case.z)), 1.0))
+    found = LeastSquaresReference(full, z, np.where(w > 0, w, 1.0), empty.tolist())
+    reference = found.without_bounds()
+    if reference is None:
+        return None
+    wanted = np.array([float(v) for v in reference])[lift.published]
     return float(np.abs(fit.unbiased - wanted).max())
 
 
