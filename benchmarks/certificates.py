@@ -231,8 +231,8 @@ def adjusted(case: Case) -> Any:
         noise = dc.CellKey(dc.perturbation_table(D=int(MOST_MOVE), V=3, js=2))
         noisy, frame = noise(table, draws=SeededDraws(1)).z, Frame.of(table)
         given, options = (noisy[frame.cells], table.z[frame.cells]), {"max_move": MOST_MOVE}
-        problem, _ = adjustment(frame, *given, min_count=3, weights=None, **options)
-        least = adjust_exactly(problem, table.y[frame.rows])[0]
+        problem, _, aside = adjustment(frame, *given, min_count=3, weights=None, **options)
+        least = adjust_exactly(problem, table.y[frame.rows] - aside)[0]
         try:
             made = dc.Adjust(noise)(table, draws=SeededDraws(1)).z
         except DiscreetError:
