@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +58,16 @@ def publish(
     """
     from discreet.publication import editions  # start-up time
 
-    if draft is not None or convert is not None:
+    drafts = draft is not None or convert is not None
+    own = {"--edition": edition, "--corrects": corrects, "--again": again, "--accept": accept}
+    if drafts:
+        _refuse("--draft", {**own, "--withdraw": withdraw, "--reason": reason})
+    elif withdraw is not None:
+        _refuse("--withdraw", {**own, "--codes": codes})
+    else:
+        _refuse("a publication", {"--codes": codes})
+        _refuse("an edition that corrects none", {} if corrects else {"--reason": reason})
+    if drafts:
         _write_draft(publication, draft, codes, convert, json)
         return
     plan, base = Publication.read(publication), publication.parent
@@ -75,6 +85,14 @@ def publish(
     summaries, texts = zip(*map(_summary, made), strict=True)
     summary = summaries[0] if len(made) == 1 else {"editions": list(summaries)}
     answer(summary, json, "\n".join(texts))
+
+
+def _refuse(what: str, options: Mapping[str, object]) -> None:
+    """Refuse options that say nothing here, rather than pass them over."""
+    if given := [name for name, value in options.items() if value]:
+        raise ParameterError(
+            f"{what} does not go with {', '.join(given)}; see the examples of --help."
+        )
 
 
 def _write_draft(
