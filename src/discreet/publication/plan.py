@@ -217,7 +217,9 @@ class Publication:
         if fitter is None:
             return release
         # what is handed out in files has whole counts unless another rounding is asked for
-        keeps_decimals = True if self.rounding is not None or not self.data else None
+        keeps_decimals: bool | None = self.rounding is not None or not self.data
+        if not keeps_decimals and not release.makes_whole:
+            keeps_decimals = None  # experiments as usual
         fitted = release.fit(fitter, zeros=self.zeros, decimals=keeps_decimals)
         if self.rounding is None or self.seed is None:
             return fitted
