@@ -1,5 +1,7 @@
 """A first publication runs as it is written, whatever the records look like."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet.facade import read_release
 from discreet.publication import Publication
+from discreet.publication.rules import Gate
 from tests.publication.office import CODES, records, run
 
 TREE = "part,region\nA,N\nA,S\nB,W\n"
@@ -81,6 +84,22 @@ def test_a_draft_runs_as_it_is_written(case, tmp_path, monkeypatch, capsys):
     assert [*release.tables] == names
     assert release.z.dtype.kind == "i"
     assert (tmp_path / "in" / "published" / "1" / "people.xlsx").is_file()
+
+
+def test_what_a_draft_has_for_the_taking_can_be_taken(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    plain(tmp_path)
+    assert run("publish", "--draft", "people.csv", "first.toml") == 0
+    text = (tmp_path / "first.toml").read_text(encoding="utf-8")
+    entry = re.compile(r"^# ((\w+ = |\[gate).*)$", re.MULTILINE)
+    taken = [name for name, _ in entry.findall(text)]
+    assert len(taken) == 11
+    every_one = entry.sub(r"\1", text).replace('time = "year"  ', 'time = "sex"  ')
+    (tmp_path / "first.toml").write_text(every_one, encoding="utf-8")
+    made = Publication.read("first.toml")
+    assert made.outlet.licence == "CC BY 4.0"
+    assert made.data["time"] == "sex"
+    assert made.gate == Gate()
 
 
 def test_an_old_recipe_becomes_a_publication_that_runs(tmp_path, monkeypatch, capsys):

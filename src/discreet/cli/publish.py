@@ -98,14 +98,14 @@ def _refuse(what: str, options: Mapping[str, object]) -> None:
 def _write_draft(
     target: Path, source: Path | None, codes: Path | None, recipe: Path | None, json: bool
 ) -> None:
-    from discreet.publication import draft_publication  # start-up time
+    from discreet.publication.draft import draft_publication, write_draft  # start-up time
 
     if target.exists():
         raise ParameterError(f"{target} is there already; name another file.")
     if source is None:
         raise ParameterError("a publication names its records as well: --draft people.csv.")
     like = None if recipe is None else Publication.read(recipe)
-    draft_publication(source, target.parent, codes, like).write(target)
+    write_draft(draft_publication(source, target.parent, codes, like), target)
     answer({"file": str(target)}, json, f"{target}: a publication to review.")
 
 

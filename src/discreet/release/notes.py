@@ -186,7 +186,7 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
     head = "| " + " | ".join(map(language.word, _COLUMNS)) + " |"
     # two figures that are off by as much differ by the root of two times that
     listed = [
-        f"| {n} | {number(f'{e:.1f}')} | {100 * e / n:.0f} | {math.ceil(2 * math.sqrt(2) * e - 1e-9)} |"
+        f"| {n} | {number(f'{e:.1f}')} | {100 * e / n:.0f} | {math.ceil(math.sqrt(8) * e - 1e-9)} |"
         for n, e in rows
     ]
     return [*map(say, said), head, *listed]
