@@ -86,6 +86,23 @@ def test_a_draft_runs_as_it_is_written(case, tmp_path, monkeypatch, capsys):
     assert (tmp_path / "in" / "published" / "1" / "people.xlsx").is_file()
 
 
+def test_periods_of_the_records_become_editions(tmp_path, monkeypatch, capsys):
+    """Ids come again in the second year; nobody may stand in a table twice."""
+    monkeypatch.chdir(tmp_path)
+    second = records(2).assign(id=records(1)["id"], Year=2026)
+    pd.concat([records(1).assign(Year=2025), second]).to_csv("people.csv", index=False)
+    assert run("publish", "--draft", "people.csv", "first.toml") == 0
+    plan = Publication.read("first.toml")
+    assert [plan.data["time"], plan.data["id"]] == ["Year", "id"]
+    assert [*plan.margins] == ["Region by age", "Region by sex"]
+    with (tmp_path / "first.toml").open("a", encoding="utf-8") as file:
+        file.write('[gate]\nattack = "off"\n')
+    assert run("publish", "first.toml") == 0, capsys.readouterr().err
+    for year in ("2025", "2026"):
+        release = read_release(f"published/{year}/release.parquet")
+        assert abs(release.z[release.design.position({})] - 900) < 30
+
+
 def test_what_a_draft_has_for_the_taking_can_be_taken(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     plain(tmp_path)

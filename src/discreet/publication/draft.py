@@ -14,6 +14,8 @@ from discreet.files import written_whole
 from discreet.publication.plan import Choice, Outlet, Publication
 from discreet.records.backend import fetch
 
+_TIMES = ("year", "quarter", "month", "week", "period")
+"""Columns that tell periods by their names; records of several are never counted together."""
 _MOST_CODES = 40  # categories of a variable that a first table shows
 _MOST_TABLES = 5
 _SECRET, _LEDGER, _KEYS = "keys.secret", "discreet.db", "keys.parquet"
@@ -54,11 +56,13 @@ def write_draft(publication: Publication, path: Path) -> Path:
     import tomli_w
 
     lines = [f"# A first publication. `discreet check publication {path.name}` says what is wrong."]
-    above = dict(_ABOVE)
-    for line in tomli_w.dumps(publication.to_dict()).splitlines():
+    above, spec = dict(_ABOVE), publication.to_dict()
+    for line in tomli_w.dumps(spec).splitlines():
         heading = next((name for name in above if line.startswith(name)), None)
         lines += [] if heading is None else [f"# {above.pop(heading)}"]
-        lines += [line, *_BELOW.get(line, "").splitlines()]
+        given = spec.get(line.strip("[]"), {})
+        free = [hint for hint in _BELOW.get(line, "").splitlines() if hint.split()[1] not in given]
+        lines += [line, *free]
     if publication.gate is None:
         lines += _GATE_HINT.splitlines()
     with written_whole(path) as temporary:
@@ -72,7 +76,7 @@ def draft_publication(
     """A publication of a few two-way tables by cell keys, or of the tables of another one.
 
     A column that identifies each record makes record keys; where there is none, keys are drawn
-    once and kept in a file.
+    once and kept in a file. A column called year, quarter, month, week or period tells periods.
 
     Args:
       source: The records.
@@ -86,9 +90,13 @@ def draft_publication(
     given = {"source": _relative(source, base), "secret": _SECRET, "ledger": _LEDGER}
     if codes is not None:
         given["codes"] = _relative(codes, base)
+    time = next((name for name in data.table.columns if name.lower() in _TIMES), None)
+    if time is not None:  # nobody may stand in a table twice
+        periods = open_records(source, codes=codes, time=time).periods
+        data = open_records(source, codes=codes, time=time, period=periods[-1])
     column = _identifier(data)
     given |= {"random_keys": _KEYS} if column is None else {"id": column}
-    given["edition"] = "1"
+    given |= {"edition": "1"} if time is None else {"time": time}
     outlet = Outlet(name=source.stem, title=source.stem.replace("_", " ").capitalize())
     if like is not None:
         trees = {name: _relative(Path(file), base) for name, file in like.hierarchies.items()}
