@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from decimal import ROUND_UP, Decimal
 from html import escape
 
 import numpy as np
@@ -39,13 +40,16 @@ _SIZES = (1, 2, 3, 5, 10, 20, 50, 100)  # figures for which accuracy is told
 _ADVICE = {
     "adds-up": "Totals can be taken from the tables or summed from their parts; both are the same.",
     "need-not-add-up": "Take totals from the tables: a sum of figures is mostly further off.",
-    "shown-is-true": "Figures that are shown can be used as counts, and compared between editions.",
+    "shown-is-true": (
+        "Figures that are shown can be used as they are, and compared between editions."
+    ),
     "mean-zero": "An average over many figures is nearer to the truth than most of them.",
     "private": "Small figures are mostly noise; compare large ones.",
     "clipped": "A figure of zero may stand for a small number: negative results became zero.",
 }
 _ZERO = "A figure of zero may stand for a few people, since small numbers can become zero."
 _WHOLE = "A total is the sum of its parts, those that are not shown among them."
+_MARKED = "Figures that are not shown are marked as confidential."
 _HIDDEN = "An average over areas lacks those that are not shown."
 _SHARED = "A figure that stands in several of these tables is the same in each."
 _WORKS = {
@@ -129,8 +133,12 @@ def _promise(release: PublicTable) -> str:
         return ""
     factor = math.ceil(100 * math.exp(privacy.epsilon)) / 100  # upwards, so that it holds
     said = f"No conclusion from these figures is more than {factor:.2f} times as likely with one "
-    said += "record as without it"
-    return said + (f", but for a chance of {privacy.delta:.0e}." if privacy.delta else ".")
+    said += f"{privacy.unit} as without"
+    if privacy.delta:  # in per cent and upwards: 1e-09 is a number for programs
+        share = 100 * Decimal(repr(privacy.delta))
+        share = share.quantize(Decimal(1).scaleb(share.adjusted()), ROUND_UP)
+        said += f", but for a chance of {share:f} %"
+    return f"{said}. The promise is about one {privacy.unit}, which this note also calls a unit."
 
 
 def _advice(release: PublicTable) -> list[str]:
@@ -143,7 +151,7 @@ def _advice(release: PublicTable) -> list[str]:
     )
     if says("never-published") and not is_true and not shows_empty:
         found.append(_ZERO)
-    found += [_WHOLE, _HIDDEN] if is_true else []
+    found += [_MARKED, _WHOLE, _HIDDEN] if is_true else []
     design = release.design.over_variables
     return [*found, *([_SHARED] if found and design and len(design.tables) > 1 else [])]
 
