@@ -20,16 +20,20 @@ import pytest
 
 from discreet import Table
 from discreet.publication import Choice, Publication
-from discreet.release.formats.write import writers
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset, DatasetInfo
-from discreet.serve.data.inner import InnerSource, InnerTable
-from discreet.serve.data.live import LiveSource
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
+from discreet.release import writers
+from discreet.serve import (
+    Dataset,
+    DatasetInfo,
+    InnerSource,
+    InnerTable,
+    LiveSource,
+    Policy,
+    Query,
+    Refusal,
+    Site,
+    SiteConfig,
+    make_app,
+)
 from tests.attacks.builders import LIVE, NAMES, SIZES, WIDE, People, Visitor, leaves, live, once
 from tests.attacks.victims import SECRET, exact_share
 from tests.serve.client import Client

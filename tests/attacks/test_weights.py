@@ -8,11 +8,11 @@ import pytest
 
 import discreet as dc
 from discreet import Table
-from discreet.design.product import ProductDesign
+from discreet.design import ProductDesign
 from discreet.errors import ParameterError
+from discreet.protect import by_cell, by_mean
 from discreet.protect.options import RecordSteps
-from discreet.protect.publication import by_cell, by_mean
-from discreet.tables.truth import Bounds, CellValues, DataSet
+from discreet.tables import Bounds, CellValues, DataSet
 from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes
 
 ACS = Path("/work/shared/data/acs_nist_national2019.csv.gz")

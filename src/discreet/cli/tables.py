@@ -72,7 +72,9 @@ class MagnitudeOptions:
     """What is summed, and whose it is."""
 
     value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None
-    contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None
+    contributor: Annotated[
+        str | None, typer.Option(help="Column that names the contributor of each value.")
+    ] = None
     holding: Annotated[
         str | None, typer.Option(help="Column of groups of contributors that count as one.")
     ] = None
@@ -292,7 +294,8 @@ def fit(
     public = read_release(release)
     chosen = registry.build("fitter", fitter, plain_values(set))
     with show_progress():
-        fitted = public.fit(chosen, zeros=zeros, decimals=decimals or whole is not None)
+        keeps_decimals = True if decimals or whole is not None else None
+        fitted = public.fit(chosen, zeros=zeros, decimals=keeps_decimals)
     result = fitted.fit_result
     if whole is not None:
         fitted = fitted.round(whole[0], seed=whole[1])

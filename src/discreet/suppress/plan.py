@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real
-from discreet.design.base import Design
-from discreet.design.support import Lift
+from discreet.design.base import Cell, Design
+from discreet.design.support import Embedding
 from discreet.errors import DataError
-from discreet.protect.cells import lift_table, on_public_support
+from discreet.protect.cells import embed_table, on_public_support
 from discreet.rules.counts import lines
 from discreet.suppress.pattern import of_table
+from discreet.tables.protected import CellStatus, Protected
 from discreet.tables.truth import TrueTable
 
 
@@ -43,6 +45,27 @@ def cell_name(design: Design, position: int) -> str:
     """A published cell in words."""
     codes = design.cell(position) if design.axes else {"cell": str(position)}
     return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
+
+
+def named_cells(design: Design) -> list[tuple[frozenset[tuple[str, str]], Cell]]:
+    """All published cells by their codes, totals left out."""
+    cells = (design.cell(k) for k in range(design.n_published))
+    return [(frozenset((str(v), str(c)) for v, c in cell.items()), cell) for cell in cells]
+
+
+KEPT = 1e-3
+"""What it costs to hide a cell again that an earlier edition hid, as a share of what it would."""
+
+
+def hidden_before(design: Design, earlier: Sequence[Protected]) -> list[Cell]:
+    """Published cells that some earlier release of other records did not show."""
+    hidden: set[frozenset[tuple[str, str]]] = set()
+    for release in earlier:
+        if release.status is not None:
+            is_hidden = (release.status != CellStatus.published).tolist()
+            names = zip(named_cells(release.design), is_hidden, strict=True)
+            hidden |= {name for (name, _), is_one in names if is_one}
+    return [cell for name, cell in named_cells(design) if name in hidden] if hidden else []
 
 
 def room_below(design: Design, z: Array) -> Real:
@@ -132,7 +155,7 @@ def with_doubted_cells(table: TrueTable, *, zeros_are_public: bool) -> TrueTable
     # on the full crossing as well; only fewer proofs are found.
     if math.prod(len(axis) for axis in design.axes) > _MOST_CELLS:
         return table
-    return lift_table(table, _lift_to_doubted_cells(design), with_inner=True)
+    return embed_table(table, _embed_in_doubted_cells(design), with_inner=True)
 
 
 # Shares of the largest value by which sums of a table that stands in may be off: a rough fit first,
@@ -177,12 +200,12 @@ def inner_cells_with(design: Design, z: Array) -> Real:
     return np.asarray(y * (1 + _MISSED), dtype=np.float64)
 
 
-def _lift_to_doubted_cells(design: Design) -> Lift[Design]:
+def _embed_in_doubted_cells(design: Design) -> Embedding[Design]:
     """To the design with every inner cell that lies in no empty published cell."""
     whole = design.public()
     is_empty = whole.to_public_cells(np.zeros(design.n_published, dtype=np.int64), outside=1)
     doubted = np.flatnonzero(whole.design.adjoint(is_empty) == 0)
     if len(doubted) == design.n_inner:
-        return Lift(design, slice(None), slice(None))
+        return Embedding(design, slice(None), slice(None))
     wider = whole.design.restricted(doubted, occurring=True).design
-    return Lift(wider, slice(None), np.searchsorted(doubted, whole.require_inner()))
+    return Embedding(wider, slice(None), np.searchsorted(doubted, whole.require_inner()))
