@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import __version__
 from discreet.design.codes import natural_order
+from discreet.display.bars import shows_progress
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
 from discreet.files import EVERYONE, OWNER_ONLY, flush, written_whole
@@ -61,6 +62,7 @@ class PublishedEdition:
     release: Release
 
 
+@shows_progress("publishing")
 def publish(
     publication: Publication,
     base: str | Path,
@@ -123,6 +125,7 @@ def publish(
     return PublishedEdition(target, log, named, release)
 
 
+@shows_progress("publishing")
 def publish_periods(
     publication: Publication, base: str | Path, *, again: bool = False, accept: str = ""
 ) -> list[PublishedEdition]:
