@@ -683,7 +683,7 @@ MUTANTS = (
         "what levels leave out, from totals",
         "values=2 * total.values - cube.values.sum(axis=dimension)",
         "values=total.values - cube.values.sum(axis=dimension)",
-        "tests/serve/test_policy.py",
+        "tests/attacks/test_builder_policy.py -k leaves_out",
     ),
     Mutant(
         "sums that the dominance rule keeps from contributors",
