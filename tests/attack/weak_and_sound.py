@@ -22,7 +22,7 @@ from discreet.tables.protected import CellStatus
 from discreet.tables.statement import Statement
 from tests.attacks.test_editions import people, tabulated
 from tests.attacks.test_large_units import firms, giant, matrices, released
-from tests.attacks.test_weights import sampled_records
+from tests.attacks.test_weights import sampled_records, to_the_last_digit
 from tests.attacks.victims import PTABLE, SECRET, country, flat_axes, keyed_table
 
 
@@ -123,6 +123,13 @@ def sampled(grid):
     return Setting(table, release, options={"knowledge": known})
 
 
+def fine_weights():
+    table = sampled_records()
+    mean = table.published.weight.max() / table.z.max()
+    options = {"knowledge": dc.Knowledge(extra={"mean_weight": mean}), "method": to_the_last_digit}
+    return Setting(table, to_the_last_digit(table), options=options)
+
+
 def graded(**options):
     """Large counts with classes of how far they were moved."""
     table = country(smallest=60, mean=40.0, region=40, age=12, sex=2)
@@ -157,6 +164,19 @@ def firms_of(frame, checked, attack=None):
         Y, X = matrices(frame)
         made = released(frame, ipso(Y, X, rng=np.random.default_rng(1)).Y)
     return Setting(frame, made, attack)
+
+
+def members(method, **options):
+    """A file with three synthetic columns, made of the first of two sets of firms."""
+    frames = []
+    for seed in (1, 2):
+        frame, rng = firms(1.0, seed=seed, n=300), np.random.default_rng(50 + seed)
+        moved = {"staff": rng.lognormal(0, 0.7, 300), "profit": rng.normal(1, 0.5, 300)}
+        frames.append(frame.assign(**{name: frame["sales"] * by for name, by in moved.items()}))
+    model = "sales + staff + profit ~ size"
+    made = dc.synthesize(frames[0], model, method, simulate=True, seed=1, **options)
+    known = dc.Knowledge(extra={"outside": frames[1]})
+    return Setting(frames[0], made, options={"knowledge": known})
 
 
 def clusters(size):
@@ -198,6 +218,7 @@ SETTINGS: dict[str, Pair] = {
         0.3,
     ),
     "weighted-steps": (lambda: sampled(1.0), lambda: sampled(45.0), 0.3),
+    "decimals": (fine_weights, lambda: sampled(45.0), 0.6),
     "quality-classes": (
         lambda: graded(edges=(0, 1), keep=0.999),
         lambda: graded(keep=0.05),
@@ -235,6 +256,7 @@ SETTINGS: dict[str, Pair] = {
         0.9,
     ),
     "longest-column": (lambda: firms_of(giant(), False), lambda: firms_of(giant(), True), 0.9),
+    "membership": (lambda: members("romm", lambda_=0.001), lambda: members("ipso"), 0.6),
     "cluster-insider": (lambda: clusters(3), lambda: clusters(8), 0.9),
 }
 """By attack: a weak setting, a sound one, and the lift above which the weak one must lie."""
