@@ -182,6 +182,7 @@ ATTACKS: dict[str, Entry] = {
     "refit-least-absolute": (_REFIT, {"fitter": "least-absolute"}),
     "refit-log-linear": (_REFIT, {"fitter": "log-linear"}),
     "refit-noise-likelihood": (_REFIT, {"fitter": "noise-likelihood"}),
+    "inner-table": "discreet.attacks.refit:InnerTable",
     "bounds": "discreet.attacks.bounds:CountBounds",
     "averages": "discreet.attacks.averages:Averages",
     "several-laws": "discreet.attacks.several_laws:SeveralLaws",

@@ -5,7 +5,7 @@ that the library refuses; sound ones are what it makes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,16 @@ def plain(table, seed=0):
     return dc.Trial(table.design, table.z, Statement())
 
 
+def with_inner(table, seed=0):
+    """The truth with its inner cells."""
+    return replace(plain(table), y=table.y)
+
+
+def fitted(table, seed):
+    """Private counts and the whole inner table that is fitted to them."""
+    return table.simulate(dc.DiscreteLaplace(0.1), seed=seed).fit("least-squares")
+
+
 def small_cells_hidden(table, seed=0):
     """Counts below three are hidden, and nothing protects them."""
     hidden = (table.z > 0) & (table.z < 3)
@@ -67,7 +77,7 @@ def private(table, epsilon=0.1):
 
 
 def open_as(table, make=plain):
-    return Setting(table, make(table), options={"method": make})
+    return Setting(table, make(table, 1), options={"method": make})
 
 
 def by(method, table):
@@ -197,6 +207,11 @@ SETTINGS: dict[str, Pair] = {
         lambda: by(dc.Pram(epsilon=5.0), sparse(8, 5, mean=1.0)),
         lambda: private(sparse(6, 4, mean=1.0), 0.5),
         0.3,
+    ),
+    "inner-table": (
+        lambda: open_as(crossed(), with_inner),
+        lambda: open_as(country(mean=4.0), fitted),
+        0.9,
     ),
     "bounds": (
         lambda: by(dc.CellKey(dc.perturbation_table(1, 0.3)), sparse(14, 6, 2, mean=0.8)),

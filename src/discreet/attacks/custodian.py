@@ -110,7 +110,7 @@ class Custodian:
     def z(self) -> Real:
         """True published values in the order of the release."""
         found = true_values(self.table, self.release.design, "published", self.release.unit)
-        return np.round(np.asarray(found, dtype=np.float64), _DECIMALS)
+        return np.asarray(np.round(found, _DECIMALS), dtype=np.float64)
 
     @cached_property
     def records(self) -> Real:

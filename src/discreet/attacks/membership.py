@@ -7,6 +7,7 @@ themselves, so synthetic columns alone are looked at.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -71,6 +72,6 @@ def judge_members(attack: Any, original: Any, synthetic: Any, known: Knowledge) 
     candidates = pa.concat_tables(drawn, promote_options="permissive").take(order)
     told = replace(known, extra={CANDIDATES: candidates})
     claims = ask(attack, synthetic, told, rng=rng)
-    truth = dict(enumerate((order < n).tolist()))
+    truth: dict[Hashable, Any] = dict(enumerate((order < n).tolist()))
     found = judge(claims, truth, attack=attack.name, baseline=0.5)
     return replace(found, beside="a coin, since half of the candidates are in the file")

@@ -278,7 +278,9 @@ def _ways(
             others = [other for other in leaves[cut] if other != code]
             apart = tuple((f"where.{cut}", other) for other in others)
             group = ((f"group.{cut}", "|".join(["rest", *others])),)
-            cells = {(c,): (c, code) if kept == one else (code, c) for c in leaves[kept]}
+            cells: dict[Crossing, Crossing] = {
+                (c,): (c, code) if kept == one else (code, c) for c in leaves[kept]
+            }
             alone = asked.ask((kept,), ((f"where.{cut}", code),))
             yield 1, {cell: alone[c] for c, cell in cells.items() if c in alone}
             rest = asked.ask((kept,), apart) if others else {}
