@@ -13,6 +13,7 @@ from discreet.attacks.custodian import Custodian
 from discreet.errors import ParameterError
 from discreet.records.secret import Secret
 from discreet.tables.truth import TrueTable
+from tests.attacks.test_large_units import firms
 from tests.attacks.victims import PTABLE, country
 
 TABLE = country(mean=4.0)
@@ -90,6 +91,17 @@ def test_an_attack_spoils_no_release():
         dc.attack(TABLE, release, Cheat(wipe))
     assert (release.z == before).all()
     release.z[0] = before[0]  # its owner may still write
+
+    def wipe_records(seen, knowledge):
+        seen.frame["sales"] = 0.0
+        return Claims.ranked([], [], [])
+
+    frame = firms(1.0, n=60)
+    made = dc.synthesize(frame, "sales ~ size", simulate=True, seed=1)
+    spoiler = Cheat(wipe_records)
+    spoiler.about, spoiler.within = "units", 0.1
+    dc.attack(frame, made, spoiler)
+    assert (made.frame["sales"] != 0).all()
 
 
 class Yes:

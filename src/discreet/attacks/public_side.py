@@ -7,11 +7,13 @@ that is equal to everything, or that is made a hundred times, would be right wit
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from discreet.attacks.frame import Attack, Claims, Knowledge
 from discreet.errors import ParameterError
@@ -65,9 +67,13 @@ def public_side(release: Any, knowledge: Knowledge) -> tuple[Any, Knowledge]:
 
 
 def _as_seen(release: Any, knowledge: Knowledge) -> Any:
-    """The release with arrays that cannot be written to, and without its law if that is kept."""
+    """The release with arrays that cannot be written to, and without its law if that is kept.
+
+    Frames of records that can be changed in place are copied.
+    """
     if isinstance(release, Synthesized):
-        return release
+        is_fixed = isinstance(release.frame, pa.Table)
+        return release if is_fixed else replace(release, frame=copy.copy(release.frame))
     held = {each.name: getattr(release, each.name) for each in fields(release)}
     parts = {name: _read_only(x) for name, x in held.items() if isinstance(x, np.ndarray)}
     if not knowledge.parameters:
