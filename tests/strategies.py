@@ -4,9 +4,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from discreet import Hierarchy
-from discreet.design import Axis
-from discreet.design.product import ProductDesign
-from discreet.design.sparse import SparseDesign
+from discreet.design import Axis, ProductDesign, SparseDesign
 
 
 @st.composite

@@ -156,6 +156,25 @@ def test_what_a_design_can_do_is_asked_of_the_design():
     assert [p.relative_to(SOURCE) for p in outside if asks.search(p.read_text())] == []
 
 
+DEEP = re.compile(r"^ *from (discreet(?:\.\w+){2,}) import (\([^)]*\)|.*)$", re.MULTILINE)
+MOST_FILES = 5
+
+
+def test_what_many_tests_need_stands_at_the_door_of_its_room():
+    """Names that few tests need are those of one file; of others a recut would break all tests."""
+    files = {}
+    for path in Path(__file__).parent.rglob("*.py"):
+        for module, names in DEEP.findall(path.read_text()):
+            for name in re.findall(r"\w+", re.sub(r" as \w+|#.*", "", names)):
+                files.setdefault((module, name), set()).add(path)
+    many = {
+        f"{module}.{name}"
+        for (module, name), found in files.items()
+        if len(found) > MOST_FILES and not module.endswith(f".{name}")
+    }
+    assert many - NAMES.keys() == set()
+
+
 HEAVY = ["numba", "ibis", "duckdb", "scipy", "highspy", "opendp", "pyspark", "fastapi", "altair"]
 HEAVY += ["pandas", "polars", "pyarrow", "narwhals", "typer", "rich", "pysdmx", "formulaic"]
 

@@ -27,8 +27,14 @@ def load(home: str, name: str) -> Any:
     return getattr(importlib.import_module(home), name)
 
 
-def lazy_names(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package whose names load from their homes."""
+def lazy_names(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package: its door, whose names load on first use.
+
+    Args:
+      package: The package.
+      names: By module within the package, its names: `{"site.config": "SiteConfig read_site"}`.
+    """
+    homes = {name: f"{package}.{home}" for home, each in names.items() for name in each.split()}
 
     def load_name(name: str) -> Any:
         if name not in homes:

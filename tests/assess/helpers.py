@@ -8,8 +8,7 @@ import discreet as dc
 from discreet import registry
 from discreet.assessment import NotApplicableError
 from discreet.noise import drop_add
-from discreet.tables.statement import Statement
-from discreet.tables.truth import Bounds, DataSet
+from discreet.tables import Bounds, DataSet, Statement
 
 TEST = Statement()
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 import discreet as dc
-from discreet.tables.statement import Statement
+from discreet.tables import Statement
 
 DESIGN = dc.Design.product(
     {"party": list("ABC"), "age": ["young", "middle", "old"], "sex": ["male", "female"]},

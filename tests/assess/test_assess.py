@@ -10,8 +10,7 @@ from discreet import registry
 from discreet.assessment import Assessment, NotApplicableError, Score
 from discreet.assessment.utility.association import HellingerUtility
 from discreet.errors import DesignError, UnknownNameError
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import PrivacyStatement, Statement
+from discreet.tables import CellStatus, PrivacyStatement, Statement
 from tests.assess import party
 from tests.assess.helpers import TEST, identity, weighted_table
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Trial
 from discreet.assessment import plots
 from discreet.errors import DesignError, ParameterError, UnknownNameError
-from discreet.facade.release import Trial
 
 DESIGN = dc.Design.product({"a": ["x", "y", "z"], "b": 4}, "a*b")
 TRUTH = dc.Table.from_inner(DESIGN, [1, 2, 3, 40, 1, 0, 2, 9, 5, 6, 7, 300])

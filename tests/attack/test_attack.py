@@ -12,7 +12,7 @@ from discreet.assessment.audit.equations import DisagreementError
 from discreet.attacks import Claims, Finding
 from discreet.attacks.scoring import Tally
 from discreet.errors import ParameterError
-from discreet.tables.statement import Statement
+from discreet.tables import Statement
 from tests.attack.weak_and_sound import crossed, plain
 from tests.attacks.victims import PTABLE, country
 

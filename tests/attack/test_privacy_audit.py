@@ -11,20 +11,13 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.attacks.privacy_audit import (
-    ALONE,
-    PARTS,
-    Victim,
-    audit_privacy,
-    figures_of,
-    games_named,
-)
+from discreet.attacks import audit_privacy
+from discreet.attacks.privacy_audit import ALONE, PARTS, Victim, figures_of, games_named
 from discreet.facade import read_release
 from discreet.ledger import Ledger
 from discreet.publication import Choice, Publication
-from discreet.serve.data.cache import DiskCache
-from discreet.serve.data.live import PrivateSource, RecipeTables
-from discreet.tables.truth import Bounds
+from discreet.serve import DiskCache, PrivateSource, RecipeTables
+from discreet.tables import Bounds
 from tests.attack.test_privacy_game import TooSure
 
 GAMES, MARGINS = 8_000, [("game", "part"), ("game",)]

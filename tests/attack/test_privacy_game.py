@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.attacks.frame import Claims
-from discreet.attacks.privacy_game import least_epsilon, play
-from discreet.protect.budget import LaplaceShare
+from discreet.attacks import Claims, play
+from discreet.attacks.privacy_game import least_epsilon
+from discreet.protect import LaplaceShare
 
 METHODS = {
     "laplace": dc.Laplace(1.0),

@@ -9,17 +9,21 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.attacks.service import attack_service
+from discreet import attack_service
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.publication import Choice, Publication
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset, DatasetInfo
-from discreet.serve.data.inner import InnerSource, InnerTable
-from discreet.serve.office.config import AccountsConfig
-from discreet.serve.office.office import Office
-from discreet.serve.run import serving
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve import (
+    AccountsConfig,
+    Dataset,
+    DatasetInfo,
+    InnerSource,
+    InnerTable,
+    Office,
+    Site,
+    SiteConfig,
+    make_app,
+    serving,
+)
 from tests.attacks.builders import LIVE, WIDE, live
 from tests.attacks.victims import SECRET
 

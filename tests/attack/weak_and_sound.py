@@ -16,10 +16,9 @@ from discreet.attacks.editions import Leavers
 from discreet.attacks.insiders import ClusterInsider
 from discreet.attacks.leverage import FittedValues
 from discreet.attacks.patterns import PatternInversion
+from discreet.synthesis import ipso
 from discreet.synthesis.hybrid import hybrid
-from discreet.synthesis.methods import ipso
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Statement
+from discreet.tables import CellStatus, Statement
 from tests.attacks.test_editions import people, tabulated
 from tests.attacks.test_large_units import firms, giant, matrices, released
 from tests.attacks.test_weights import sampled_records, to_the_last_digit

@@ -6,12 +6,8 @@ import numpy as np
 
 from discreet import Table
 from discreet.publication import Choice, Publication
-from discreet.release.cube import Cube
-from discreet.serve.data.dataset import Dataset, DatasetInfo
-from discreet.serve.data.inner import InnerSource, InnerTable
-from discreet.serve.data.live import LiveSource
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
+from discreet.release import Cube
+from discreet.serve import Dataset, DatasetInfo, InnerSource, InnerTable, LiveSource, Policy, Query
 from tests.attacks.victims import SECRET
 
 SIZES = {"region": 6, "age": 4, "sex": 2}

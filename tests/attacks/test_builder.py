@@ -18,15 +18,19 @@ import pytest
 
 from discreet import Table
 from discreet.publication import Choice, Publication
-from discreet.release.formats.write import writers
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset, DatasetInfo
-from discreet.serve.data.inner import InnerSource, InnerTable
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
+from discreet.release import writers
+from discreet.serve import (
+    Dataset,
+    DatasetInfo,
+    InnerSource,
+    InnerTable,
+    Policy,
+    Query,
+    Refusal,
+    Site,
+    SiteConfig,
+    make_app,
+)
 from tests.attacks.builders import NAMES, SIZES, WIDE, People, Visitor, live, once
 from tests.attacks.victims import SECRET
 from tests.serve.client import Client

@@ -14,9 +14,8 @@ import discreet as dc
 from discreet.errors import LedgerError, ParameterError
 from discreet.ledger import Ledger
 from discreet.publication import Choice, Publication
+from discreet.serve import LiveSource, write_build
 from discreet.serve.build import inner_table, repeated_table
-from discreet.serve.data.inner import write_build
-from discreet.serve.data.live import LiveSource
 from tests.attacks.builders import LIVE, NAMES, SIZES, People, Visitor, leaves, live, once
 from tests.attacks.victims import SECRET
 

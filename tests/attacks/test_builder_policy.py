@@ -11,14 +11,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
-from discreet.tables.protected import CellStatus
+from discreet.serve import Dataset, Policy, Query, Refusal, Site, SiteConfig, make_app
+from discreet.tables import CellStatus
 from tests.attacks.builders import People, leaves, live, once
 from tests.serve import sites
 from tests.serve.client import Client

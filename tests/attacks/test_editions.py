@@ -17,8 +17,8 @@ from discreet.errors import LedgerError, ParameterError
 from discreet.facade import read_release
 from discreet.noise.series import leaver_claims, unchanged_recovered
 from discreet.protect.editions import choose_every, editions_allowed, tables_of
+from discreet.tables import DataSet
 from discreet.tables.editions import EditionMode
-from discreet.tables.truth import DataSet
 from tests.attacks.victims import MODULUS, MOVES_ZEROS, PTABLE, SECRET, flat_axes, keyed_table
 from tests.commands import run
 

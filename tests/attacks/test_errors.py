@@ -10,13 +10,9 @@ import pytest
 import discreet as dc
 from discreet.errors import PUBLIC_TEXT
 from discreet.publication import Choice
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset, DatasetInfo
-from discreet.serve.data.live import LiveSource
+from discreet.serve import Dataset, DatasetInfo, LiveSource, Site, SiteConfig, make_app
 from discreet.serve.refusals import as_json, refusal_of
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
-from discreet.tables.truth import DataSet
+from discreet.tables import DataSet
 from discreet.testing.laws import neighbours
 from tests.attacks.victims import MOVES_ZEROS, PTABLE, SECRET, country
 from tests.serve.client import Client

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import discreet as dc
-from discreet.testing.laws import sample_table
+from discreet.testing import sample_table
 from tests.attacks.victims import SECRET
 
 ROOT = Path(__file__).parents[2]

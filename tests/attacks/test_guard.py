@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
+from discreet import Secret
 from discreet.errors import LedgerError
 from discreet.ledger import Ledger
-from discreet.records.secret import Secret
-from discreet.tables.truth import DataSet
+from discreet.tables import DataSet
 from tests.attacks.victims import SECRET
 
 N = 2_000

@@ -7,8 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet.protect.keyed_noise import moments
-from discreet.release.files import write_csv
-from discreet.release.formats.write import writers
+from discreet.release import write_csv, writers
 from discreet.tables.storage import save_release
 from tests.attacks.victims import PTABLE, flat_axes, keyed_table
 

@@ -10,7 +10,7 @@ import discreet as dc
 from discreet.errors import DesignError, ParameterError
 from discreet.ledger import Ledger
 from discreet.release.inference import matrix_of
-from discreet.tables.truth import DataSet
+from discreet.tables import DataSet
 from tests.attacks.victims import PTABLE, SECRET
 from tests.protect.tables import keyed_party
 

@@ -13,11 +13,11 @@ from discreet.attacks import Claims, Knowledge
 from discreet.attacks.insiders import ClusterInsider, candidates, whole_numbers
 from discreet.attacks.leverage import FittedValues, LongestColumn, Near
 from discreet.errors import LedgerError, ParameterError
+from discreet.synthesis import UnsafeRowsError, ipso, romm
 from discreet.synthesis.large import LEVERAGE
-from discreet.synthesis.methods import ipso, romm
 from discreet.synthesis.result import Synthesized
-from discreet.synthesis.safety import UnsafeRowsError
-from discreet.tables.statement import Statement, step_of
+from discreet.tables import Statement
+from discreet.tables.statement import step_of
 from tests.attacks.victims import SECRET
 from tests.synthesize.people import people
 

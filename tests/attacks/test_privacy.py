@@ -7,10 +7,9 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design import Axis
-from discreet.design.product import ProductDesign
+from discreet.design import Axis, ProductDesign
 from discreet.errors import ParameterError
-from discreet.protect.draws import SeededDraws
+from discreet.protect import SeededDraws
 from tests.attacks.victims import PTABLE, SECRET
 
 EVERY_PRIVATE = [dc.DiscreteLaplace(0.1), dc.Laplace(0.1), dc.DiscreteGaussian(0.01)]

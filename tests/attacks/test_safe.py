@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 import discreet as dc
-from discreet.design.formula import margins
+from discreet import margins
 from tests.attacks.victims import flat_axes, keyed_table
 
 SIZES = {"a": 8, "b": 6, "c": 4, "d": 4, "e": 2}

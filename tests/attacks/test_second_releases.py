@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet.errors import LedgerError, ParameterError
 from discreet.protect.publish import MEASURED
-from discreet.tables.truth import DataSet
+from discreet.tables import DataSet
 from tests.attacks.victims import PTABLE, country
 
 LAWS = [PTABLE, *(dc.perturbation_table(*each) for each in ((5, 2, 0), (6, 4, 2), (3, 1, 0)))]

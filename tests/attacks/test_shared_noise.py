@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.product import ProductDesign
+from discreet.design import ProductDesign
 from discreet.errors import LedgerError
 from discreet.protect.cells import NoiseCells
 from discreet.protect.keyed_noise import noise_by_draw
 from discreet.randomness import stream
-from discreet.tables.truth import DataSet
+from discreet.tables import DataSet
 from tests.attacks.victims import (
     MODULUS,
     PTABLE,

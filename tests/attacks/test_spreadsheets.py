@@ -10,14 +10,9 @@ import pytest
 import discreet as dc
 from discreet import Hierarchy
 from discreet.publication import Choice
-from discreet.release.cube import Cube
+from discreet.release import Cube, Options
 from discreet.release.formats.csv import CsvWriter
-from discreet.release.formats.write import Options
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset, DatasetInfo
-from discreet.serve.data.live import LiveSource
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve import Dataset, DatasetInfo, LiveSource, Site, SiteConfig, make_app
 from tests.attacks.victims import PTABLE
 from tests.serve.client import Client
 from tests.serve.records import RECIPE, Records, small_country

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.tables.statement import Statement, Step
-from discreet.testing.laws import Broken, ReleaseEvidence, check_sentences
+from discreet.tables import Statement, Step
+from discreet.testing import Broken, ReleaseEvidence, check_sentences
 from tests.attacks.victims import MOVES_ZEROS, PTABLE, country, keyed_table
 from tests.protect.methods import FOR_COUNTS
 

@@ -10,15 +10,16 @@ import pytest
 import discreet as dc
 from discreet import Synthetic
 from discreet.errors import PUBLIC_TEXT
-from discreet.synthesis import SyntheticTrial, result
-from discreet.synthesis.hybrid import hybrid
-from discreet.synthesis.methods import (
+from discreet.synthesis import (
+    SyntheticTrial,
     from_residuals,
     ipso,
     residual_correlation,
+    result,
     romm,
     score_correlation,
 )
+from discreet.synthesis.hybrid import hybrid
 from discreet.synthesis.result import Synthesized
 from tests.attacks.victims import SECRET
 from tests.synthesize.people import lonely, people

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.facade.release import Release, Result, Trial
-from discreet.release import files
-from discreet.release.cube import Cube
-from discreet.release.formats.write import write, writers
+from discreet import Release, Trial
+from discreet.facade.release import Result
+from discreet.release import Cube, files, writers
+from discreet.release.formats.write import write
 from discreet.release.tabulate import tabulate, to_microdata
-from discreet.serve.data.inner import InnerTable
-from discreet.tables import storage
-from discreet.tables.protected import Protected, PublicTable
+from discreet.serve import InnerTable
+from discreet.tables import Protected, storage
+from discreet.tables.protected import PublicTable
 from tests.attacks.victims import PTABLE, country
 
 TABLE = country(mean=8.0)

@@ -9,10 +9,10 @@ import pytest
 import discreet as dc
 from discreet import Table
 from discreet.attacks.extra_figures import WeightDecimals
-from discreet.design.product import ProductDesign
+from discreet.design import ProductDesign
 from discreet.errors import ParameterError
-from discreet.protect.publication import by_cell, by_mean
-from discreet.tables.truth import Bounds, CellValues, DataSet
+from discreet.protect import by_cell, by_mean
+from discreet.tables import Bounds, CellValues, DataSet
 from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes
 
 ACS = Path("/work/shared/data/acs_nist_national2019.csv.gz")

@@ -3,9 +3,8 @@
 import numpy as np
 
 from discreet import Secret, Table, TransitionMatrix, perturbation_table
-from discreet.design import Axis
-from discreet.design.product import ProductDesign
-from discreet.tables.truth import CellValues
+from discreet.design import Axis, ProductDesign
+from discreet.tables import CellValues
 
 SECRET = Secret(b"what the custodian knows and the attacker does not")
 PTABLE = perturbation_table(D=5, V=3, js=2)

@@ -10,10 +10,7 @@ import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
-from discreet.serve.data.inner import InnerSource
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
-from discreet.serve.static.build import write_site
+from discreet.serve import InnerSource, Site, SiteConfig, write_site
 from tests.browser.conftest import Visitor
 from tests.browser.file_servers import object_store, plain_server
 from tests.serve.sites import inner_table, once
@@ -157,7 +154,7 @@ def test_paper_gets_the_table_and_its_notes_alone(reader):
 
 def table_of(dataset, **query):
     """What the library answers."""
-    from discreet.serve.query import Query
+    from discreet.serve import Query
 
     answer = dataset.answer(Query.parse(list(query.items())))
     return [[f"{v:,}" for v in line] for line in answer.cube.values.tolist()]

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import discreet as dc
+from discreet import Microdata
 from discreet.cli.options import in_flags
-from discreet.facade.microdata import Microdata
 from discreet.randomness import stream
 from tests.commands import run
 

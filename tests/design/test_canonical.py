@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import LedgerError
 from discreet.protect.draws import SecretDraws
+from discreet.tables import DataSet, Protected, Statement
 from discreet.tables.canonical import as_requested, canonical_order, canonical_table, table_digest
-from discreet.tables.protected import Protected
-from discreet.tables.statement import Statement
-from discreet.tables.truth import DataSet
-from discreet.testing.laws import by_cell, retabulate
+from discreet.testing import by_cell, retabulate
 from tests.protect.methods import TABLE_WISE
 from tests.protect.tables import SECRET
 from tests.strategies import designs

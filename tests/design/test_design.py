@@ -4,9 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design import Axis
-from discreet.design.product import ProductDesign
-from discreet.design.sparse import SparseDesign
+from discreet.design import Axis, ProductDesign, SparseDesign
 from discreet.design.support import CombinationMask, possible_cells
 from discreet.errors import CodeError, DesignError, ParameterError, UnknownNameError
 from tests.references import design_matrix
@@ -61,9 +59,9 @@ def test_labels_and_positions_are_inverse(design):
 @settings(max_examples=60, deadline=None)
 def test_the_public_design_holds_the_sparse_one(design, seed):
     y, _ = random_vectors(design, seed)
-    lift = design.public()
-    there = lift.design.aggregate(lift.to_public_support(y))
-    np.testing.assert_array_equal(there, lift.to_public_cells(design.aggregate(y)))
+    embedding = design.public()
+    there = embedding.design.aggregate(embedding.to_public_support(y))
+    np.testing.assert_array_equal(there, embedding.to_public_cells(design.aggregate(y)))
 
 
 @given(designs(), st.integers(0, 99))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from discreet import Hierarchy
-from discreet.design.codes import MISSING
+from discreet.design import MISSING
 from discreet.errors import CodeError, ParameterError, UnknownNameError
 
 #            Total

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from discreet.design import MISSING
 from discreet.design.codes import (
-    MISSING,
     canonical,
     canonical_array,
     factorise,

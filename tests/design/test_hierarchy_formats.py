@@ -11,7 +11,7 @@ import pytest
 
 import discreet as dc
 from discreet import Hierarchy
-from discreet.design.codes import MISSING
+from discreet.design import MISSING
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
 
 HRC = "A\n@A1\n@@A11\n@A2\nB\n"

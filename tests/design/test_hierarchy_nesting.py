@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet import Hierarchy
-from discreet.design.codes import MISSING, canonical
+from discreet.design import MISSING
+from discreet.design.codes import canonical
 from discreet.design.formats import tables
 from discreet.errors import CodeError, UnknownNameError
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.design.incidence import Incidence
+from discreet.design import Incidence
 from tests.solve.slow import HARD, dense
 from tests.strategies import designs
 

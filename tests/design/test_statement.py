@@ -2,14 +2,8 @@
 
 import json
 
-from discreet.tables.statement import (
-    PrivacyStatement,
-    Sentence,
-    Statement,
-    Step,
-    plain_data,
-    step_of,
-)
+from discreet.tables import PrivacyStatement, Sentence, Statement, Step
+from discreet.tables.statement import plain_data, step_of
 
 DONE = Sentence("noise", "Noise was added.", "Figures were changed.", "process")
 TRUE = Sentence("small", "Values are small.", "Figures are small.", "values", lambda e: True)

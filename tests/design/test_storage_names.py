@@ -10,7 +10,7 @@ import discreet as dc
 from discreet import Release
 from discreet.frames import value_names
 from discreet.release.formats.csv import csv_bytes
-from discreet.tables.statement import Statement
+from discreet.tables import Statement
 
 NAMES = ("count", "value", "status", "cell", "quality", "weight", "precision", "cell_key", "Count")
 

@@ -15,9 +15,7 @@ from discreet.errors import (
     ParameterError,
     UnknownNameError,
 )
-from discreet.tables.protected import CellStatus, Protected
-from discreet.tables.statement import Sentence, Statement, Step
-from discreet.tables.truth import CellValues
+from discreet.tables import CellStatus, CellValues, Protected, Sentence, Statement, Step
 
 COUNTS = pd.DataFrame(
     {
@@ -321,6 +319,21 @@ def test_pictures_of_a_table():
             COUNTS.assign(age="<script>alert(1)</script>"), count="n", margins="party*age"
         )._repr_html_()
     )
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(20, 2), (2, 20)])
+def test_the_shorter_of_two_variables_stands_in_columns(rows, columns):
+    design = dc.Design.product({"a": rows, "b": columns}, margins="a*b")
+    lines = repr(dc.Table(design, CellValues(np.arange(design.n_published)))).splitlines()
+    assert lines[1].split()[:3] == (["a", "\\", "b"] if rows > columns else ["b", "\\", "a"])
+    assert len(lines[2].split()) == 1 + 2 + 1  # a code, two figures, their total
+    first, second = design.published_codes()
+    for line in lines[2:]:
+        code, *figures = line.split()
+        long, short = (first, second) if rows > columns else (second, first)
+        of_line = [k for k in range(design.n_published) if long[1][long[0][k]] == code]
+        told = {short[1][short[0][k]]: k for k in of_line}
+        assert [int(f) for f in figures] == [told[c] for c in lines[1].split()[3:]] or code == "…"
 
 
 def test_frames_out_agree():

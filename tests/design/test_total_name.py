@@ -5,7 +5,7 @@ import pytest
 import discreet as dc
 from discreet.design.formula import parse, single_margins, term_of
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.protect.draws import SeededDraws
+from discreet.protect import SeededDraws
 
 
 @pytest.fixture

@@ -7,9 +7,8 @@ from scipy.stats import multinomial
 
 from discreet.errors import KeysError
 from discreet.randomness import stream
-from discreet.tables import KeyConvention
+from discreet.tables import CONVENTIONS, KeyConvention
 from discreet.tables.keys import (
-    CONVENTIONS,
     FALSE_ALARM,
     FEWEST,
     SAMPLED,

@@ -5,7 +5,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError
-from discreet.tables.truth import CellValues, sum_counts, whole_counts
+from discreet.tables import CellValues
+from discreet.tables.truth import sum_counts, whole_counts
 
 
 def test_a_total_that_64_bits_do_not_hold_is_refused():

@@ -10,9 +10,9 @@ import pytest
 import discreet as dc
 from discreet.attacks import play
 from discreet.display import Display, Grid, Heading, align_columns, render
-from discreet.rules.counts import Threshold
-from discreet.suppress.report import describe_pattern
-from discreet.tables.protected import CellStatus
+from discreet.rules import Threshold
+from discreet.suppress import describe_pattern
+from discreet.tables import CellStatus
 from tests.attacks.victims import flat_axes, keyed_table
 from tests.protect.tables import SECRET
 

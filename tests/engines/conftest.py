@@ -8,9 +8,9 @@ import psycopg
 import pytest
 
 import discreet as dc
+from discreet.records import QueryEngine
 from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
-from discreet.records.query_engine import QueryEngine
 from tests import servers
 
 

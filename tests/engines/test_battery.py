@@ -6,9 +6,7 @@ import pytest
 
 import discreet as dc
 from discreet.randomness import stream
-from discreet.testing import check_engine
-from discreet.testing.engines import ALL_CASES
-from discreet.testing.numpy_engine import NumpyEngine
+from discreet.testing import ALL_CASES, NumpyEngine, check_engine
 from tests import servers
 
 

@@ -14,9 +14,7 @@ from discreet.randomness import stream
 from discreet.records import spark
 from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
-from discreet.serve.query import Query
-from discreet.serve.site.config import site_of
-from discreet.serve.site.start import start_site
+from discreet.serve import Query, site_of, start_site
 
 N = 3_000
 RNG = stream(1, "served people")

@@ -12,7 +12,7 @@ import pytest
 import discreet as dc
 from discreet.errors import EngineError, MissingDependencyError
 from discreet.records.backend import REFUSED, TESTED, check_standing
-from discreet.testing.engines import ALL_CASES, check_engine
+from discreet.testing import ALL_CASES, check_engine
 from tests.commands import run
 
 PAGE = Path(__file__).parents[2] / "docs" / "databases.md"

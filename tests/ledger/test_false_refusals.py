@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from discreet.tables.sketches import SketchedTable
+from discreet.tables import SketchedTable
 
 KEY, MIN_CHANGED = b"k" * 32, 20
 

@@ -16,8 +16,7 @@ from discreet.cli.custody import ledger as ledger_command
 from discreet.errors import BudgetError, DiscreetError, LedgerError, ParameterError
 from discreet.ledger import Cost, Ledger, Relation
 from discreet.ledger.file import upgrade
-from discreet.tables.sketches import SketchedTable
-from discreet.tables.truth import DataSet
+from discreet.tables import DataSet, SketchedTable
 
 CENSUS = DataSet("census", "2021")
 LATER = DataSet("census", "2022")

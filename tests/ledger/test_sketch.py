@@ -3,17 +3,10 @@
 import numpy as np
 import pytest
 
-from discreet.design.axis import Axis
-from discreet.design.product import ProductDesign
+from discreet.design import Axis, ProductDesign
 from discreet.errors import ParameterError
-from discreet.tables.sketches import (
-    BUCKETS,
-    Passage,
-    RecordSketches,
-    Sketch,
-    SketchedTable,
-    tables_of,
-)
+from discreet.tables import SketchedTable
+from discreet.tables.sketches import BUCKETS, Passage, RecordSketches, Sketch, tables_of
 
 KEY, OTHER_KEY = b"k" * 32, b"o" * 32
 

@@ -10,7 +10,7 @@ import pytest
 import discreet as dc
 from discreet.errors import DiscreetError, KeysError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
-from discreet.tables.truth import Bounds, DataSet
+from discreet.tables import Bounds, DataSet
 from tests.commands import run
 
 N = 400

@@ -8,7 +8,8 @@ from discreet.randomness import stream
 from discreet.records import expressions as key_check
 from discreet.records.expressions import count_keys
 from discreet.records.record_keys import RECORD_KEY
-from discreet.tables.keys import CONVENTIONS, SAMPLED
+from discreet.tables import CONVENTIONS
+from discreet.tables.keys import SAMPLED
 
 N = 2_000
 

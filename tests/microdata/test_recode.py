@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design.codes import MISSING, canonical
+from discreet.design import MISSING
+from discreet.design.codes import canonical
 from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError
 from discreet.records.backend import fetch
 from discreet.records.recode import Moves, moved_rules

@@ -9,7 +9,7 @@ import pytest
 import discreet as dc
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
 from discreet.records.record_keys import RECORD_KEY, random_keys
-from discreet.tables.keys import CONVENTIONS
+from discreet.tables import CONVENTIONS
 
 FRAME = pa.table({"person": [11, 12, 13, 14], "sex": ["f", "m", "f", None]})
 

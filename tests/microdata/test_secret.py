@@ -14,7 +14,7 @@ import pytest
 from discreet import Secret
 from discreet.errors import KeysError
 from discreet.records.secret import FEWEST_BITS, definition, surprise
-from discreet.tables.keys import CONVENTIONS
+from discreet.tables import CONVENTIONS
 
 MATERIAL = b"91b2c07f6e3d85a4d0f1728c9be6435a"
 DIGITS = b"5f0c9a7be2d4186370abfe5192c8d7e46b3a1c0f8e9d2745f6e1b0c3a4d59782"

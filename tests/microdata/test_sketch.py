@@ -7,10 +7,10 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
+from discreet import Secret
 from discreet.randomness import stream
 from discreet.records.expressions import content_sums, record_sketches
 from discreet.records.query import compiled
-from discreet.records.secret import Secret
 
 N = 3_000
 SECRET = Secret(b"a secret of the tests, 32 bytes or more")

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.noise import allocate, blurred_deviations, pram, realised_bias
-from discreet.noise.invariant import tridiagonal, two_stage
+from discreet.noise import allocate, blurred_deviations, pram, realised_bias, tridiagonal, two_stage
 
 VALUES, FREQUENCIES = (-1, 0, 2), np.array([4_000, 10_000, 6_000])
 

@@ -3,7 +3,7 @@
 import psycopg
 import pytest
 
-from discreet.serve.office.database import OfficeDatabase
+from discreet.serve import OfficeDatabase
 from tests import servers
 
 

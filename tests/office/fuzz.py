@@ -16,7 +16,7 @@ from urllib.parse import quote, quote_plus
 
 import numpy as np
 
-from discreet.serve.data.live import LiveSource
+from discreet.serve import LiveSource
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import ZEROS, small_site
 

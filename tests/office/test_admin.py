@@ -9,12 +9,16 @@ import pytest
 from sqlalchemy import select
 
 from discreet.errors import ParameterError
-from discreet.serve.app import make_app
-from discreet.serve.office.config import AccountsConfig, Role
-from discreet.serve.office.credentials import add_token, revoke_token
-from discreet.serve.office.database import AUDIT
-from discreet.serve.office.office import Office
-from discreet.serve.site.site import SiteHolder
+from discreet.serve import (
+    AUDIT,
+    AccountsConfig,
+    Office,
+    Role,
+    SiteHolder,
+    add_token,
+    make_app,
+    revoke_token,
+)
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 

@@ -15,16 +15,9 @@ import pytest
 from sqlalchemy import create_engine, insert, inspect, select, text, update
 
 from discreet.errors import DataError, MissingDependencyError, ParameterError
-from discreet.serve.office.audit import (
-    AUDIT_COLUMNS,
-    AuditEntry,
-    AuditLog,
-    export_log,
-    forget_entries,
-    now,
-    usage,
-)
-from discreet.serve.office.database import AUDIT, DatabaseError, OfficeDatabase
+from discreet.serve import AUDIT, AuditEntry, AuditLog, OfficeDatabase
+from discreet.serve.office.audit import AUDIT_COLUMNS, export_log, forget_entries, now, usage
+from discreet.serve.office.database import DatabaseError
 
 ENTRY = AuditEntry(
     time=datetime(2026, 3, 1, 12, tzinfo=UTC),

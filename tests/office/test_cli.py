@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.serve.office.audit import AuditEntry, AuditLog, now
+from discreet.serve import AuditEntry, AuditLog, OfficeDatabase, read_site
+from discreet.serve.office.audit import now
 from discreet.serve.office.credentials import all_tokens, find_token
-from discreet.serve.office.database import OfficeDatabase
-from discreet.serve.site.config import read_site
 from tests.commands import run
 
 SITE = """

@@ -10,12 +10,9 @@ import time
 import httpx
 import pytest
 
-from discreet.serve import run
-from discreet.serve.app import make_app
+from discreet.serve import Office, TimeoutProtocol, make_app, run, serving
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
-from discreet.serve.office.office import Office
 from discreet.serve.refusals import with_own_cookies
-from discreet.serve.run import TimeoutProtocol, serving
 from tests.office import fuzz
 from tests.serve.client import Client
 from tests.serve.sites import small_site
@@ -58,7 +55,7 @@ def test_the_search_for_true_counts_finds_them():
     """The fuzz test is worth something: a table without protection is caught."""
     from dataclasses import replace
 
-    from discreet.release.cube import Cube
+    from discreet.release import Cube
 
     site, secret_counts = fuzz.recognisable_site()
     live = site.datasets["live"]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from discreet.serve import AccountsConfig, TimeoutProtocol
 from discreet.serve.app import MOST_BYTES
 from discreet.serve.guard import LARGEST_BODY, LONGEST_QUERY
-from discreet.serve.office.config import AccountsConfig, AuditConfig
-from discreet.serve.run import TimeoutProtocol
+from discreet.serve.office.config import AuditConfig
 from discreet.serve.site.config import ServerConfig
 from discreet.serve.site.sections import section
 

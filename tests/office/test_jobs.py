@@ -7,15 +7,11 @@ from datetime import timedelta
 
 import pytest
 
-from discreet.serve.answer import Question
-from discreet.serve.app import make_app
+from discreet.serve import Office, Query, Question, Refusal, load_site, make_app
 from discreet.serve.office import jobs
 from discreet.serve.office.database import JOBS
 from discreet.serve.office.jobs import JobQueue, JobRunner
-from discreet.serve.office.office import Office
-from discreet.serve.query import Query
-from discreet.serve.refusals import Queued, Refusal
-from discreet.serve.site.start import load_site
+from discreet.serve.refusals import Queued
 from tests.office.test_admin import Browser
 from tests.serve.client import Client
 from tests.serve.test_site_files import folder, write  # noqa: F401 -- a fixture

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import select
 
 from discreet import Secret
-from discreet.serve.office.database import AUDIT, OfficeDatabase
+from discreet.serve import AUDIT, OfficeDatabase
 from discreet.serve.site import start
 from tests.serve.process import started
 

@@ -10,14 +10,22 @@ import pytest
 from sqlalchemy import select
 
 from discreet.errors import DataError
-from discreet.serve.app import make_app
-from discreet.serve.data.inner import InnerTable, read_build, write_build
+from discreet.serve import (
+    AUDIT,
+    AuditEntry,
+    AuditLog,
+    InnerTable,
+    Office,
+    OfficeDatabase,
+    Role,
+    add_token,
+    make_app,
+    revoke_token,
+    write_build,
+)
+from discreet.serve.data.inner import read_build
 from discreet.serve.office import audit
-from discreet.serve.office.audit import AuditEntry, AuditLog
-from discreet.serve.office.config import Proxies, Role
-from discreet.serve.office.credentials import add_token, revoke_token
-from discreet.serve.office.database import AUDIT, OfficeDatabase
-from discreet.serve.office.office import Office
+from discreet.serve.office.config import Proxies
 from tests.office.test_admin import Browser
 from tests.serve.client import Client
 from tests.serve.sites import inner_table, small_site
@@ -128,6 +136,25 @@ def test_a_clock_far_ahead_erases_nothing(office, monkeypatch, days, left):
     found = outcomes(office.store)
     assert found.count("ok") == left
     assert ("forgotten" in found) == (left == 2)  # what was removed leaves a mark
+
+
+def test_a_clock_far_ahead_erases_nothing_after_a_restart_either(office, monkeypatch):
+    """Entries of the wrong clock are there by then: the last one is not far from the clock."""
+    present = audit.now()
+    for age in range(60, 0, -1):
+        entry = AuditEntry(present - timedelta(days=age), "v", "d", "1", "a", "table", "ok", 1, 1.0)
+        office.audit.record(entry)
+    monkeypatch.setattr(audit, "now", lambda: present + timedelta(days=500))
+    for _ in range(2):
+        log = AuditLog(office.store, keep_days=50)
+        log.record(AuditEntry(audit.now(), "v", "d", "1", "a", "table", "ok", 1, 1.0))
+        log.close()
+    assert outcomes(office.store).count("ok") == 62
+    monkeypatch.setattr(audit, "now", lambda: present)
+    log = AuditLog(office.store, keep_days=50)
+    log.record(AuditEntry(present, "v", "d", "1", "a", "table", "ok", 1, 1.0))
+    log.close()
+    assert outcomes(office.store).count("ok") == 53
 
 
 # Sessions and forms

@@ -15,20 +15,27 @@ import time
 import urllib.request
 from contextlib import ExitStack, closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import discreet.serve
-from discreet.serve import guard
-from discreet.serve.app import make_app
+from discreet.serve import (
+    Office,
+    OfficeDatabase,
+    Refusal,
+    Site,
+    SiteConfig,
+    TimeoutProtocol,
+    guard,
+    make_app,
+    serving,
+)
 from discreet.serve.office import database
-from discreet.serve.office.database import OfficeDatabase
-from discreet.serve.office.office import Office
-from discreet.serve.refusals import Refusal
-from discreet.serve.run import TimeoutProtocol, most_connections, serving
-from discreet.serve.site.config import ServerConfig, SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve.office import office as office_room
+from discreet.serve.run import most_connections
+from discreet.serve.site.config import ServerConfig
 from tests.serve.client import Client
 from tests.serve.sites import once, small_site
 from tests.serve.test_site_files import build_all, folder, write  # noqa: F401 -- a fixture
@@ -209,6 +216,14 @@ def test_limits_follow_the_process(monkeypatch):
         assert most_connections() == most
 
 
+def test_a_subscriber_of_ipv6_has_one_share_of_connections():
+    peers = ["2001:db8::1", "2001:db8::2", "2001:db9::1", "::ffff:192.0.2.1", "192.0.2.1", ""]
+    subscriber = TimeoutProtocol.__dict__["_subscriber"].func
+    networks = [subscriber(SimpleNamespace(_peer=peer)) for peer in peers]
+    assert networks[0] == networks[1] != networks[2]
+    assert networks[3] == networks[4]
+
+
 @pytest.fixture
 def few_files(folder):  # noqa: F811 -- a fixture
     """A server that may open 300 files; gives its process, its port and its log."""
@@ -309,6 +324,22 @@ def test_a_full_disk_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(OfficeDatabase, "free_bytes", lambda self: 1_000.0)
     answer = Client(make_app(small_site(), office)).get("/ready")
     assert (answer.status_code, answer.json()["failing"]) == (503, ["disk"])
+    office.close()
+
+
+def test_whoever_watches_the_site_does_not_wait_for_a_locked_store(tmp_path, monkeypatch):
+    monkeypatch.setattr(office_room, "_PATIENCE", 0.1)
+    monkeypatch.setattr(database, "_LOCK_SECONDS", 1.5)
+    office = Office(None, OfficeDatabase(tmp_path / "office.db"))
+    with closing(sqlite3.connect(tmp_path / "office.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert [office.failures() for _ in range(3)] == [["store"]] * 3
+        assert time.monotonic() - began < 1
+        other.execute("ROLLBACK")
+    office._look.join()
+    office._looked = 0.0
+    assert office.failures() == []
     office.close()
 
 

@@ -8,28 +8,28 @@ import pytest
 from sqlalchemy import select, text
 
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.serve.app import make_app
-from discreet.serve.office.config import (
+from discreet.serve import (
+    AUDIT,
     AccountsConfig,
-    AuditConfig,
-    Proxies,
+    Office,
     Role,
-    subscriber_network,
+    SiteHolder,
+    add_token,
+    make_app,
+    revoke_token,
 )
+from discreet.serve.office.config import AuditConfig, Proxies, subscriber_network
 from discreet.serve.office.credentials import (
     Pseudonyms,
     Signer,
     _shared_secret,
-    add_token,
     all_tokens,
     find_token,
-    revoke_token,
     signing_key,
 )
-from discreet.serve.office.database import AUDIT, TOKENS
-from discreet.serve.office.office import Office, RateLimiter, ask_for_reload, set_closed
+from discreet.serve.office.database import TOKENS
+from discreet.serve.office.office import RateLimiter, ask_for_reload, set_closed
 from discreet.serve.site.sections import section
-from discreet.serve.site.site import SiteHolder
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 
@@ -231,6 +231,14 @@ def test_the_client_behind_proxies_is_the_last_that_none_of_them_is():
         subscriber_network("2001:db8::1") == subscriber_network("2001:db8::ffff") == "2001:db8::/64"
     )
     assert subscriber_network("1.2.3.4") == "1.2.3.4"
+
+
+def test_addresses_of_ipv4_are_what_they_are_on_a_socket_of_ipv6():
+    """All visitors of `host = "::"` shared one bucket, and no proxy was known."""
+    assert subscriber_network("::ffff:1.2.3.4") == "1.2.3.4"
+    proxies = Proxies(["127.0.0.1"])
+    told = {"x-forwarded-for": "::ffff:6.6.6.6"}
+    assert proxies.client("::ffff:127.0.0.1", told) == "6.6.6.6"
 
 
 @pytest.mark.parametrize(

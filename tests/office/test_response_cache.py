@@ -6,10 +6,8 @@ import threading
 import httpx
 import pytest
 
-from discreet.serve.app import ResponseCache, make_app
-from discreet.serve.data.dataset import Dataset
-from discreet.serve.policy.policy import Policy
-from discreet.serve.site.site import SiteHolder
+from discreet.serve import Dataset, Policy, SiteHolder, make_app
+from discreet.serve.app import ResponseCache
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import discreet as dc
-from discreet.tables.truth import CellValues
+from discreet.tables import CellValues
 
 FOLDER = Path(__file__).parents[3] / "shared" / "reference"
 _VALUES = ("original", "rounded", "difference")

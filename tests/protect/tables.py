@@ -6,7 +6,7 @@ import numpy as np
 
 import discreet as dc
 from discreet import Secret
-from discreet.tables.truth import Bounds, CellValues, DataSet
+from discreet.tables import Bounds, CellValues, DataSet
 
 SECRET = Secret(b"a secret of at least thirty-two bytes for tests")
 

@@ -9,13 +9,12 @@ import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
 from discreet.noise import discrete_laplace, linear_table
+from discreet.protect import SeededDraws
 from discreet.protect.adjust import Frame, adjustment
-from discreet.protect.draws import SeededDraws
 from discreet.protect.sentences import is_additive
 from discreet.solve.integer.repair import Repair
-from discreet.tables.truth import CellValues
-from discreet.testing import check_method
-from discreet.testing.laws import sample_table
+from discreet.tables import CellValues
+from discreet.testing import check_method, sample_table
 from tests.protect.tables import SECRET, keyed_party, secret_party
 from tests.solve.integer.exact import adjust_exactly
 from tests.strategies import designs

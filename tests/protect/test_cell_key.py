@@ -13,13 +13,10 @@ import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, DesignError, InfeasibleError, KeysError, ParameterError
 from discreet.noise import discrete_laplace
+from discreet.protect import SeededDraws
 from discreet.protect.cell_key import fold, from_predrawn, predrawn
-from discreet.protect.draws import SeededDraws
-from discreet.tables.keys import CONVENTIONS
-from discreet.tables.protected import CellStatus
-from discreet.tables.truth import CellValues
-from discreet.testing import check_method
-from discreet.testing.laws import by_cell, retabulate, sample_table
+from discreet.tables import CONVENTIONS, CellStatus, CellValues
+from discreet.testing import by_cell, check_method, retabulate, sample_table
 from tests.protect.tables import PARTY, SECRET, keyed_party, party
 from tests.strategies import designs
 

@@ -7,10 +7,8 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import DesignError, KeysError, ParameterError
-from discreet.protect.draws import SeededDraws
-from discreet.protect.sentences import mean_p
-from discreet.testing import check_method
-from discreet.testing.laws import retabulate, sample_table
+from discreet.protect import SeededDraws, mean_p
+from discreet.testing import check_method, retabulate, sample_table
 from tests.protect.tables import party
 from tests.strategies import designs
 

@@ -12,9 +12,8 @@ from discreet.accounting import rho_to_epsilon
 from discreet.errors import DiscreetError, ParameterError
 from discreet.protect.budget import GaussianShare
 from discreet.protect.draws import gaussian_noise, gaussian_scale_for, seeded_gaussian
-from discreet.tables.truth import Bounds, CellValues, DataSet
-from discreet.testing import check_method
-from discreet.testing.laws import chi_square, chi_square_p
+from discreet.tables import Bounds, CellValues, DataSet
+from discreet.testing import check_method, chi_square, chi_square_p
 from tests.protect.tables import declared, party, square
 
 

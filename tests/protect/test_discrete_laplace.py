@@ -13,9 +13,8 @@ from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNam
 from discreet.noise import discrete_laplace, laplace_law
 from discreet.progress import listening
 from discreet.protect.draws import laplace_noise, scale_for, seeded_laplace
-from discreet.tables.truth import Bounds, CellValues, DataSet
-from discreet.testing import check_method
-from discreet.testing.laws import chi_square, chi_square_p, sample_table
+from discreet.tables import Bounds, CellValues, DataSet
+from discreet.testing import check_method, chi_square, chi_square_p, sample_table
 from tests.protect.tables import PARTY, declared, party
 from tests.strategies import designs
 

@@ -10,13 +10,11 @@ import pytest
 
 import discreet as dc
 from discreet.accounting import Cost, Relation, Total, rho_to_epsilon
-from discreet.design.axis import Axis
-from discreet.design.product import ProductDesign
-from discreet.design.sparse import SparseDesign
+from discreet.design import Axis, ProductDesign, SparseDesign
 from discreet.errors import LedgerError, ParameterError
-from discreet.protect.budget import LaplaceShare
+from discreet.protect import LaplaceShare
 from discreet.protect.privacy import bounds_every_outcome, bounds_every_set, cost_of, delta_at
-from discreet.tables.truth import Bounds
+from discreet.tables import Bounds
 from discreet.testing.exact_privacy import ExactPrivacy, PrescribedNoise, TinyWorld, exact_laws
 from tests.protect.tables import declared
 

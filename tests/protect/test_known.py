@@ -5,12 +5,11 @@ import pytest
 
 import discreet as dc
 from discreet.errors import KeysError, ParameterError
+from discreet.protect import SeededDraws
 from discreet.protect.cells import NoiseCells
-from discreet.protect.draws import SeededDraws
 from discreet.protect.private_noise import change_of_known
-from discreet.tables.truth import CellValues
-from discreet.testing import check_method
-from discreet.testing.laws import sample_table
+from discreet.tables import CellValues
+from discreet.testing import check_method, sample_table
 from tests.protect.tables import SECRET
 
 PRIVATE = [

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from discreet.noise import pram
-from discreet.protect.budget import GaussianShare, LaplaceShare, Unit
+from discreet.protect import LaplaceShare
+from discreet.protect.budget import GaussianShare, Unit
 from discreet.protect.draws import seeded_gaussian, seeded_laplace
 from discreet.protect.keyed_noise import moments
 from discreet.protect.privacy import laplace_privacy

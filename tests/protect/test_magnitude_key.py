@@ -19,7 +19,7 @@ from discreet.errors import DataError, DesignError, KeysError, ParameterError
 from discreet.noise import perturbation_table
 from discreet.protect import MagnitudeKey
 from discreet.protect.magnitude_key import entropy_sizes
-from discreet.tables.keys import CONVENTIONS
+from discreet.tables import CONVENTIONS
 
 REFERENCE = Path(__file__).parents[3] / "shared" / "reference" / "d_ptable_num_D5_V2_step4.json"
 SECRET = dc.Secret(b"what the custodian knows and nobody else")

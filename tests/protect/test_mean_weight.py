@@ -9,10 +9,10 @@ import pytest
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
 from discreet.noise import laplace_law
+from discreet.protect import by_cell, by_mean
 from discreet.protect.options import RecordSteps
-from discreet.protect.publication import by_cell, by_mean
 from discreet.release.inference import matrix_of
-from discreet.tables.truth import Bounds, CellValues, DataSet
+from discreet.tables import Bounds, CellValues, DataSet
 from tests.protect.tables import SECRET, square
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)

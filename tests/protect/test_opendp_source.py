@@ -7,7 +7,7 @@ from discreet.accounting import rho_to_epsilon
 from discreet.progress import listening
 from discreet.protect import draws as opendp_source
 from discreet.protect.draws import gaussian_noise, gaussian_scale_for
-from discreet.testing.laws import chi_square, chi_square_p
+from discreet.testing import chi_square, chi_square_p
 
 
 def gaussian_law(scale, reach):

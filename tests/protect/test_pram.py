@@ -5,8 +5,7 @@ import discreet as dc
 from discreet import Secret
 from discreet.errors import KeysError, ParameterError
 from discreet.noise import large_table, perturbation_table, small_table
-from discreet.testing import check_method
-from discreet.testing.laws import retabulate, sample_table
+from discreet.testing import check_method, retabulate, sample_table
 from tests.protect.tables import party, secret_party, square
 
 RNG = np.random.default_rng(11)

@@ -5,7 +5,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError, InfeasibleError, ParameterError
-from discreet.noise.invariant import RESIDUES, SINGLE, no_small_cells, without_small_cells
+from discreet.noise import no_small_cells
+from discreet.noise.invariant import RESIDUES, SINGLE, without_small_cells
 from tests.noise.test_invariant import FREQUENCIES
 
 METHOD = dc.Pram(invariant=True, small_cells=False, alpha=0.4)

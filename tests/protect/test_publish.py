@@ -7,8 +7,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import BudgetError, DesignError, KeysError, LedgerError, ParameterError
-from discreet.tables.truth import DataSet
-from discreet.testing.laws import sample_table
+from discreet.tables import DataSet
+from discreet.testing import sample_table
 from tests.protect.methods import ALL, DRAWING, NOISE, TABLE_WISE
 from tests.protect.tables import SECRET, keyed_party
 

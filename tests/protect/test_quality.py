@@ -10,9 +10,9 @@ import discreet as dc
 from discreet import registry
 from discreet.errors import KeysError, ParameterError
 from discreet.noise import blurred_deviations, linear_table
-from discreet.protect.sentences import mean_p
-from discreet.release.files import write_csv
-from discreet.tables.protected import CellStatus
+from discreet.protect import mean_p
+from discreet.release import write_csv
+from discreet.tables import CellStatus
 from discreet.tables.show import NO_QUALITY
 from discreet.testing import check_method
 from tests.protect.tables import SECRET, keyed_party

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import Secret, registry
 from discreet.errors import DataError, DesignError, KeysError, ParameterError
-from discreet.protect.draws import SeededDraws
+from discreet.protect import SeededDraws
 from discreet.protect.safe import Effect, effect
-from discreet.solve.integer.problem import LARGEST, LimitError
-from discreet.tables.truth import CellValues
-from discreet.testing import check_method
-from discreet.testing.laws import sample_table
+from discreet.solve import LimitError
+from discreet.solve.integer.problem import LARGEST
+from discreet.tables import CellValues
+from discreet.testing import check_method, sample_table
 from tests.protect.tables import SECRET, party
 from tests.strategies import designs
 

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import ParameterError
-from discreet.protect.draws import SeededDraws
+from discreet.protect import SeededDraws
 from discreet.protect.safe import over_support
 from tests.protect.tables import SECRET
 

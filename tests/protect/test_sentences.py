@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.facade.release import Trial
+from discreet import Trial
 from discreet.protect import sentences
-from discreet.tables.protected import Claims, Protected
-from discreet.tables.statement import Statement, Step
-from discreet.testing.laws import Broken, ReleaseEvidence, check_sentences, publish
+from discreet.tables import Claims, Protected, Statement, Step
+from discreet.testing import Broken, ReleaseEvidence, check_sentences
+from discreet.testing.laws import publish
 from tests.protect.methods import ALL, NOISE
 from tests.protect.tables import SECRET, keyed_party
 

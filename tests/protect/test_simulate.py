@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Trial
 from discreet.errors import ConfidentialError, DiscreetError, KeysError, ParameterError
-from discreet.facade.release import Trial
-from discreet.release.files import write_csv
-from discreet.tables.protected import Protected
-from discreet.testing.laws import sample_table
+from discreet.release import write_csv
+from discreet.tables import Protected
+from discreet.testing import sample_table
 from tests.protect.methods import ALL, DRAWING, NOISE
 from tests.protect.tables import SECRET, keyed_party, party
 

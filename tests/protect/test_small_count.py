@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet import Secret, SmallCountRounding, registry
 from discreet.errors import InfeasibleError, KeysError, ParameterError
-from discreet.tables.truth import CellValues
-from discreet.testing import check_method
-from discreet.testing.laws import sample_table
+from discreet.tables import CellValues
+from discreet.testing import check_method, sample_table
 from tests.protect.peer_rounding import FOLDER, own_cases, peer_cases
 from tests.protect.tables import SECRET, party
 from tests.strategies import designs

@@ -10,9 +10,9 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.errors import InfeasibleError, ParameterError
-from discreet.protect.draws import SeededDraws
+from discreet.protect import SeededDraws
 from discreet.protect.sentences import is_additive
-from discreet.testing.laws import sample_table
+from discreet.testing import sample_table
 from tests.protect.tables import SECRET
 
 SHAPES = [({"a": 2, "b": 3}, "a*b"), ({"a": 2, "b": 2, "c": 2}, "a*b*c"), ({"a": 5}, "a")]

@@ -9,9 +9,9 @@ import pytest
 import discreet as dc
 from discreet.errors import ParameterError
 from discreet.noise import discrete_laplace, laplace_law
-from discreet.protect.publication import by_cell, by_mean
-from discreet.tables.truth import Bounds, CellValues, DataSet
-from discreet.testing.laws import sample_table
+from discreet.protect import by_cell, by_mean
+from discreet.tables import Bounds, CellValues, DataSet
+from discreet.testing import sample_table
 from tests.protect.tables import SECRET, keyed_party, square
 
 PTABLE = dc.perturbation_table(D=5, V=3, js=2)

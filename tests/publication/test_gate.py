@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet import Knowledge
 from discreet.attacks.averages import Averages
 from discreet.attacks.custodian import Custodian
-from discreet.attacks.frame import Knowledge
 from discreet.attacks.groups import GroupAttributes
 from discreet.errors import GateError, ParameterError
 from discreet.ledger import Ledger

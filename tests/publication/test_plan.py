@@ -14,8 +14,7 @@ from discreet.errors import (
     UnknownNameError,
 )
 from discreet.publication import Choice, Publication
-from discreet.tables.protected import Protected
-from discreet.tables.statement import Statement, Step
+from discreet.tables import Protected, Statement, Step
 
 
 class AddOne:

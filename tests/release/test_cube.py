@@ -9,9 +9,9 @@ import discreet as dc
 from discreet import Release
 from discreet.design.formula import heading_of
 from discreet.errors import DesignError, UnknownNameError
-from discreet.release.cube import ABSENT, Cube, CubeAxis, CubeEntry
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Statement
+from discreet.release import Cube, CubeAxis, CubeEntry
+from discreet.release.cube import ABSENT
+from discreet.tables import CellStatus, Statement
 
 AGE = dc.Hierarchy("all", {"young": "all", "old": "all", "a": "young", "b": "young", "c": "old"})
 

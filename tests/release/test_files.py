@@ -8,9 +8,9 @@ import pytest
 import discreet as dc
 from discreet import Release
 from discreet.errors import DataError, ParameterError
-from discreet.release.files import read_csv, write_csv
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import PrivacyStatement, Sentence, Statement, Step
+from discreet.release import write_csv
+from discreet.release.files import read_csv
+from discreet.tables import CellStatus, PrivacyStatement, Sentence, Statement, Step
 
 STATEMENT = Statement(
     (Step("protect:test", {"epsilon": 0.1}, (Sentence("noise", "Noise was added.", "Changed."),)),),

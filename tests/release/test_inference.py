@@ -19,9 +19,8 @@ from discreet.noise import (
 )
 from discreet.randomness import stream
 from discreet.release.inference.chi_square import goodness_of_fit_test, noise_variance
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Statement
-from discreet.testing.laws import sample_table
+from discreet.tables import CellStatus, Statement
+from discreet.testing import sample_table
 from discreet_studies.three_approaches import printed
 from tests.assess.helpers import weighted_table
 

@@ -5,8 +5,8 @@ import pytest
 
 import discreet as dc
 from discreet.assessment.cells import true_values
+from discreet.design import complete_design
 from discreet.design.parts import sum_to_levels
-from discreet.design.sparse import complete_design
 from discreet.randomness import stream
 from discreet.registry import build
 from tests.release.test_zeros import release_of

@@ -6,8 +6,8 @@ import pytest
 import discreet as dc
 from discreet import Release
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.protect.sentences import mean_p
-from discreet.tables.statement import Statement, Step
+from discreet.protect import mean_p
+from discreet.tables import Statement, Step
 from tests.protect.tables import keyed_party
 
 METHODS = ["margins", "near", "unbiased", "total", "cube", "multinomial"]

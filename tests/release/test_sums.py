@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 
 INNER = np.array([3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3])
 

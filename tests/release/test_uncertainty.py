@@ -12,8 +12,8 @@ from discreet.errors import DesignError, ParameterError
 from discreet.noise import laplace_law
 from discreet.solve.least_squares import basis as module
 from discreet.solve.least_squares.basis import fitted_variances
-from discreet.tables.truth import Bounds, CellValues, DataSet
-from discreet.testing.laws import sample_table
+from discreet.tables import Bounds, CellValues, DataSet
+from discreet.testing import sample_table
 from tests.strategies import designs
 
 PRIVATE = [

@@ -10,8 +10,7 @@ from scipy import optimize
 
 import discreet as dc
 from discreet.errors import ParameterError
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Statement
+from discreet.tables import CellStatus, Statement
 from tests.strategies import designs
 
 FORMULA = "a*b + b*c"

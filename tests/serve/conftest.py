@@ -1,9 +1,6 @@
 import pytest
 
-from discreet.serve.app import make_app
-from discreet.serve.office.config import AccountsConfig
-from discreet.serve.office.office import Office
-from discreet.serve.site.config import SiteConfig
+from discreet.serve import AccountsConfig, Office, SiteConfig, make_app
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 

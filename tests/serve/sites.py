@@ -7,14 +7,18 @@ import numpy as np
 
 from discreet import Secret
 from discreet.publication import Choice, Publication
-from discreet.serve.data.dataset import Dataset, DatasetInfo
-from discreet.serve.data.inner import InnerSource, InnerTable
-from discreet.serve.data.live import LiveSource
+from discreet.serve import (
+    Dataset,
+    DatasetInfo,
+    InnerSource,
+    InnerTable,
+    LiveSource,
+    Policy,
+    Site,
+    SiteConfig,
+)
 from discreet.serve.data.measures import Measure
-from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 from tests.serve.records import RECIPE, small_country
 
 ZEROS = [{"region": ["ABROAD"], "age": ["65+"]}]

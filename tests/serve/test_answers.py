@@ -5,12 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from discreet.serve import Policy, Query, Refusal
 from discreet.serve.data.source import crossing
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
 from discreet.serve.web.wording import populations_of
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import ZEROS, inner_table, live, once
 

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.serve.app import make_app
-from discreet.serve.run import serving
-from discreet.serve.site.start import load_site
+from discreet.serve import load_site, make_app, serving
 from tests.commands import run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http_interface.md").read_text(encoding="utf-8")

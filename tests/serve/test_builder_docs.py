@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from discreet.serve.data.dataset import DatasetInfo
-from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import DatasetConfig, RecordsConfig, SiteConfig, site_of
+from discreet.serve import DatasetInfo, Policy, SiteConfig, site_of
+from discreet.serve.site.config import DatasetConfig, RecordsConfig
 
 PAGE = (Path(__file__).parents[2] / "docs" / "table_builder.md").read_text(encoding="utf-8")
 NOT_WRITTEN = {"name", "about", "folder", "datasets", "server", "policy", "accounts", "audit"}

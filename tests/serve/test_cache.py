@@ -7,14 +7,11 @@ import time
 import httpx
 import pytest
 
-from discreet.serve.app import make_app
+from discreet.serve import Query, Refusal, Site, SiteConfig, make_app
 from discreet.serve.data import cache
 from discreet.serve.data.cache import MemoryCache, Seats, SeatsBySize
 from discreet.serve.data.live import ConnectionPool
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal, note_request
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve.refusals import note_request
 from tests.serve.sites import live
 
 

@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from discreet import Secret
-from discreet.serve.data.inner import InnerSource
+from discreet.serve import InnerSource
 from tests.commands import run
 from tests.serve.process import started
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from discreet.errors import DataError, ParameterError, UnknownNameError
-from discreet.serve.app import make_app
-from discreet.serve.site.config import SiteConfig
+from discreet.serve import SiteConfig, make_app
 from discreet.serve.web.texts import read_texts
 from tests.serve.client import Client
 from tests.serve.sites import small_site

@@ -9,14 +9,10 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.release.formats.write import writers
-from discreet.serve.app import make_app
+from discreet.release import writers
+from discreet.serve import Query, Refusal, make_app, read_site, start_site
 from discreet.serve.build import build, open_records_of
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-from discreet.serve.site.config import read_site
-from discreet.serve.site.start import start_site
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 from tests.serve.client import Client
 from tests.serve.firms import RECORDS, records, site_file
 
@@ -229,7 +225,7 @@ def test_what_was_done_to_sums_is_said_beside_the_counts(client):
 def test_prices_follow_public_sizes(firms):
     def price(unit):
         question_of = Query.parse(f"rows=region&columns=activity&unit={unit}")
-        from discreet.serve.answer import Question  # beside its only use
+        from discreet.serve import Question  # beside its only use
 
         return firms.price(Question.checked(firms, question_of))
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from discreet.serve import moves
-from discreet.serve.query import Query
+from discreet.serve import Query, moves
 from tests.serve.sites import once
 
 

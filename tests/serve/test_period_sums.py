@@ -6,15 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from discreet.release.formats.write import writers
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.inner import InnerSource
-from discreet.serve.office.office import Office
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
+from discreet.release import writers
+from discreet.serve import Dataset, InnerSource, Office, Policy, Query, Site, SiteConfig, make_app
 from tests.serve.client import Client
 from tests.serve.sites import inner_table, once, sums_of_once
 

@@ -10,12 +10,8 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.release.formats.write import writers
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
+from discreet.release import writers
+from discreet.serve import Dataset, Policy, Query, Refusal, make_app
 from tests.serve.client import Client
 from tests.serve.sites import live, once, small_site
 

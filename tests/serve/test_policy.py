@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from discreet.errors import ParameterError
-from discreet.release.cube import Cube, CubeAxis, CubeEntry
-from discreet.serve.policy.policy import Policy, public_statement
+from discreet.release import Cube, CubeAxis, CubeEntry
+from discreet.serve import Policy, Query, Refusal
+from discreet.serve.policy.policy import public_statement
 from discreet.serve.policy.rules import JudgedTable, finest_cells, total_people
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Statement
+from discreet.tables import CellStatus, Statement
 from tests.serve.sites import inner_table, once
 
 PRESENTATION = (

@@ -11,18 +11,22 @@ import pytest
 import discreet as dc
 from discreet import Secret
 from discreet.cli.demo import SITE, prepare_census
-from discreet.records.query_engine import CondensedCells, QueryEngine
-from discreet.serve.answer import Question
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import Dataset
-from discreet.serve.data.live import LiveSource
+from discreet.records import QueryEngine
+from discreet.records.query_engine import CondensedCells
+from discreet.serve import (
+    Dataset,
+    LiveSource,
+    Policy,
+    Query,
+    Question,
+    Refusal,
+    Site,
+    SiteConfig,
+    make_app,
+    read_site,
+    start_site,
+)
 from discreet.serve.data.price import Price
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-from discreet.serve.site.config import SiteConfig, read_site
-from discreet.serve.site.site import Site
-from discreet.serve.site.start import start_site
 from tests.serve.client import Client
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import ABOUT, live, once

@@ -7,9 +7,7 @@ import pytest
 import discreet as dc
 from discreet.ledger import Ledger
 from discreet.publication import Choice, Publication
-from discreet.serve.data.cache import DiskCache
-from discreet.serve.data.live import PrivateSource, RecipeTables
-from discreet.serve.web.texts import texts
+from discreet.serve import DiskCache, PrivateSource, RecipeTables, texts
 from discreet.serve.web.wording import statement_notes
 from discreet.testing.exact_privacy import PrescribedNoise
 

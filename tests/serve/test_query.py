@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.serve.query import Query, View
-from discreet.serve.refusals import Refusal
+from discreet.serve import Query, Refusal, View
 
 NAMES = st.text("abcæ[] &=%|.", min_size=1, max_size=5)
 PLAIN = st.text("abc &=%ø", min_size=1, max_size=5).filter(str.strip).map(str.strip)

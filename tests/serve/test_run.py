@@ -6,8 +6,8 @@ import urllib.request
 import pytest
 
 from discreet.errors import DataError
-from discreet.serve.app import make_app
-from discreet.serve.run import address_of, listen, serving
+from discreet.serve import make_app, serving
+from discreet.serve.run import address_of, listen
 
 
 def test_a_server_answers_over_http_and_lets_its_port_go(site):

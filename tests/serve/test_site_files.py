@@ -20,15 +20,20 @@ from discreet import Secret
 from discreet.cli import main
 from discreet.errors import DataError, DiscreetError, ParameterError, UnknownNameError
 from discreet.publication import Publication
-from discreet.serve.app import make_app
+from discreet.serve import (
+    Query,
+    Refusal,
+    load_site,
+    make_app,
+    read_site,
+    serving,
+    site_of,
+    start_site,
+)
 from discreet.serve.build import build, datasets_to_build, open_records_of, origin_of, plan_build
 from discreet.serve.data.inner import current_build
 from discreet.serve.data.live import GuardedFiles
-from discreet.serve.query import Query
-from discreet.serve.refusals import Refusal
-from discreet.serve.run import serving
-from discreet.serve.site.config import read_site, site_of
-from discreet.serve.site.start import SiteWatcher, load_site, start_site
+from discreet.serve.site.start import SiteWatcher
 from tests.commands import run
 from tests.serve.client import Client
 

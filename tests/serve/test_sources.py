@@ -1,5 +1,6 @@
 """Where cubes come from: an inner table, keyed noise on the fly, a universe of private tables."""
 
+import math
 import multiprocessing
 import os
 from dataclasses import replace
@@ -12,12 +13,20 @@ from discreet import Secret
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
 from discreet.publication import Choice, Publication
+from discreet.serve import (
+    DiskCache,
+    InnerSource,
+    InnerTable,
+    LiveSource,
+    PrivateSource,
+    RecipeTables,
+    Refusal,
+    write_build,
+)
 from discreet.serve.build import require_inner
 from discreet.serve.data import inner
-from discreet.serve.data.cache import DiskCache, read_cube, write_cube
-from discreet.serve.data.inner import POINTER, InnerSource, InnerTable, read_build, write_build
-from discreet.serve.data.live import LiveSource, PrivateSource, RecipeTables
-from discreet.serve.refusals import Refusal
+from discreet.serve.data.cache import read_cube, write_cube
+from discreet.serve.data.inner import POINTER, read_build
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import inner_table, live
 
@@ -231,6 +240,24 @@ def test_a_cube_comes_back_from_its_file(tmp_path):
     (tmp_path / "cube.npz").write_bytes(b"no cube")
     with pytest.raises(DataError, match="Remove the file"):
         read_cube(tmp_path / "cube.npz")
+
+
+@pytest.mark.parametrize("room", [10**9, math.inf])
+def test_a_flipped_bit_of_a_kept_cube_is_never_shown(tmp_path, room, caplog):
+    """What may be made again is; a private table is not drawn a second time."""
+    cube, cache = live().source.cube(("age",), "count"), DiskCache(tmp_path, "a", room)
+    cache.get(("age",), lambda: cube)
+    (path,) = tmp_path.glob("*.npz")
+    content = bytearray(path.read_bytes())
+    content[content.index(cube.values.tobytes())] ^= 1
+    path.write_bytes(bytes(content))
+    if room == math.inf:
+        with pytest.raises(DataError, match="Remove the file"):
+            cache.get(("age",), lambda: pytest.fail("drawn again"))
+        return
+    for _ in range(2):
+        np.testing.assert_array_equal(cache.get(("age",), lambda: cube).values, cube.values)
+    assert len(caplog.records) == 1
 
 
 def _fill(folder, made):

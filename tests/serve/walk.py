@@ -4,28 +4,26 @@
 """
 
 import asyncio
-import csv
-import io
 import random
 import re
 import sys
 from collections import Counter
 from html import unescape
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import parse_qsl, urlencode, urljoin
 
 import httpx
+import lxml.etree
 import lxml.html
-import pyarrow.parquet
 
-from discreet.serve.app import make_app
+from discreet.serve import Office, Query, make_app
 from discreet.serve.data.source import by_detail
-from discreet.serve.office.office import Office
-from discreet.serve.query import Query
+from tests.serve.readers import SHOWN, WHOLE, csv_values, number
 from tests.serve.sites import small_site, sums_of_once
 
-LINK = re.compile(r'href="(/[^"#]*)"')
+LINK = re.compile(r'<a\b[^>]*\bhref="([^"#]+)"')
+HERE = "http://here"
 CHARTS = ("none", "bars", "lines", "heat", "pyramid")
-_MARKS = str.maketrans("", "", " \u00a0\u202f,%")
+ODD = ("A group", "=1+1", "\u202eleft", 'a "b" & <c>', "x\x01\uffff y", "1,5", "ÅSE\n;", "#")
 
 
 class FaultError(AssertionError):
@@ -52,7 +50,7 @@ class Walk:
 
     async def _go(self, steps):
         async with httpx.AsyncClient(
-            transport=self.transport, base_url="http://here", follow_redirects=True
+            transport=self.transport, base_url=HERE, follow_redirects=True
         ) as self.client:
             links = []
             for _ in range(steps):
@@ -84,6 +82,9 @@ class Walk:
             asked.append(("totals", "0"))
         if self.random.random() < 0.4:
             asked.append(("unit", self.random.choice(self.datasets[name].units)))
+        if asked[0][0] in ("rows", "columns") and self.random.random() < 0.15:
+            few = [e.code for e in some[0].entries(some[0].details[0])[1:]][:2]
+            asked.append((f"group.{some[0].name}", "|".join([self.random.choice(ODD), *few])))
         return f"/d/{name}/table?{urlencode(asked)}"
 
     async def ask(self, address):
@@ -104,9 +105,10 @@ class Walk:
         """Whether nothing that is known before forbids a table."""
         path, _, asked = address.partition("?")
         query = Query.parse([p for p in parse_qsl(asked) if p[0] not in ("edit", "lang")])
-        return self.datasets[path.split("/")[2]].is_offered(query)
+        return path.startswith("/d/") and self.datasets[path.split("/")[2]].is_offered(query)
 
     async def get(self, address):
+        self.client.cookies.clear()  # the language of one page is not that of the next
         response = await self.client.get(address)
         kind = address.split("?")[0].rsplit("/", 1)[-1]
         self.seen[kind, response.status_code] += 1
@@ -115,9 +117,16 @@ class Walk:
         return response
 
     async def look(self, address, response):
-        """Check a page of a table and one of its files; its links."""
-        if "/table?" not in str(response.url) or "html" not in response.headers["content-type"]:
+        """Check a page of a table and one of its files, or a chart; links of pages."""
+        kind, at = response.headers["content-type"], str(response.url)
+        if kind.startswith("image/svg"):
+            lxml.etree.fromstring(response.content)  # a drawing program is strict
+        if not kind.startswith("text/html"):
             return []
+        resolved = (urljoin(at, unescape(link)) for link in LINK.findall(response.text))
+        links = [link.removeprefix(HERE) for link in resolved if link.startswith(f"{HERE}/")]
+        if "/table?" not in at:
+            return links if self.random.random() < 0.3 else []
         page = lxml.html.fromstring(response.text)
         figures = []
         for table in page.xpath("//div[@class='edges']//table[caption]"):
@@ -131,11 +140,12 @@ class Walk:
         if len({len(row) for row in figures}) > 1:
             raise FaultError(f"rows differ in their number of cells: {address}")
         self.check_print(page, figures, address)
-        links = [unescape(link) for link in LINK.findall(response.text)]
         files = [link for link in links if re.search(r"/table\.\w", link)]
         if files and self.random.random() < 0.5:
-            await self.check_file(self.random.choice(files), [c for row in figures for c in row])
-        return [link for link in links if link.startswith("/d/") and "table." not in link]
+            decimal = "," if page.get("lang") == "nb" else "."
+            shown = [number(cell, decimal) for row in figures for cell in row]
+            await self.check_file(self.random.choice(files), shown)
+        return [link for link in links if "/table." not in link]
 
     def check_print(self, page, figures, address):
         """The parts for paper have, side by side, every figure of the page."""
@@ -195,10 +205,10 @@ class Walk:
         )
         if {response.status_code, other.status_code} != {200}:
             raise FaultError(f"a file that is offered answers {response.status_code}: {address}")
-        plain = _csv_values(other.text)
+        plain = csv_values(other.text)
         if self.random.random() < 0.2:
             await self.check_program(address.replace("&labels=labels", ""), plain)
-        shown = Counter(v for v in map(_number, figures) if v is not None)
+        shown = Counter(v for v in figures if v is not None)
         is_mean = "unit=mean-" in address  # pages show two decimals of a quotient
         written = Counter(round(v, 2) if is_mean else v for v in plain if v is not None)
         # A page shows one of several layers and folds levels away; the file has all of them.
@@ -206,56 +216,23 @@ class Walk:
         is_same = shown <= written if is_part else shown == written
         if "show=" not in address and not is_same:
             raise FaultError(f"the page and its CSV differ: {address}")
-        if ending in READERS and sorted(READERS[ending](response), key=_order) != sorted(
-            plain, key=_order
-        ):
+        if not _same_figures(ending, response, plain):
             raise FaultError(f"{ending} and CSV differ: {address}")
+        self.seen[f"read {ending}", 200] += 1
+
+
+def _same_figures(ending, response, plain):
+    """Whether a file has the figures of the CSV; of some formats nothing is known but zeros."""
+    if ending in WHOLE:
+        return sorted(WHOLE[ending](response), key=_order) == sorted(plain, key=_order)
+    if ending not in SHOWN:
+        return ending == "csv-metadata.json"
+    found = SHOWN[ending](response)
+    return Counter(filter(None, found)) == Counter(filter(None, plain))
 
 
 def _order(value):
     return (value is None, value or 0)
-
-
-def _number(text):
-    try:
-        return round(float(text.translate(_MARKS).replace("−", "-")), 6)
-    except ValueError:
-        return None
-
-
-def _csv_values(text):
-    """Values of a CSV; nothing where no value is published, zero for what cannot occur."""
-    rows = csv.DictReader(io.StringIO(text))
-    unit = _value_column(rows.fieldnames)
-    return [None if row[unit] == "" else round(float(row[unit]), 6) for row in rows]
-
-
-def _value_column(names):
-    return [name for name in names if name != "status"][-1]
-
-
-def _json_stat(response):
-    values, size = response.json()["value"], response.json()["size"]
-    listed = (
-        values if isinstance(values, list) else [values.get(str(k)) for k in range(_product(size))]
-    )
-    return [None if v is None else round(float(v), 6) for v in listed]
-
-
-def _product(sizes):
-    found = 1
-    for size in sizes:
-        found *= size
-    return found
-
-
-def _parquet(response):
-    table = pyarrow.parquet.read_table(io.BytesIO(response.content))
-    column = table.column(_value_column(table.column_names))
-    return [None if v is None else round(float(v), 6) for v in column.to_pylist()]
-
-
-READERS = {"jsonstat.json": _json_stat, "parquet": _parquet, "csv": lambda r: _csv_values(r.text)}
 
 
 def small_walk(seed, steps):

@@ -11,9 +11,8 @@ import discreet as dc
 from benchmarks import certificates as gate
 from benchmarks._exact import LeastSquaresReference, log_linear, poisson_gap
 from discreet.errors import DataError, MissingDependencyError, ParameterError
-from discreet.solve.fit import Status
+from discreet.solve import Accuracy, LeastSquaresProblem, Prior, Status
 from discreet.solve.least_squares.dense import DenseFactors
-from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
 from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson, follow_path
 from discreet.solve.non_negative.bounded import ActiveSet
 from tests.solve.slow import poisson_minimum

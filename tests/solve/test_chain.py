@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.solve.fit import Status
+from discreet.solve import Status
 
 MARGINS = dc.Design.product({"a": 3, "b": 3}, [("a",), ("b",), ()])
 COUNTS = np.array([3, 6, 2, 1, 4, 7, 5, 8, 27])

@@ -8,9 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import discreet as dc
-from discreet.design import inner
+from discreet.design import ModelTable, inner
 from discreet.design.fused.links import EXPONENTIAL
-from discreet.design.inner import ModelTable
 from discreet.errors import CodeError, DesignError, ParameterError
 from discreet.solve.likelihood import log_linear
 from discreet.solve.non_negative import non_negative

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.design import ModelTable
 from discreet.design.fused import links as devices
 from discreet.design.fused.null_space import NullSpace
-from discreet.design.inner import ModelTable
 from discreet.errors import MissingDependencyError, ParameterError
 from discreet.solve.dual_newton import DualNewton
 from discreet.solve.least_squares import dual_fit

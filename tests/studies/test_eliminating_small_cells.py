@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.assessment.plots.style import to_svg
-from discreet.protect.adjust import Adjust
+from discreet import Adjust
+from discreet.assessment import to_svg
 from discreet.protect.safe import Effect
 from discreet_studies import catalogue
 from discreet_studies.eliminating_small_cells import findings as sentences

@@ -58,7 +58,7 @@ def test_an_interval_that_moved_is_noticed():
 
 
 def test_pictures_can_be_drawn(study):
-    from discreet.assessment.plots.style import to_svg
+    from discreet.assessment import to_svg
 
     for picture in study.pictures:
         assert to_svg(picture.draw()).startswith("<svg")

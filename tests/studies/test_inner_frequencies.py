@@ -281,7 +281,7 @@ def test_weight_zero_is_the_scheme_without_exact_margins(study):
 
 
 def test_pictures_can_be_drawn(study):
-    from discreet.assessment.plots.style import to_svg
+    from discreet.assessment import to_svg
 
     for picture in study.pictures:
         assert to_svg(picture.draw()).startswith("<svg")

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from discreet.synthesis import ipso, romm
 from discreet.synthesis.decompose import Synthesis
 from discreet.synthesis.hybrid import hybrid
-from discreet.synthesis.methods import ipso, romm
 from discreet_studies.catalogue import run_study
 from discreet_studies.model import Options, Outcome
 from discreet_studies.regression_microdata import clusters

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet import Pram
-from discreet.protect.publication import by_cell, by_mean
+from discreet.protect import by_cell, by_mean
 from discreet.randomness import stream
 from discreet_studies.catalogue import run_study
 from discreet_studies.model import Options, Outcome, Verdict
@@ -61,7 +61,7 @@ def test_a_wrong_order_is_contradicted(monkeypatch):
 
 
 def test_pictures_can_be_drawn(study):
-    from discreet.assessment.plots.style import to_svg
+    from discreet.assessment import to_svg
 
     for picture in study.pictures:
         assert to_svg(picture.draw()).startswith("<svg")

@@ -6,14 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from discreet.synthesis import from_residuals, ipso, residual_correlation, romm, score_correlation
 from discreet.synthesis.decompose import fit, scores
-from discreet.synthesis.methods import (
-    from_residuals,
-    ipso,
-    residual_correlation,
-    romm,
-    score_correlation,
-)
 from tests.synthesize.cases import Recorded
 
 FILES = sorted(Path(__file__).parents[1].joinpath("golden").glob("regsdc_n*.json"))

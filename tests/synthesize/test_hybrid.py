@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.errors import DataError, InfeasibleError, ParameterError
+from discreet.synthesis import ipso
 from discreet.synthesis.hybrid import hybrid
-from discreet.synthesis.methods import ipso
 from tests.synthesize.cases import EXACT, NASTY, Recorded, assert_preserved, unit
 
 GOLDEN = sorted(Path(__file__).parents[1].joinpath("golden").glob("regsdc_*n*.json"))

@@ -9,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet.errors import ParameterError
 from discreet.rules import Dominance, PPercent
+from discreet.synthesis import UnsafeRowsError
 from discreet.synthesis.formula import parse
 from discreet.synthesis.large import (
     Figure,
@@ -20,7 +21,6 @@ from discreet.synthesis.large import (
     sensitive_cells,
 )
 from discreet.synthesis.model import Factor, Rows, build
-from discreet.synthesis.safety import UnsafeRowsError
 from discreet.synthesis.sentences import SynthesisEvidence, unchanged
 from tests.synthesize.people import SECRET, people
 

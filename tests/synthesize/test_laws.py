@@ -7,13 +7,7 @@ from hypothesis import strategies as st
 
 from discreet.errors import DataError, ParameterError
 from discreet.randomness import stream
-from discreet.synthesis.methods import (
-    from_residuals,
-    ipso,
-    residual_correlation,
-    romm,
-    score_correlation,
-)
+from discreet.synthesis import from_residuals, ipso, residual_correlation, romm, score_correlation
 from tests.synthesize.cases import NASTY, Recorded, assert_preserved, plain
 
 METHODS = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.randomness import stream
-from discreet.synthesis.methods import ipso
+from discreet.synthesis import ipso
 
 
 @pytest.mark.parametrize("is_collinear", [False, True])

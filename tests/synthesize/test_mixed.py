@@ -7,8 +7,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
+from discreet.synthesis import UnsafeRowsError
 from discreet.synthesis.mixed import CELLS_KEPT, MODEL_KEPT, MixedEvidence, mixed, mixed_within
-from discreet.synthesis.safety import UnsafeRowsError
 from tests.synthesize.people import SECRET, lonely, people
 
 PEOPLE = people(400)

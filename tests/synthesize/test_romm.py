@@ -5,8 +5,9 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.randomness import stream
+from discreet.synthesis import ipso, romm
 from discreet.synthesis.decompose import fit, scores
-from discreet.synthesis.methods import ipso, romm, romm_matrix
+from discreet.synthesis.methods import romm_matrix
 from tests.synthesize.cases import Recorded, correlation, plain
 
 

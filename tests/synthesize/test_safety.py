@@ -6,11 +6,12 @@ import pytest
 
 import discreet as dc
 from discreet.errors import PUBLIC_TEXT
+from discreet.synthesis import UnsafeRowsError
 from discreet.synthesis.decompose import fit
 from discreet.synthesis.formula import parse
 from discreet.synthesis.model import build, read_columns
 from discreet.synthesis.result import read_records
-from discreet.synthesis.safety import UnsafeRowsError, unsafe_sets
+from discreet.synthesis.safety import unsafe_sets
 from tests.synthesize.people import lonely, people
 
 

@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 import discreet as dc
 from discreet.cli.app import app
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError
-from discreet.synthesis.swap import SwapEvidence, swap_records
+from discreet.synthesis import swap_records
+from discreet.synthesis.swap import SwapEvidence
 
 SECRET = dc.Secret(b"what the custodian knows and nobody else")
 OPTIONS = {

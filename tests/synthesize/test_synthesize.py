@@ -11,7 +11,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import LedgerError, ParameterError, UnknownNameError
-from discreet.synthesis.safety import UnsafeRowsError
+from discreet.synthesis import UnsafeRowsError
 from tests.synthesize.people import SECRET, moments, people
 
 PEOPLE = people()

@@ -5,8 +5,8 @@ import pytest
 
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.randomness import stream
+from discreet.synthesis import from_residuals, ipso, residual_correlation, score_correlation
 from discreet.synthesis.decompose import fit, rotate, scores, varimax
-from discreet.synthesis.methods import from_residuals, ipso, residual_correlation, score_correlation
 from tests.synthesize.cases import Recorded, assert_preserved, collinear_y, correlation, plain
 
 

@@ -8,8 +8,8 @@ import ibis
 import pytest
 
 import discreet as dc
-from discreet.records.query_engine import QueryEngine
-from discreet.testing.numpy_engine import NumpyEngine
+from discreet.records import QueryEngine
+from discreet.testing import NumpyEngine
 
 
 @dataclass(frozen=True)

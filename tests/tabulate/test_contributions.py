@@ -8,9 +8,8 @@ import pytest
 import discreet as dc
 from discreet.errors import DataError, DesignError, EngineError, ParameterError, UnknownNameError
 from discreet.randomness import stream
-from discreet.records import tabulate
+from discreet.records import QueryEngine, tabulate
 from discreet.records import tabulate as plan
-from discreet.records.query_engine import QueryEngine
 from discreet.tables.magnitude import NOBODY
 from discreet.testing import check_engine
 

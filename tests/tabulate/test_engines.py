@@ -8,12 +8,11 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError, EngineError, KeysError
+from discreet.records import QueryEngine
 from discreet.records.engine import values_of
-from discreet.records.query_engine import QueryEngine
-from discreet.tables.truth import DataSet
-from discreet.testing import check_engine
-from discreet.testing.engines import ALL_CASES, REFUSED
-from discreet.testing.numpy_engine import NumpyEngine
+from discreet.tables import DataSet
+from discreet.testing import ALL_CASES, NumpyEngine, check_engine
+from discreet.testing.engines import REFUSED
 
 
 @pytest.mark.parametrize("case", ALL_CASES)

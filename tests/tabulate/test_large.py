@@ -7,8 +7,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DesignError
+from discreet.records import QueryEngine
 from discreet.records import tabulate as plan
-from discreet.records.query_engine import QueryEngine
 
 
 class Counting(QueryEngine):

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.records.tabulate import margins_table
+from discreet.tables import CONVENTIONS, CellValues
 from discreet.tables.assembly import CodedCells
-from discreet.tables.keys import CONVENTIONS
-from discreet.tables.truth import CellValues
 from tests.strategies import designs
 
 

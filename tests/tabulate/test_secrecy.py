@@ -11,8 +11,8 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DiscreetError
+from discreet.records import QueryEngine
 from discreet.records.query import compiled
-from discreet.records.query_engine import QueryEngine
 
 SECRET = "correct horse battery staple, and then some"
 FRAME = pa.table({"id": range(40), "sex": ["f", "m"] * 20, "w": [1.0] * 40})

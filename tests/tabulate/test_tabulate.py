@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 import discreet as dc
-from discreet.design.codes import MISSING, canonical
-from discreet.design.sparse import SparseDesign
+from discreet.design import MISSING, SparseDesign
+from discreet.design.codes import canonical
 from discreet.errors import CodeError, DataError, DesignError, ParameterError, UnknownNameError
 from discreet.progress import listening
 from discreet.records import tabulate

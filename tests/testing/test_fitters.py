@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.solve.fit import Certificate
+from discreet.solve import Certificate
 from discreet.testing import BrokenPromiseError, check_fitter
 
 CUBE = dc.Design.product({"a": 3, "b": 4, "c": 2}, "a:b + b:c")

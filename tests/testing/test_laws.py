@@ -7,19 +7,20 @@ import pytest
 
 import discreet as dc
 from discreet import DiscreteLaplace, registry
-from discreet.design.product import ProductDesign
+from discreet.design import ProductDesign
 from discreet.errors import DiscreetError
 from discreet.protect.sentences import claim_sentences, limit, process, statement_of
-from discreet.tables.protected import CellStatus, Claims, Protected
-from discreet.testing import BrokenPromiseError, check_method
-from discreet.testing.laws import (
+from discreet.tables import CellStatus, Claims, Protected
+from discreet.testing import (
     Broken,
+    BrokenPromiseError,
     ReleaseEvidence,
+    check_method,
     check_sentences,
-    neighbours,
     retabulate,
     sample_table,
 )
+from discreet.testing.laws import neighbours
 from tests.protect.methods import ALL, DRAWING, FOR_COUNTS, PTABLE, REGISTERED, VARIANTS, quick
 from tests.protect.tables import keyed_party
 

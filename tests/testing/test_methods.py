@@ -9,13 +9,18 @@ import pytest
 from scipy import stats
 
 import discreet as dc
-from discreet.protect.draws import SeededDraws
-from discreet.protect.sentences import claim_sentences, limit, mean_p, process, statement_of
-from discreet.tables.protected import CellStatus, Claims, Protected
-from discreet.tables.statement import Statement, Step
-from discreet.tables.truth import CellValues
-from discreet.testing import BrokenPromiseError, check_method
-from discreet.testing.laws import by_cell, chi_square, chi_square_p, retabulate, sample_table
+from discreet.protect import SeededDraws, mean_p
+from discreet.protect.sentences import claim_sentences, limit, process, statement_of
+from discreet.tables import CellStatus, CellValues, Claims, Protected, Statement, Step
+from discreet.testing import (
+    BrokenPromiseError,
+    by_cell,
+    check_method,
+    chi_square,
+    chi_square_p,
+    retabulate,
+    sample_table,
+)
 
 HONEST = Claims(additive=False, unbiased=True, keeps_zeros=True, max_move=2, variance=2.0)
 DRAWS = 20_000

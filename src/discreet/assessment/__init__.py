@@ -16,10 +16,12 @@ __all__ = ["Assessment", "Measure", "NotApplicableError", "Score", "assess"]
 __getattr__ = lazy_names(
     __name__,
     {
-        "compare": "discreet.assessment.compare.comparison",
-        "frontier": "discreet.assessment.compare.frontier",
-        "select_margins": "discreet.assessment.compare.select_margins",
-        "perfect_fits": "discreet.assessment.audit.inversion",
-        "plots": "discreet.assessment.plots",
+        "audit.inversion": "perfect_fits",
+        "compare.comparison": "compare",
+        "compare.frontier": "frontier",
+        "compare.job": "Job",
+        "compare.select_margins": "select_margins",
+        "plots": "plots",
+        "plots.style": "to_svg",
     },
 )

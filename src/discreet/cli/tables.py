@@ -72,7 +72,9 @@ class MagnitudeOptions:
     """What is summed, and whose it is."""
 
     value: Annotated[str | None, typer.Option(help="Column to sum, for magnitudes.")] = None
-    contributor: Annotated[str | None, typer.Option(help="Column of whose a value is.")] = None
+    contributor: Annotated[
+        str | None, typer.Option(help="Column that names the contributor of each value.")
+    ] = None
     holding: Annotated[
         str | None, typer.Option(help="Column of groups of contributors that count as one.")
     ] = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.design.axis import Axis
 from discreet.design.base import MAKERS
 from discreet.design.sparse import MatrixDesign, SparseDesign, complete_design
+from discreet.lazy import lazy_names
 
 if TYPE_CHECKING:
     from discreet.design.fused.passes import Passes
@@ -30,4 +31,14 @@ MAKERS.update(
     within=SparseDesign.within,
     matrix=MatrixDesign,
     passes=_passes,
+)
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "codes": "MISSING",
+        "incidence": "Incidence",
+        "inner": "ModelTable",
+        "product": "ProductDesign",
+    },
 )

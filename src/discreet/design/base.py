@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Mask, Whole, Whole32
 from discreet.design.axis import Axis, Variables, axes_of
-from discreet.design.support import Kind, Lift
+from discreet.design.support import Embedding, Kind
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
@@ -143,9 +143,9 @@ class Design(ABC):
         """Which combinations are inner cells; `"occurring"` is confidential."""
         return "all"
 
-    def public(self) -> Lift[Any]:
+    def public(self) -> Embedding[Any]:
         """The design with public support, and where this one's cells lie in it."""
-        return Lift(self, slice(None), slice(None))
+        return Embedding(self, slice(None), slice(None))
 
     @property
     def is_confidential(self) -> bool:

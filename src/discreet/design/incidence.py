@@ -276,15 +276,15 @@ SumArrays = tuple[Whole32, Whole32, Whole32, Whole32]
 
 
 @njit(cache=True)
-def lift(fine: Whole32, coarse: Whole32, published: Real) -> None:
+def add_to_coarser(fine: Whole32, coarse: Whole32, published: Real) -> None:
     """Sum published cells into the coarser ones, finest first."""
     for e in range(len(fine)):
         published[coarse[e]] += published[fine[e]]
 
 
 @njit(cache=True)
-def lower(fine: Whole32, coarse: Whole32, published: Real) -> None:
-    """The adjoint of `lift`: published cells take on the values of the coarser ones."""
+def take_from_coarser(fine: Whole32, coarse: Whole32, published: Real) -> None:
+    """The adjoint of `add_to_coarser`: published cells take on the values of the coarser ones."""
     for e in range(len(fine) - 1, -1, -1):  # backwards: coarse cells first take what lies above
         published[fine[e]] += published[coarse[e]]
 
@@ -302,14 +302,14 @@ def sum_up(sums: SumArrays, inner: Real, published: Real) -> None:
                 k = np.uint32(first[g] + tail[g, i])  # never negative: no check for that
                 if k < len(published):
                     published[k] += part[i]
-    lift(fine, coarse, published)
+    add_to_coarser(fine, coarse, published)
 
 
 @njit(cache=True)
 def hand_down(sums: SumArrays, published: Real, inner: Real) -> None:
     """Write to each inner cell the sum over its published cells, which are used up."""
     head, tail, fine, coarse = sums
-    lower(fine, coarse, published)
+    take_from_coarser(fine, coarse, published)
     inner[:] = 0.0
     n = tail.shape[1]
     for h in range(head.shape[1]):

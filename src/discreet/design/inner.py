@@ -103,8 +103,8 @@ class ModelTable(NDArrayOperatorsMixin):
 
         Structural zeros are zero.
         """
-        lift = self.design.crossing
-        full, nu = lift.design, lift.as_public_cells(self.nu)
+        embedding = self.design.crossing
+        full, nu = embedding.design, embedding.as_public_cells(self.nu)
         total: Real = np.zeros((1,) * np.ndim(index[0]) if len(index) else ())
         for k in range(len(full.blocks)):
             flat, inside = full.locate(k, index)

@@ -18,7 +18,7 @@ from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.formula import Block, Margins
 from discreet.design.parts import coarsen_axes
 from discreet.design.structured import StructuredDesign, flat_position
-from discreet.design.support import LARGEST_DENSE, CombinationMask, Lift
+from discreet.design.support import LARGEST_DENSE, CombinationMask, Embedding
 from discreet.errors import DesignError
 
 
@@ -162,9 +162,9 @@ class ProductDesign(StructuredDesign):
         return int(self.offsets[k]) + flat
 
     @property
-    def crossing(self) -> Lift[ProductDesign]:
+    def crossing(self) -> Embedding[ProductDesign]:
         """The design itself."""
-        return Lift(self, slice(None), slice(None))
+        return Embedding(self, slice(None), slice(None))
 
     def published_in(self, k: int) -> Whole:
         """The published cell of block `k` that each inner cell counts in, -1 for none."""

@@ -21,8 +21,8 @@ from discreet.design.structured import StructuredDesign, rank_positions
 from discreet.design.support import (
     LARGEST_DENSE,
     CombinationMask,
+    Embedding,
     Kind,
-    Lift,
     declared_masks,
     is_worth_a_pass,
     n_possible,
@@ -131,7 +131,7 @@ class SparseDesign(StructuredDesign):
         """Whether the inner cells were declared, or read from confidential records."""
         return "occurring" if self._occurring else "declared"
 
-    def public(self) -> Lift[StructuredDesign]:
+    def public(self) -> Embedding[StructuredDesign]:
         """The full crossing when the support is confidential; this design when it was declared."""
         return self.crossing_with_inner() if self._occurring else super().public()
 
@@ -161,16 +161,16 @@ class SparseDesign(StructuredDesign):
                 "fewer variables in one margin, or recode some to coarser codes."
             )
 
-    def crossing_with_inner(self) -> Lift[ProductDesign]:
+    def crossing_with_inner(self) -> Embedding[ProductDesign]:
         """The full crossing, and where both published and inner cells lie in it."""
         return replace(self.crossing, inner=self.inner_flat)
 
     @cached_property
-    def crossing(self) -> Lift[ProductDesign]:
+    def crossing(self) -> Embedding[ProductDesign]:
         """The full crossing, and where this design's published cells lie in it."""
         full = ProductDesign(self.axes, self.terms)
         where = [self._cells[k] + full.offsets[k] for k in self._block_range]
-        return Lift(full, np.concatenate(where), None)
+        return Embedding(full, np.concatenate(where), None)
 
     @cached_property
     def masks(self) -> tuple[CombinationMask, ...] | None:

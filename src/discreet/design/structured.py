@@ -21,7 +21,7 @@ from discreet.design.base import MAKERS, Design, Restricted
 from discreet.design.codes import canonical
 from discreet.design.formula import Block, Lattice, Margins, Term, parse, resolve
 from discreet.design.parts import DesignPart, named_terms, part_of
-from discreet.design.support import CombinationMask, Lift
+from discreet.design.support import CombinationMask, Embedding
 from discreet.errors import CodeError, DesignError, UnknownNameError, suggest
 
 if TYPE_CHECKING:
@@ -191,10 +191,10 @@ class StructuredDesign(Design):
 
     @property
     @abstractmethod
-    def crossing(self) -> Lift[ProductDesign]:
+    def crossing(self) -> Embedding[ProductDesign]:
         """The full crossing, and where this design's published cells lie in it."""
 
-    def crossing_with_inner(self) -> Lift[ProductDesign]:
+    def crossing_with_inner(self) -> Embedding[ProductDesign]:
         """The full crossing, and where both published and inner cells lie in it."""
         return self.crossing
 

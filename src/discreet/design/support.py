@@ -7,7 +7,7 @@
 | `"occurring"` | the combinations that occur in the records | `support="occurring"` |
 | `"occurring"` | these, and zeros given beside them | `support="listed"`, for frames of counts |
 
-A support that was read from the records is confidential: values on it are lifted to the full
+A support that was read from the records is confidential: values on it are embedded in the full
 crossing, with zeros elsewhere, before anything is published.
 
 Declared zeros are as a rule products: masks over a few variables each ("children are not married").
@@ -51,8 +51,8 @@ def check_support(support: str, known: Sequence[str] = get_args(Support)) -> Non
 
 
 @dataclass(frozen=True, eq=False)
-class Lift(Generic[Public]):
-    """From a design to the one with public support."""
+class Embedding(Generic[Public]):
+    """Where the cells of a design lie in a wider one, such as that with public support."""
 
     design: Public  # the public design
     published: Positions  # where the published cells lie in it
@@ -71,7 +71,7 @@ class Lift(Generic[Public]):
         """Values on the public design for the published cells of the other one."""
         return values[self.published]
 
-    def on_gpu(self, cupy: Any) -> Lift[Public]:
+    def on_gpu(self, cupy: Any) -> Embedding[Public]:
         """The same for vectors that lie on a graphics processor."""
         moves = not isinstance(self.published, slice)
         return replace(self, published=cupy.asarray(self.published)) if moves else self

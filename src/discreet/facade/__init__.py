@@ -7,6 +7,4 @@ from __future__ import annotations
 
 from discreet.lazy import lazy_names
 
-__getattr__ = lazy_names(
-    __name__, {"read_release": "discreet.facade.table", "read_table": "discreet.facade.table"}
-)
+__getattr__ = lazy_names(__name__, {"table": "read_release read_table"})

@@ -6,5 +6,12 @@ from discreet.lazy import lazy_names
 
 __getattr__ = lazy_names(
     __name__,
-    {"MagnitudeKey": "discreet.protect.magnitude_key", "Quality": "discreet.protect.quality"},
+    {
+        "budget": "LaplaceShare",
+        "draws": "SeededDraws",
+        "magnitude_key": "MagnitudeKey",
+        "publication": "by_cell by_mean",
+        "quality": "Quality",
+        "sentences": "mean_p",
+    },
 )

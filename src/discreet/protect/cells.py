@@ -11,7 +11,7 @@ import numpy as np
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.axis import Axis
 from discreet.design.base import Cell, Design
-from discreet.design.support import Lift
+from discreet.design.support import Embedding
 from discreet.errors import DesignError, KeysError
 from discreet.tables.protected import WEIGHT
 from discreet.tables.truth import CellValues, TrueTable
@@ -93,21 +93,22 @@ class NoiseCells:
 
 def on_public_support(table: TrueTable, *, with_inner: bool = False) -> TrueTable:
     """The table on the full crossing when its support was read from the records."""
-    return lift_table(table, table.design.public(), with_inner=with_inner)
+    return embed_table(table, table.design.public(), with_inner=with_inner)
 
 
-def lift_table(table: TrueTable, lift: Lift[Design], *, with_inner: bool) -> TrueTable:
+def embed_table(table: TrueTable, embedding: Embedding[Design], *, with_inner: bool) -> TrueTable:
     """The table on another design, with nothing in the cells that this one adds."""
-    if lift.design is table.design:
+    if embedding.design is table.design:
         return table
-    inner = table.require_inner().rearrange(lift.to_public_support) if with_inner else None
+    inner = table.require_inner().rearrange(embedding.to_public_support) if with_inner else None
     given = table.contributions
     if given is not None:
-        places = lift.inner if with_inner else None
-        sizes = lift.design.n_published, lift.design.n_inner
-        given = given.spread(lift.published, sizes[0], places, sizes[1])
-    published = table.published.rearrange(lift.to_public_cells)
-    return replace(table, design=lift.design, published=published, inner=inner, contributions=given)
+        places = embedding.inner if with_inner else None
+        sizes = embedding.design.n_published, embedding.design.n_inner
+        given = given.spread(embedding.published, sizes[0], places, sizes[1])
+    published = table.published.rearrange(embedding.to_public_cells)
+    design = embedding.design
+    return replace(table, design=design, published=published, inner=inner, contributions=given)
 
 
 _EDITION = "\0edition"  # no variable has such a name

@@ -18,12 +18,7 @@ __all__ = ["Choice", "Outlet", "Publication"]
 # Loaded on first use: the command line reads a plan more often than it publishes one.
 _later = lazy_names(
     __name__,
-    {
-        "draft_publication": "discreet.publication.draft",
-        **dict.fromkeys(
-            ("publish", "publish_periods", "republish", "withdraw"), "discreet.publication.editions"
-        ),
-    },
+    {"draft": "draft_publication", "editions": "publish publish_periods republish withdraw"},
 )
 
 

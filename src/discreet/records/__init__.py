@@ -4,4 +4,10 @@ from __future__ import annotations
 
 from discreet.lazy import lazy_names
 
-__getattr__ = lazy_names(__name__, {"cut": "discreet.records.recode"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "query_engine": "QueryEngine",
+        "recode": "cut",
+    },
+)

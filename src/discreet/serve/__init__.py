@@ -4,6 +4,7 @@
 """
 
 from discreet.errors import MissingDependencyError
+from discreet.lazy import lazy_names
 
 
 def require_web() -> None:
@@ -15,3 +16,30 @@ def require_web() -> None:
     except ImportError as error:
         packages = "fastapi, uvicorn and sqlalchemy"
         raise MissingDependencyError("the table builder", packages, "serve") from error
+
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "answer": "Question",
+        "app": "make_app",
+        "data.cache": "DiskCache",
+        "data.dataset": "Dataset DatasetInfo",
+        "data.inner": "InnerSource InnerTable write_build",
+        "data.live": "LiveSource PrivateSource RecipeTables",
+        "office.audit": "AuditEntry AuditLog",
+        "office.config": "AccountsConfig Role",
+        "office.credentials": "add_token revoke_token",
+        "office.database": "AUDIT OfficeDatabase",
+        "office.office": "Office",
+        "policy.policy": "Policy",
+        "query": "Query View",
+        "refusals": "Refusal",
+        "run": "TimeoutProtocol serving",
+        "site.config": "SiteConfig read_site site_of",
+        "site.site": "Site SiteHolder",
+        "site.start": "load_site start_site",
+        "static.build": "write_site",
+        "web.texts": "texts",
+    },
+)

@@ -270,14 +270,16 @@ def _pooled_refusal(asked: DetailedVariable, query: Query) -> Refusal:
 
 
 def _check_labels(asked: DetailedVariable, groups: Mapping[str, Sequence[str]]) -> None:
-    """A group must not pass for the total, nor for a category that it is not."""
+    """A group must not pass for the total, nor for a category on offer that it is not."""
     axis, total = asked.variable.axis, asked.entries[0]
     names_of_total = {_as_read(name) for name in (*axis.total_codes, total.code, total.label)}
     groups_by_name = {_as_read(label): codes for label, codes in groups.items()}
     if names_of_total & {*groups_by_name}:
         message = f"A group of {asked.label_inside} is named like its total."
         raise Refusal("unreadable_group", message, "Another name for the group.")
-    for code in {*axis.leaf_position, *axis.node_leaves} - {*axis.total_codes}:
+    variable = asked.variable  # a refusal must not tell codes of levels that are not on offer
+    on_offer = {e.code for detail in variable.details for e in variable.entries(detail)}
+    for code in on_offer - {*axis.total_codes}:
         for name in (_as_read(code), _as_read(axis.labels.get(code) or code)):
             codes = groups_by_name.get(name)
             if codes is not None and asked.leaves(codes) != asked.leaves([code]):

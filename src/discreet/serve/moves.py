@@ -27,12 +27,15 @@ class Placed(DetailedVariable):
 
 
 def placed(query: Query, variables: Iterable[OfferedVariable]) -> list[Placed]:
-    """The variables of a query in their places; names that do not exist are passed over."""
+    """The variables of a query in their places; names that do not exist are passed over.
+
+    A name that stands there hundreds of times would fill a page of megabytes: it is listed once.
+    """
     known = by_detail(variables)
     return [
         Placed(known[name].variable, known[name].detail, place, rank)
         for place in PLACES
-        for rank, name in enumerate(n for n in getattr(query, place) if n in known)
+        for rank, name in enumerate(n for n in dict.fromkeys(getattr(query, place)) if n in known)
     ]
 
 

@@ -22,7 +22,10 @@ CHARTS: tuple[Chart, ...] = get_args(Chart)
 Codes = tuple[str, ...]
 _SEPARATOR = "|"  # between a group's label and its codes
 # Signs that turn the direction of writing: figures and codes behind such a name read backwards.
-_TURNS = dict.fromkeys([*range(0x202A, 0x202F), *range(0x2066, 0x206A)])
+_TURNS = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
+# Signs that no name has. XML, and with it a chart's file, has no form for most of them.
+_CONTROLS = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029, 0xFFFE, 0xFFFF)
+_IN_NAMES = {sign: " " if chr(sign).isspace() else None for sign in (*_TURNS, *_CONTROLS)}
 _NONE: Mapping[str, Any] = MappingProxyType({})
 SINGLE = ("show", "totals", "sort", "chart", "unit")
 LISTS = ("rows", "columns", "layers")
@@ -191,10 +194,10 @@ def _groups(variable: str, texts: Sequence[str]) -> dict[str, Codes]:
     found: dict[str, Codes] = {}
     for text in texts:
         written, *codes = text.split(_SEPARATOR)
-        label = written.translate(_TURNS)
-        if not label.strip() or not codes or label in found:
+        label = written.translate(_IN_NAMES).strip()
+        if not label or not codes or label in found:
             message = f"A group of {variable!r} cannot be read."
             allowed = f"group.{variable}=LABEL{_SEPARATOR}CODE{_SEPARATOR}CODE, each label once."
             raise Refusal("unreadable_group", message, allowed)
-        found[label.strip()] = tuple(sorted(set(codes)))
+        found[label] = tuple(sorted(set(codes)))
     return found

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from uvicorn.supervisors import Multiprocess
 from discreet.errors import DataError, ParameterError
 from discreet.serve.app import make_app
 from discreet.serve.guard import log_refusal
+from discreet.serve.office.config import subscriber_network
 from discreet.serve.office.office import Office
 from discreet.serve.site.start import SiteWatcher, load_site, stop_with_parent
 
@@ -161,7 +163,7 @@ class TimeoutProtocol(H11Protocol):
         most, peer = most_connections(), self._peer
         # One that gave way a moment ago is still there, and must not give way for two.
         others: list[Any] = [c for c in self.connections if not c.transport.is_closing()]
-        same = sum(other._peer == peer for other in others)
+        same = sum(other._subscriber == self._subscriber for other in others)
         if same > max(1, most // _SHARE) and not self._is_proxy(peer):
             log_refusal("too_many_connections", 503)
             transport.abort()
@@ -173,6 +175,10 @@ class TimeoutProtocol(H11Protocol):
     @property
     def _peer(self) -> str:
         return "" if self.client is None else self.client[0]
+
+    @cached_property
+    def _subscriber(self) -> str:
+        return subscriber_network(self._peer)
 
     def _is_proxy(self, peer: str) -> bool:
         state = getattr(self.config.loaded_app, "state", None)

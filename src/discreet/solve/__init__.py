@@ -7,11 +7,15 @@ from discreet.lazy import lazy_names
 __getattr__ = lazy_names(
     __name__,
     {
-        "Auto": "discreet.solve.auto",
-        "Chain": "discreet.solve.auto",
-        "FromMargins": "discreet.solve.margins.from_margins",
-        "NoiseLikelihood": "discreet.solve.likelihood.noise_likelihood",
-        "Poisson": "discreet.solve.likelihood.poisson",
-        "WholeNumber": "discreet.solve.integer.whole_number",
+        "auto": "Auto Chain",
+        "fit": "Certificate Status",
+        "integer.problem": "Domain LatticeProblem LimitError",
+        "integer.rounding": "round_to_multiples whole_and_fraction",
+        "integer.search": "LatticeSearch",
+        "integer.whole_number": "WholeNumber",
+        "least_squares.problem": "Accuracy LeastSquaresProblem Prior",
+        "likelihood.noise_likelihood": "NoiseLikelihood",
+        "likelihood.poisson": "Poisson",
+        "margins.from_margins": "FromMargins",
     },
 )

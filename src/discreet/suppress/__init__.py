@@ -15,14 +15,14 @@ from discreet.lazy import lazy_names
 
 # Loaded on first use: releases need the sentences of suppression alone, and elimination loads
 # Numba, which takes longer than all the rest.
-_APRIORI = ("consistent", "following", "with_apriori", "write_transmission")
 __getattr__ = lazy_names(
     __name__,
     {
-        "Decimals": "discreet.suppress.decimals",
-        "Pattern": "discreet.suppress.pattern",
-        "Suppress": "discreet.suppress.suppress",
-        **dict.fromkeys(("Exempt", "Listed"), "discreet.suppress.exceptions"),
-        **dict.fromkeys(_APRIORI, "discreet.suppress.apriori"),
+        "apriori": "consistent following with_apriori write_transmission",
+        "decimals": "Decimals",
+        "exceptions": "Exempt Listed",
+        "pattern": "PUBLISHED Pattern",
+        "report": "describe_pattern",
+        "suppress": "Suppress",
     },
 )

@@ -9,9 +9,9 @@ import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.design.base import Design
-from discreet.design.support import Lift
+from discreet.design.support import Embedding
 from discreet.errors import DataError
-from discreet.protect.cells import lift_table, on_public_support
+from discreet.protect.cells import embed_table, on_public_support
 from discreet.rules.counts import lines
 from discreet.suppress.pattern import of_table
 from discreet.tables.truth import TrueTable
@@ -132,7 +132,7 @@ def with_doubted_cells(table: TrueTable, *, zeros_are_public: bool) -> TrueTable
     # on the full crossing as well; only fewer proofs are found.
     if math.prod(len(axis) for axis in design.axes) > _MOST_CELLS:
         return table
-    return lift_table(table, _lift_to_doubted_cells(design), with_inner=True)
+    return embed_table(table, _embed_in_doubted_cells(design), with_inner=True)
 
 
 # Shares of the largest value by which sums of a table that stands in may be off: a rough fit first,
@@ -177,12 +177,12 @@ def inner_cells_with(design: Design, z: Array) -> Real:
     return np.asarray(y * (1 + _MISSED), dtype=np.float64)
 
 
-def _lift_to_doubted_cells(design: Design) -> Lift[Design]:
+def _embed_in_doubted_cells(design: Design) -> Embedding[Design]:
     """To the design with every inner cell that lies in no empty published cell."""
     whole = design.public()
     is_empty = whole.to_public_cells(np.zeros(design.n_published, dtype=np.int64), outside=1)
     doubted = np.flatnonzero(whole.design.adjoint(is_empty) == 0)
     if len(doubted) == design.n_inner:
-        return Lift(design, slice(None), slice(None))
+        return Embedding(design, slice(None), slice(None))
     wider = whole.design.restricted(doubted, occurring=True).design
-    return Lift(wider, slice(None), np.searchsorted(doubted, whole.require_inner()))
+    return Embedding(wider, slice(None), np.searchsorted(doubted, whole.require_inner()))

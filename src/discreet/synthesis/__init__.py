@@ -10,10 +10,11 @@ from discreet.lazy import lazy_names
 __getattr__ = lazy_names(
     __name__,
     {
-        "Preserved": "discreet.synthesis.preserved",
-        "Synthetic": "discreet.synthesis.result",
-        "SyntheticTrial": "discreet.synthesis.result",
-        "records_from": "discreet.synthesis.mixed",
-        "swap_records": "discreet.synthesis.swap",
+        "methods": "from_residuals ipso residual_correlation romm score_correlation",
+        "mixed": "records_from",
+        "preserved": "Preserved",
+        "result": "Synthetic SyntheticTrial",
+        "safety": "UnsafeRowsError",
+        "swap": "swap_records",
     },
 )

@@ -8,4 +8,13 @@ from __future__ import annotations
 
 from discreet.lazy import lazy_names
 
-__getattr__ = lazy_names(__name__, {"KeyConvention": "discreet.tables.keys"})
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "keys": "CONVENTIONS KeyConvention",
+        "protected": "CellStatus Claims Protected",
+        "sketches": "SketchedTable",
+        "statement": "PrivacyStatement Sentence Statement Step",
+        "truth": "Bounds CellValues DataSet",
+    },
+)

@@ -106,15 +106,15 @@ class Protected:
     @classmethod
     def of(cls, design: Design, z: Array, statement: Statement, **parts: Any) -> Self:
         """Values on the design's public support; cells outside the given one are zero."""
-        lift = design.public()
-        if lift.design is design:
+        embedding = design.public()
+        if embedding.design is design:
             return cls(design, z, statement, **parts)
         for name, outside in _OUTSIDE.items():
             if parts.get(name) is not None:
-                parts[name] = lift.to_public_cells(parts[name], outside)
+                parts[name] = embedding.to_public_cells(parts[name], outside)
         if parts.get("y") is not None:
-            parts["y"] = lift.to_public_support(parts["y"])
-        return cls(lift.design, lift.to_public_cells(z), statement, **parts)
+            parts["y"] = embedding.to_public_support(parts["y"])
+        return cls(embedding.design, embedding.to_public_cells(z), statement, **parts)
 
     @classmethod
     def wrap(cls, protected: Protected) -> Self:

@@ -119,7 +119,7 @@ def _table_lines(design: Design, z: Array, unit: str) -> list[str]:
     lines = []
     for name, part, values in parts(design, z):
         rows = _rows(part, values, unit)
-        n_codes = 1 if _is_crosstab(part) else len(part.axes)
+        n_codes = 1 if _crossed_sides(part) else len(part.axes)
         lines += [f"\n{name}: {part.n_published:,} cells"] if name else []
         lines += align_columns(rows, right=range(n_codes, len(rows[0])))
     return lines
@@ -158,30 +158,36 @@ def _sign(signs: Sequence[Mark | None], cells: Array, k: int) -> Mark | None:
     return signs[cells[k]] if len(signs) else None
 
 
-def _is_crosstab(design: Design) -> bool:
-    """Two variables, every crossing of their codes and totals published, few enough columns."""
+def _crossed_sides(design: Design) -> tuple[int, int] | None:
+    """Which of two variables are rows and columns, where every crossing of theirs is published.
+
+    The last one is in columns unless it is too long for a line and the first one is not.
+    """
     if len(design.axes) != 2:
-        return False
-    codes = design.published_codes()
-    full = len(codes[0][1]) * len(codes[1][1])
-    return design.n_published == full and len(codes[1][1]) <= HEAD
+        return None
+    sizes = [len(names) for _, names in design.published_codes()]
+    fitting = [k for k in (1, 0) if sizes[k] <= HEAD]
+    if design.n_published != sizes[0] * sizes[1] or not fitting:
+        return None
+    return 1 - fitting[0], fitting[0]
 
 
 def _rows(design: Design, z: Array, unit: str) -> list[list[str]]:
     """A header and the rows; of many, the first and the last three."""
-    if not _is_crosstab(design):
+    sides = _crossed_sides(design)
+    if sides is None:
         return _long_rows(design, z, unit)
-    (rows, row_codes), (columns, column_codes) = design.published_codes()
+    (rows, row_codes), (columns, column_codes) = (design.published_codes()[k] for k in sides)
+    row_axis, column_axis = (design.axes[k] for k in sides)
     grid = np.ma.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
     grid[rows, columns] = z
-    name = f"{design.axes[0].name} \\ {design.axes[1].name}"
     body = [
-        [design.axes[0].describe(code), *map(_number, line)]
+        [row_axis.describe(code), *map(_number, line)]
         for code, line in zip(row_codes, grid, strict=True)
     ]
     if len(body) > 2 * HEAD:
         body[HEAD:-3] = [["…"] * len(body[0])]
-    return [[name, *column_codes], *body]
+    return [[f"{row_axis.name} \\ {column_axis.name}", *column_codes], *body]
 
 
 def _long_rows(design: Design, z: Array, unit: str) -> list[list[str]]:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from discreet.design.base import Design
+from discreet import Design
 from discreet.suppress import Pattern
 
 FOLDER = Path(__file__).parents[4] / "shared" / "reference" / "suppression"

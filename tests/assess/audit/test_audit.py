@@ -15,10 +15,8 @@ from discreet.errors import NotConvergedError, ParameterError
 from discreet.randomness import stream
 from discreet.rules.counts import Difference
 from discreet.solve.linear.unknowns import unknowns
-from discreet.suppress import Pattern
-from discreet.suppress.pattern import PUBLISHED
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Statement
+from discreet.suppress import PUBLISHED, Pattern
+from discreet.tables import CellStatus, Statement
 
 INNER = np.array([3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3])
 LABELS = {

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.solve.fit import Certificate, Fit, Status
+from discreet.solve import Certificate, Status
+from discreet.solve.fit import Fit
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from discreet.assessment import NotApplicableError, Score
-from discreet.solve.fit import Certificate, Fit, Status
-from discreet.tables.protected import Claims, Protected
-from discreet.tables.statement import Statement, Step
+from discreet.solve import Certificate, Status
+from discreet.solve.fit import Fit
+from discreet.tables import Claims, Protected, Statement, Step
 
 
 @dataclass(frozen=True)

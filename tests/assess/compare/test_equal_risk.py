@@ -179,7 +179,7 @@ def test_risk_below_the_target_everywhere_is_the_weakest_setting(table):
 
 
 def test_tuning_goes_on_where_it_stopped(table, tmp_path, monkeypatch):
-    from discreet.assessment.compare.job import Job
+    from discreet.assessment import Job
 
     first = compare(table, dc.Laplace(epsilon=1.0), 0.2, resume=tmp_path / "kept")
     monkeypatch.setattr(Job, "run", lambda *_: pytest.fail("a draw was made again"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.assessment.compare.job import Job
+from discreet.assessment import Job
 from discreet.errors import DataError, ParameterError
 from tests.assess import party
 from tests.assess.compare.fitting import SlowChain

@@ -2,10 +2,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import Design, Release
+from discreet import Design, Release, Trial
 from discreet.assessment.compare.job import Sampler
 from discreet.errors import ConfidentialError, ParameterError
-from discreet.facade.release import Trial
 from discreet.protect.draws import SecretDraws
 from tests.assess import party
 from tests.assess.compare.methods import Noisy, Shift, Sourceless

@@ -6,10 +6,10 @@ import sys
 import pytest
 
 import discreet as dc
+from discreet.assessment import Job
 from discreet.assessment.compare import execution as workers
 from discreet.assessment.compare.contestants import contestants
 from discreet.assessment.compare.execution import Batch, _batches, _can_travel, _processes
-from discreet.assessment.compare.job import Job
 from discreet.errors import ParameterError
 from tests.assess import party
 from tests.assess.compare.methods import Shift

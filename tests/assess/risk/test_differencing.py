@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.assessment import NotApplicableError
 from discreet.assessment.risk.uncrossed import Differencing
-from discreet.design import Axis
-from discreet.design.product import ProductDesign
+from discreet.design import Axis, ProductDesign
 from tests.assess.helpers import TEST
 from tests.references import design_matrix
 

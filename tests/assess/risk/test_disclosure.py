@@ -20,7 +20,7 @@ from discreet.assessment.risk.disclosure import (
 )
 from discreet.assessment.risk.diversity import LDiversity, TCloseness
 from discreet.errors import ParameterError, UnknownNameError
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 from tests.assess import party
 from tests.assess.helpers import TEST
 

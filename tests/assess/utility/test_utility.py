@@ -24,7 +24,7 @@ from discreet.assessment.utility.deviation import (
     TotalBias,
     TotalDifference,
 )
-from discreet.design.product import ProductDesign
+from discreet.design import ProductDesign
 from discreet.errors import ParameterError
 from tests.assess import party
 from tests.assess.helpers import TEST

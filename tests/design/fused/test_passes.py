@@ -9,11 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
+from discreet.design import ModelTable
 from discreet.design.fused import passes
 from discreet.design.fused.faces import Faces
 from discreet.design.fused.links import LINKS, POSITIVE, CellFormula
 from discreet.design.fused.source import PassSource
-from discreet.design.inner import ModelTable, chosen_cells
+from discreet.design.inner import chosen_cells
 from discreet.errors import DesignError, ParameterError
 from tests.strategies import designs
 

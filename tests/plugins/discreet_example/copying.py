@@ -1,6 +1,6 @@
 """An engine of another package."""
 
-from discreet.testing.numpy_engine import NumpyEngine
+from discreet.testing import NumpyEngine
 
 
 class CopyingEngine(NumpyEngine):

@@ -1,6 +1,6 @@
 """A synthesizer of another package."""
 
-from discreet.synthesis.methods import ipso
+from discreet.synthesis import ipso
 
 
 def twice(Y, X, *, rng):

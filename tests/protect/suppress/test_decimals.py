@@ -21,7 +21,7 @@ from discreet.errors import (
     UnknownNameError,
 )
 from discreet.suppress import Decimals, Pattern
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 
 REFERENCE = Path(__file__).parents[4] / "shared" / "reference"
 needs_reference = pytest.mark.skipif(not REFERENCE.exists(), reason="no reference files here")

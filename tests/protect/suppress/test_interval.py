@@ -11,13 +11,13 @@ from scipy.sparse import csc_array
 
 import discreet as dc
 from discreet import Design, Table
-from discreet.design.sparse import SparseDesign
+from discreet.design import SparseDesign
 from discreet.errors import DesignError, InfeasibleError, ParameterError
+from discreet.suppress import PUBLISHED
 from discreet.suppress.interval import IntervalSearch, suppress_by_interval
-from discreet.suppress.pattern import PUBLISHED
 from discreet.suppress.plan import PublicationPlan
 from discreet.suppress.proofs import Proofs
-from discreet.testing.laws import retabulate
+from discreet.testing import retabulate
 from tests.protect.suppress.reference import RULES, disclosed, square, states, tables
 from tests.protect.tables import party
 

@@ -9,7 +9,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.errors import DiscreetError, ParameterError, UnknownNameError
-from discreet.suppress.report import describe_pattern
+from discreet.suppress import describe_pattern
 
 COUNTS = np.array([3, 11, 32, 30, 1, 9, 13, 8, 12, 22, 2, 2, 18, 19, 16, 3])
 TABLE = dc.Table.from_inner(dc.Design.product({"row": 4, "col": 4}, "row*col"), COUNTS)

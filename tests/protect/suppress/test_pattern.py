@@ -4,8 +4,8 @@ import pytest
 from discreet import Design, Table
 from discreet.errors import DesignError, ParameterError
 from discreet.rules.counts import Difference
-from discreet.suppress import Pattern
-from discreet.suppress.pattern import PRIMARY, PUBLISHED, SECONDARY
+from discreet.suppress import PUBLISHED, Pattern
+from discreet.suppress.pattern import PRIMARY, SECONDARY
 
 
 def small_table():

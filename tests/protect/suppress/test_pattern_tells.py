@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import registry
+from discreet import Knowledge, Secret, registry
 from discreet.assessment.audit import inversion
-from discreet.attacks.frame import Knowledge
-from discreet.records.secret import Secret
 from discreet.suppress.plan import draw_decoys, draw_factors
 from tests.attacks.test_hidden_cells import public_bytes
 

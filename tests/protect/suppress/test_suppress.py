@@ -7,7 +7,7 @@ import pytest
 import discreet as dc
 from discreet import Table, registry
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 from discreet.testing import check_method
 from tests.protect.suppress.reference import disclosed, told
 from tests.protect.suppress.test_positive import widths

@@ -8,9 +8,9 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InfeasibleError
+from discreet.suppress import describe_pattern
 from discreet.suppress import suppress as module
 from discreet.suppress.interval import IntervalSearch
-from discreet.suppress.report import describe_pattern
 from discreet.suppress.unions import find_unions
 from tests.protect.suppress.search import Case, SumRule, random_case, union_faults
 

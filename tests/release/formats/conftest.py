@@ -5,10 +5,9 @@ import pytest
 
 import discreet as dc
 from discreet import Release
-from discreet.release.cube import Cube
-from discreet.release.formats.write import About, Options
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Sentence, Statement, Step
+from discreet.release import Cube, Options
+from discreet.release.formats.write import About
+from discreet.tables import CellStatus, Sentence, Statement, Step
 
 SAID = Sentence("noise", "Noise has variance 3.", "Figures were changed.")
 STATEMENT = Statement((Step("protect:x", {}, (SAID,)),), version="0.2.0")

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
-from discreet.release.cube import Cube
-from discreet.release.formats.write import Options, writer_named, writer_of, writers
+from discreet.release import Cube, Options, writer_named, writers
+from discreet.release.formats.write import writer_of
 from tests.release.formats.conftest import ABOUT, OPTIONS, release, truth
 
 
@@ -310,7 +310,7 @@ def test_names_and_options_that_mean_nothing_are_refused(made, tmp_path):
 
 
 def test_trials_are_not_exported(made, tmp_path):
-    from discreet.facade.release import Trial
+    from discreet import Trial
     from discreet.release.formats.write import write
 
     with pytest.raises(ConfidentialError):

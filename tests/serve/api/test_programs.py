@@ -7,16 +7,19 @@ import subprocess
 
 import pytest
 
-from discreet.release.formats.write import writer_named
+from discreet.release import writer_named
+from discreet.serve import (
+    AccountsConfig,
+    Office,
+    OfficeDatabase,
+    Query,
+    Role,
+    SiteConfig,
+    add_token,
+    make_app,
+    serving,
+)
 from discreet.serve.api.saved import SavedQuery, replay_by_site
-from discreet.serve.app import make_app
-from discreet.serve.office.config import AccountsConfig, Role
-from discreet.serve.office.credentials import add_token
-from discreet.serve.office.database import OfficeDatabase
-from discreet.serve.office.office import Office
-from discreet.serve.query import Query
-from discreet.serve.run import serving
-from discreet.serve.site.config import SiteConfig
 from tests.commands import run
 from tests.serve.client import Client
 from tests.serve.sites import small_site

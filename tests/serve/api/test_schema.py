@@ -10,10 +10,7 @@ from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
 from schemathesis.core.failures import FailureGroup
 
-from discreet.serve.app import make_app
-from discreet.serve.office.config import AccountsConfig
-from discreet.serve.office.office import Office
-from discreet.serve.site.config import SiteConfig
+from discreet.serve import AccountsConfig, Office, SiteConfig, make_app
 from tests.serve.sites import small_site
 
 UNLIMITED = SiteConfig(accounts=AccountsConfig(rate=0))

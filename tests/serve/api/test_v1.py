@@ -8,9 +8,8 @@ import re
 import openpyxl
 import pytest
 
-from discreet.release.formats.write import writers
-from discreet.serve.app import make_app
-from discreet.serve.policy.policy import Policy
+from discreet.release import writers
+from discreet.serve import Policy, make_app
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 
@@ -51,7 +50,7 @@ def test_metadata_says_what_can_be_asked(client):
 
 
 def test_a_table_is_what_its_answer_says(client, site):
-    from discreet.serve.query import Query
+    from discreet.serve import Query
 
     found = client.get(f"{ROOT}/table?{QUERY}").json()
     cube = site.dataset("once").answer(Query.parse(QUERY)).cube

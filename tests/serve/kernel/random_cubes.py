@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from discreet.release.cube import ABSENT, Cube, CubeAxis, CubeEntry
-from discreet.serve.query import View
+from discreet.release import Cube, CubeAxis, CubeEntry
+from discreet.release.cube import ABSENT
+from discreet.serve import View
 from discreet.serve.static.rules import _statement
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Statement
+from discreet.tables import CellStatus, Statement
 
 _WORDS = ["men", "women", "Øst", "the northern part of", "0–14", "W", "%", "a < b & c", 'said "so"']
 _WORDS += [

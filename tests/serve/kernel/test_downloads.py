@@ -9,10 +9,9 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from discreet.release.cube import Cube, CubeAxis, CubeEntry
-from discreet.release.formats.write import About, Options, writer_named
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Sentence, Statement, Step
+from discreet.release import Cube, CubeAxis, CubeEntry, Options, writer_named
+from discreet.release.formats.write import About
+from discreet.tables import CellStatus, Sentence, Statement, Step
 from tests.serve.kernel.node import CLIENT, run_node
 from tests.serve.kernel.random_cubes import REVIVED, RandomCubes, told
 from tests.serve.kernel.workbooks import read_book

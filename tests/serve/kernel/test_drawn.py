@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from discreet.serve import texts
 from discreet.serve.static.rules import text_rules
 from discreet.serve.web.charts import CHARTS, draw_chart
 from discreet.serve.web.drawing import chart_data, readable
 from discreet.serve.web.grid import layout_of
-from discreet.serve.web.texts import texts
 from tests.serve.kernel.node import CLIENT, run_node
 from tests.serve.kernel.random_cubes import REVIVED, RandomCubes, told
 

@@ -11,8 +11,8 @@ from markupsafe import escape
 
 from discreet.release.cube import drop_float_noise
 from discreet.release.formats.columns import decimals_of
+from discreet.serve import texts
 from discreet.serve.answer import _as_read
-from discreet.serve.web.texts import texts
 from tests.serve.kernel.node import CLIENT, run_node
 
 _DRAWS = random.Random(35)

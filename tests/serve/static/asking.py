@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 
 import numpy as np
 
-from discreet.serve.query import Query
+from discreet.serve import Query
 from tests.serve.kernel.workbooks import read_book
 
 NODE = shutil.which("node")

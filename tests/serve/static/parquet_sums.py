@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from discreet.serve.static.cells import bases_of
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 
 _ADDED = (CellStatus.published, CellStatus.structural_zero)
 

@@ -73,7 +73,7 @@ class Questions:
             for k in range(self.random.randint(1, 3)):
                 label = f"Group {k} (<b>)"
                 if self.chance(0.1):
-                    label = self.random.choice(("Others", "total", codes[0]))
+                    label = self.random.choice(("Others", "total", codes[0], "a\x01b\u2028\x85 c"))
                 group = "|".join([label, *self.few(codes)])
                 asked.append((f"group.{variable.name}", group))
         if self.chance(0.2):

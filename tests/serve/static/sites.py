@@ -4,11 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.serve.app import make_app
-from discreet.serve.data.inner import InnerSource
-from discreet.serve.office.office import Office
-from discreet.serve.policy.policy import Policy
-from discreet.serve.site.site import Site
+from discreet.serve import InnerSource, Office, Policy, Site, make_app
 from tests.serve.client import Client as Server
 from tests.serve.sites import inner_table, once, small_site
 

@@ -5,8 +5,7 @@ import shutil
 
 import pytest
 
-from discreet.serve.query import Query
-from discreet.serve.static.build import write_site
+from discreet.serve import Query, write_site
 from tests.serve.static.asking import ENDINGS, NODE, Client, difference, file_difference
 from tests.serve.static.parquet_sums import ParquetSums
 from tests.serve.static.questions import Questions
@@ -89,6 +88,14 @@ def test_the_catalogue_and_wrong_paths_equal_the_servers(site, server, asked):
     for lang in ("en", "nb"):
         for path in paths:
             assert difference(server, asked, site, path, lang) is None
+
+
+def test_neither_says_that_a_category_exists_which_is_not_on_offer(site, server, asked):
+    """A group may be called what a town is called, where towns are not on offer."""
+    address = "/d/coarse/table?rows=region%5Bcounty%5D&group.region=N1-1%7CN1"
+    assert difference(server, asked, site, address, "en") is None
+    assert "unreadable" not in server.get(address).text
+    assert server.get(address).status_code == 200
 
 
 def planted(out, tmp_path, right, wrong):

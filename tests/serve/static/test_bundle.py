@@ -6,7 +6,7 @@ import json
 import pytest
 
 from discreet.errors import DataError
-from discreet.serve.static.build import write_site
+from discreet.serve import write_site
 from discreet.serve.static.bundle import bundle_modules
 from discreet.serve.static.manifest import check_files
 from tests.serve.kernel.node import run_node

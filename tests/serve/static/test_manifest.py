@@ -14,10 +14,7 @@ from typer.testing import CliRunner
 
 from discreet.cli.app import app
 from discreet.errors import DataError, ParameterError
-from discreet.serve.data.inner import InnerSource
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
-from discreet.serve.static.build import write_site
+from discreet.serve import InnerSource, Site, SiteConfig, write_site
 from discreet.serve.static.manifest import check_files
 from tests.serve.sites import inner_table, once
 
@@ -116,6 +113,16 @@ def test_files_that_no_edition_has_are_named_however_they_are_called(out):
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         (out / path).write_bytes(page)
     assert check_files(out).faults == tuple(f"{path} is no file of this site." for path in planted)
+
+
+def test_links_to_elsewhere_are_named(out, tmp_path):
+    """File servers follow them, and what lies there would be handed out."""
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "keys.secret").write_text("1")
+    (out / "app" / "more").symlink_to(tmp_path / "secret")
+    (out / "files" / "gone").symlink_to(tmp_path / "nowhere")
+    expected = ("app/more is no file of this site.", "files/gone is no file of this site.")
+    assert check_files(out).faults == expected
 
 
 def test_a_data_set_that_is_taken_off_leaves_with_the_edition_after_the_next(tmp_path):

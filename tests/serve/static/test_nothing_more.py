@@ -6,14 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.serve.data.inner import InnerSource
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.site.site import Site
+from discreet.serve import InnerSource, Policy, Query, Site, write_site
 from discreet.serve.static import rules
-from discreet.serve.static.build import write_site
 from discreet.serve.static.cells import base_name, bases_of
-from discreet.tables.statement import Sentence, Statement, Step
+from discreet.tables import Sentence, Statement, Step
 from tests.serve.sites import inner_table, once, small_site
 from tests.serve.static.sites import FIXED, static_site
 

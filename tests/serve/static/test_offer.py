@@ -5,13 +5,9 @@ import json
 import pytest
 
 from discreet.errors import DataError, ParameterError
-from discreet.serve.data.dataset import DatasetInfo
-from discreet.serve.office.config import AccountsConfig
-from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import DatasetConfig, SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve import AccountsConfig, DatasetInfo, Policy, Site, SiteConfig, write_site
+from discreet.serve.site.config import DatasetConfig
 from discreet.serve.static import cells
-from discreet.serve.static.build import write_site
 from discreet.serve.static.offer import require_static
 from tests.serve.sites import ONCE, once, small_site
 from tests.serve.static.sites import static_site

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from discreet.release.cube import Cube, CubeAxis, CubeEntry
-from discreet.tables.protected import CellStatus
-from discreet.tables.statement import Statement
+from discreet.release import Cube, CubeAxis, CubeEntry
+from discreet.tables import CellStatus, Statement
 
 REGION = CubeAxis(
     "region",

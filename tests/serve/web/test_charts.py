@@ -6,14 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from discreet.release.cube import CubeAxis, CubeEntry
-from discreet.serve.query import View
+from discreet.release import CubeAxis, CubeEntry
+from discreet.serve import View, texts
 from discreet.serve.web import drawing
 from discreet.serve.web.charts import CHARTS, SHADES, draw_chart, shade_of
 from discreet.serve.web.drawing import chart_data, contrast, distinct_names, width_of
 from discreet.serve.web.grid import layout_of
-from discreet.serve.web.texts import texts
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
 
 SVG = "{http://www.w3.org/2000/svg}"

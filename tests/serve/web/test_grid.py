@@ -5,11 +5,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from discreet.release.cube import CubeAxis, CubeEntry
-from discreet.serve.query import View
+from discreet.release import CubeAxis, CubeEntry
+from discreet.serve import View, texts
 from discreet.serve.web.grid import HIDDEN, IMPOSSIBLE, UNDEFINED, grid_parts, layout_of
-from discreet.serve.web.texts import texts
-from discreet.tables.protected import CellStatus
+from discreet.tables import CellStatus
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
 
 NUMBERS = texts("en").numbers

@@ -6,14 +6,11 @@ from html import unescape
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
+import lxml.etree
 import lxml.html
 import pytest
 
-from discreet.serve.app import make_app
-from discreet.serve.data.dataset import DatasetInfo
-from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import SiteConfig
-from discreet.serve.site.site import Site
+from discreet.serve import DatasetInfo, Policy, Site, SiteConfig, make_app
 from tests.serve.client import Client
 from tests.serve.sites import ABOUT, once, small_site
 
@@ -367,3 +364,24 @@ def test_a_groups_name_turns_no_figures_around(client):
     assert led.status_code == 200
     assert not {"\u202e", "\u2066"} & {*led.text}
     assert "Young: 0-14, 15-64" in led.text
+
+
+def test_a_groups_name_holds_no_sign_that_files_cannot_hold(client):
+    for sign, shown in ("%01", "a b"), ("%EF%BF%BF", "a b"), ("%0A", "a  b"), ("%C2%85", "a  b"):
+        group = f"group.age=a{sign} b|0-14|15-64"
+        drawn = client.get(f"/d/once/chart.svg?rows=age&columns=sex&chart=bars&{group}")
+        texts = lxml.etree.fromstring(drawn.content).itertext()
+        assert shown in {*texts}
+
+
+def test_two_groups_of_one_name_are_refused(client):
+    asked = "rows=age&columns=sex&group.age=Young|0-14&group.age=+Young|15-64"
+    assert client.get(f"/d/once/table?{asked}").status_code == 400
+
+
+def test_a_name_that_is_repeated_is_listed_once(client):
+    """Six hundred names in an address of 7 kB were a page of 25 MB."""
+    page = client.get("/d/once/table?" + "&".join(["rows=region"] * 300))
+    assert page.status_code == 400
+    assert "chosen more than once" in page.text
+    assert len(page.content) < 250_000

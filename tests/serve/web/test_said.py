@@ -7,7 +7,8 @@ import pytest
 
 import discreet.protect
 import discreet.serve
-from discreet.serve.web.texts import languages, texts
+from discreet.serve import texts
+from discreet.serve.web.texts import languages
 from discreet.suppress.sentences import suppressed_cells
 
 SERVE = Path(discreet.serve.__file__).parent

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from discreet.release.cube import parents
-from discreet.serve.query import View
-from discreet.serve.refusals import Refusal
+from discreet.serve import Refusal, View
 from discreet.serve.web.grid import layout_of, leaves
 from tests.serve.web.cubes import AGE, REGION, SEX, cube_of, hidden_at
 

@@ -10,7 +10,8 @@ import pytest
 import discreet.serve
 from discreet.errors import UnknownNameError
 from discreet.release.formats.columns import decimals_of
-from discreet.serve.web.texts import languages, nice_ticks, preferred_language, read_texts, texts
+from discreet.serve import texts
+from discreet.serve.web.texts import languages, nice_ticks, preferred_language, read_texts
 
 
 def flattened(content, before=""):

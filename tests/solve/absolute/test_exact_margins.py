@@ -9,10 +9,9 @@ from scipy.optimize import linprog
 import discreet as dc
 from discreet import registry
 from discreet.errors import ParameterError
+from discreet.solve import Accuracy, Status
 from discreet.solve.absolute import least_absolute
 from discreet.solve.absolute.certificate import ProvenTable, certify
-from discreet.solve.fit import Status
-from discreet.solve.least_squares.problem import Accuracy
 from tests.solve.slow import HARD, counts, dense, noisy, some_weights
 
 

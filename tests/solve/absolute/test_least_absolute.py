@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet import registry
-from discreet.design.incidence import Incidence
+from discreet.design import Incidence
 from discreet.errors import DataError, DesignError, MissingDependencyError, ParameterError
+from discreet.solve import Accuracy, Status
 from discreet.solve.absolute.certificate import ProvenTable, certify
 from discreet.solve.absolute.kernels import ABSOLUTE
 from discreet.solve.absolute.least_absolute import solve_exactly, solve_iteratively
 from discreet.solve.absolute.primal_dual import PrimalDual
-from discreet.solve.fit import Status
-from discreet.solve.least_squares.problem import Accuracy
 from tests.solve.slow import (
     HARD,
     counts,

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Real
 from discreet.errors import InfeasibleError, NotConvergedError
-from discreet.solve.integer.problem import FoundTable, LatticeProblem, describe
+from discreet.solve import LatticeProblem
+from discreet.solve.integer.problem import FoundTable, describe
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -3,7 +3,7 @@
 import numpy as np
 
 import discreet as dc
-from discreet.solve.integer.problem import Domain, LatticeProblem
+from discreet.solve import Domain, LatticeProblem
 
 
 def small_design(rng):

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.solve.integer.problem import Domain, LatticeProblem
+from discreet.solve import Domain, LatticeProblem, LatticeSearch
 from discreet.solve.integer.programs import Nearest, least_absolute
-from discreet.solve.integer.search import LatticeSearch
 from tests.assess import party
 from tests.solve.integer.exact import solve_exactly
 

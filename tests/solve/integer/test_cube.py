@@ -5,13 +5,10 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError
-from discreet.protect.sentences import mean_p
+from discreet.protect import mean_p
+from discreet.solve import whole_and_fraction
 from discreet.solve.integer import rounding
-from discreet.solve.integer.rounding import (
-    choose_systematically,
-    round_balanced,
-    whole_and_fraction,
-)
+from discreet.solve.integer.rounding import choose_systematically, round_balanced
 
 SHAPES = {
     "two-way": ({"a": 4, "b": 5}, "a*b"),

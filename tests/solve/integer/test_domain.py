@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from discreet.errors import DataError, InfeasibleError, ParameterError
-from discreet.solve.integer.problem import LARGEST, Domain, LimitError
+from discreet.solve import Domain, LimitError
+from discreet.solve.integer.problem import LARGEST
 
 HIGH = 14
 

@@ -7,8 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import InfeasibleError
-from discreet.solve.integer.problem import Domain, LatticeProblem
-from discreet.solve.integer.search import LatticeSearch
+from discreet.solve import Domain, LatticeProblem, LatticeSearch
 from tests.solve.integer.exact import solve_exactly
 from tests.solve.integer.problems import problem_on, small_design
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.solve import whole_and_fraction
 from discreet.solve.integer.kernels import diffuse
-from discreet.solve.integer.rounding import choose_independently, round_near, whole_and_fraction
+from discreet.solve.integer.rounding import choose_independently, round_near
 
 
 def loss(design, y, u):

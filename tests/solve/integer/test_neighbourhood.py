@@ -10,10 +10,9 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import discreet as dc
+from discreet.solve import Domain, LatticeProblem, round_to_multiples
 from discreet.solve.integer import repair
-from discreet.solve.integer.problem import Domain, LatticeProblem
 from discreet.solve.integer.repair import repair_limits
-from discreet.solve.integer.rounding import round_to_multiples
 from tests.solve.integer.problems import KINDS, domain_of, small_design
 
 

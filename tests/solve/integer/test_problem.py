@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 import discreet as dc
 from discreet.errors import ParameterError
-from discreet.solve.integer.problem import Domain, LatticeProblem, LimitError
+from discreet.solve import Domain, LatticeProblem, LimitError
 from tests.strategies import designs
 
 DESIGN = dc.Design.product({"a": 2, "b": 2}, "a*b")

@@ -5,9 +5,8 @@ import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
 import discreet as dc
-from discreet.solve.integer.problem import Domain, LatticeProblem
+from discreet.solve import Domain, LatticeProblem, round_to_multiples
 from discreet.solve.integer.repair import keep_limits_near
-from discreet.solve.integer.rounding import round_to_multiples
 
 BASE = 3
 SHAPES = [({"a": 5, "b": 4, "c": 3}, "a*b + b*c + a*c"), ({"a": 4, "b": 4, "c": 2}, "a*b*c")]

@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 
 import discreet as dc
 from discreet.errors import DataError
-from discreet.protect.sentences import mean_p
+from discreet.protect import mean_p
+from discreet.solve import round_to_multiples, whole_and_fraction
 from discreet.solve.integer import rounding
 from discreet.solve.integer.rounding import (
     choose_independently,
     choose_systematically,
     round_balanced,
     round_controlled,
-    round_to_multiples,
-    whole_and_fraction,
 )
 from tests.strategies import designs
 

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import discreet as dc
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.progress import listening
+from discreet.solve import Domain, LatticeProblem, LatticeSearch
 from discreet.solve.integer.annealing import SearchStage
-from discreet.solve.integer.problem import Domain, LatticeProblem
-from discreet.solve.integer.search import LatticeSearch
 from tests.solve.integer.problems import problem_on, small_design
 from tests.strategies import designs
 

@@ -8,7 +8,7 @@ import pytest
 import discreet as dc
 from discreet import registry
 from discreet.errors import DataError, ParameterError
-from discreet.solve.fit import Status
+from discreet.solve import Status
 
 SMALL = [({"a": 2, "b": 3}, "a*b"), ({"a": 2, "b": 2, "c": 2}, "a*b + b*c + a*c")]
 

@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 
 import discreet as dc
 from discreet import registry
-from discreet.design.incidence import Incidence
+from discreet.design import Incidence
 from discreet.errors import DataError, DesignError, NotConvergedError, ParameterError
-from discreet.solve.fit import Status
+from discreet.solve import Status
 from discreet.solve.likelihood import log_linear
 from discreet.solve.likelihood.log_linear import fit_stored
 from discreet.solve.likelihood.stored import StoredPass

@@ -9,8 +9,9 @@ import pytest
 import discreet as dc
 from discreet.errors import DesignError, ParameterError
 from discreet.release.uncertainty import likelihoods_of
-from discreet.solve.likelihood.noise_likelihood import CellLikelihoods, NoiseLikelihood
-from discreet.tables.truth import CellValues
+from discreet.solve import NoiseLikelihood
+from discreet.solve.likelihood.noise_likelihood import CellLikelihoods
+from discreet.tables import CellValues
 
 PTABLE = dc.perturbation_table(D=3, V=1, js=1)
 DESIGN = dc.Design.product({"a": 2, "b": 2}, "a*b")

@@ -5,10 +5,10 @@ import pytest
 
 import discreet as dc
 from discreet import registry
-from discreet.design.incidence import Incidence
+from discreet.design import Incidence
 from discreet.errors import DataError, ParameterError
+from discreet.solve import Status
 from discreet.solve.absolute.primal_dual import fill_empty_margins
-from discreet.solve.fit import Status
 from discreet.solve.likelihood import log_linear, poisson
 from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson
 from tests.solve.slow import (

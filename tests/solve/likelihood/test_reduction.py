@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.incidence import Incidence
-from discreet.solve.fit import Status
+from discreet.design import Incidence
+from discreet.solve import Status
 from discreet.solve.likelihood.stored import reduce_table
 from tests.solve.slow import HARD, counts, dense
 

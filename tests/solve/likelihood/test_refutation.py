@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet.design.incidence import Incidence
+from discreet.design import Incidence
 from discreet.solve.likelihood import stored as refutation
 from tests.solve.slow import HARD, counts, dense, has_table
 

@@ -7,7 +7,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import MissingDependencyError
-from discreet.solve.integer.rounding import round_to_multiples
+from discreet.solve import round_to_multiples
 from discreet.solve.linear.program import solve_mixed
 
 

@@ -8,15 +8,9 @@ import pytest
 from scipy.optimize import nnls
 
 import discreet as dc
-from discreet.design.incidence import Incidence
-from discreet.solve.least_squares.problem import (
-    EXCESS,
-    Accuracy,
-    LeastSquaresProblem,
-    Prior,
-    certify_non_negative,
-    smallest_norm,
-)
+from discreet.design import Incidence
+from discreet.solve import Accuracy, LeastSquaresProblem, Prior
+from discreet.solve.least_squares.problem import EXCESS, certify_non_negative, smallest_norm
 from discreet.solve.non_negative import non_negative
 from discreet.solve.non_negative.bounded import BoundedFit, bounded_steps
 from discreet.solve.non_negative.held import HeldMargins

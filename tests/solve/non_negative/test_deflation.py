@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from discreet.design.incidence import Incidence
+from discreet.design import Incidence
+from discreet.solve import Accuracy, LeastSquaresProblem, Prior
 from discreet.solve.least_squares.conjugate import solve_on_cells
-from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
 from discreet.solve.non_negative.ridge_path import Deflation, _factor
 from tests.solve.slow import HARD, dense, noisy
 

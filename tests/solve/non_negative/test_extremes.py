@@ -5,7 +5,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import DataError, ParameterError
-from discreet.solve.fit import Status
+from discreet.solve import Status
 
 FITTERS = [dc.LogLinear(), dc.solve.Poisson(), dc.LeastAbsolute()]
 fitters = pytest.mark.parametrize("fitter", FITTERS, ids=lambda f: f.name)

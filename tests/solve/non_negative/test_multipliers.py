@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import nnls
 
 import discreet as dc
-from discreet.solve.fit import Status
+from discreet.solve import Status
 from discreet.solve.least_squares.least_squares import analyse
 from discreet.solve.non_negative import multipliers, non_negative
 from discreet.solve.non_negative.multipliers import Fibres, HeldSums

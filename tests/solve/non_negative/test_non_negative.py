@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import discreet as dc
-from discreet.design.sparse import MatrixDesign
+from discreet.design import MatrixDesign
 from discreet.errors import DataError, DesignError, ParameterError
-from discreet.solve.fit import Status
+from discreet.solve import Status
 from tests.strategies import designs
 
 TWO_WAY = dc.Design.product({"a": 3, "b": 3}, [("a",), ("b",), ()])

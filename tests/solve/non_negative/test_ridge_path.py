@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import nnls
 
 import discreet as dc
-from discreet.solve.least_squares.problem import Accuracy, LeastSquaresProblem, Prior
+from discreet.solve import Accuracy, LeastSquaresProblem, Prior
 from discreet.solve.non_negative import non_negative
 from discreet.solve.non_negative.ridge_path import (
     DEFLATED,

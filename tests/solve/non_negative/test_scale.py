@@ -8,13 +8,8 @@ from scipy.optimize import nnls
 
 import discreet as dc
 from discreet.errors import NotConvergedError, ParameterError
-from discreet.solve.fit import Status
-from discreet.solve.least_squares.problem import (
-    Accuracy,
-    LeastSquaresProblem,
-    Prior,
-    certify_non_negative,
-)
+from discreet.solve import Accuracy, LeastSquaresProblem, Prior, Status
+from discreet.solve.least_squares.problem import certify_non_negative
 from tests.solve.slow import least_absolute_loss
 
 

@@ -21,7 +21,7 @@ from discreet.design.axis import Level
 from discreet.design.formula import Block
 from discreet.design.product import ProductDesign, sum_groups, take_groups
 from discreet.design.structured import StructuredDesign
-from discreet.design.support import CombinationMask, Lift
+from discreet.design.support import CombinationMask, Embedding
 
 AxisSet = tuple[int, ...]
 Place = tuple[int, ...]
@@ -33,7 +33,7 @@ IMPOSSIBLE = -1e300  # what a structural zero adds to a sum: no infinity, so tha
 class Faces:
     """The largest sets of variables that a design publishes together."""
 
-    lift: Lift[ProductDesign]  # from the design's published cells to those of the full crossing
+    embedding: Embedding[ProductDesign]  # of the design's published cells in the full crossing
     order: AxisSet  # the axes as a pass walks them: the longest one innermost, the others by length
     masks: tuple[CombinationMask, ...] = ()  # which combinations are possible
 
@@ -47,7 +47,7 @@ class Faces:
     @property
     def design(self) -> ProductDesign:
         """The full crossing."""
-        return self.lift.design
+        return self.embedding.design
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -103,7 +103,7 @@ class Faces:
 
     def spread(self, values: Real) -> Real:
         """Published values on the faces: each cell gets the sum of the blocks it lies in."""
-        values = self.lift.as_public_cells(values)
+        values = self.embedding.as_public_cells(values)
         if self._order is not None:  # the common case, every block a face: one gather is enough
             laid: Real = values[self._order[0]]
             return laid
@@ -119,7 +119,7 @@ class Faces:
     def to_published(self, faces: Real) -> Real:
         """Published values summed from the faces: the adjoint of `spread`."""
         if self._order is not None:
-            return self.lift.from_public_cells(faces[self._order[1]])
+            return self.embedding.from_public_cells(faces[self._order[1]])
         values = np.empty_like(faces, shape=self.design.n_published)
         for k, block in enumerate(self.design.blocks):
             summed = self._sum_face(faces, self._home[k], block)
@@ -127,7 +127,7 @@ class Faces:
                 if level is not None and not level.is_identity:
                     summed = self._sum_groups(summed, level, a)
             values[self.design.slice_of(k)] = summed.ravel()
-        return self.lift.from_public_cells(values)
+        return self.embedding.from_public_cells(values)
 
     @cached_property
     def _home(self) -> list[int]:

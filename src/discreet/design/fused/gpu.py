@@ -37,7 +37,7 @@ class GpuFaces(Faces):
     def of(cls, design: StructuredDesign) -> GpuFaces:
         """The faces of a design whose structural zeros are masks."""
         faces = super().of(design)
-        return replace(faces, lift=faces.lift.on_gpu(cupy()))
+        return replace(faces, embedding=faces.embedding.on_gpu(cupy()))
 
     def _to_device(self, values: Any) -> Any:
         return cupy().asarray(values)

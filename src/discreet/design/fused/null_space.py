@@ -23,7 +23,7 @@ from scipy.sparse import coo_array, csr_array
 from discreet.arrays import Real, Whole
 from discreet.design.fused.contradictions import Contradictions
 from discreet.design.product import ProductDesign
-from discreet.design.support import Lift
+from discreet.design.support import Embedding
 
 _SAME = 1e-10  # of the largest: answers of unused cells below this are rounding errors
 # Where levels cross each other: sweeps between both kinds of values, fewer cost passes, more cost
@@ -41,7 +41,7 @@ class NullSpace:
 
     # From a design's published cells to those of the full crossing, whose null space this is; its
     # finest margins are those of single categories.
-    lift: Lift[ProductDesign]
+    embedding: Embedding[ProductDesign]
     # A weight for each block, one over what the ridge holds it with. Zero leaves a block out of a
     # design that has no coarser levels.
     weights: tuple[float, ...]
@@ -53,7 +53,7 @@ class NullSpace:
     @property
     def design(self) -> ProductDesign:
         """The full crossing."""
-        return self.lift.design
+        return self.embedding.design
 
     @staticmethod
     def is_known(design: ProductDesign) -> bool:
@@ -73,17 +73,17 @@ class NullSpace:
           ridge: Factor of the ridge.
         """
         residual, inverse, diagonal = (
-            *map(self.lift.as_public_cells, (residual, inverse)),
+            *map(self.embedding.as_public_cells, (residual, inverse)),
             inverse,
         )
         if len(self.unused) == 0:
-            return self.lift.from_public_cells(self._answer(residual, inverse, ridge))
+            return self.embedding.from_public_cells(self._answer(residual, inverse, ridge))
         among_unused = self._inverse_on_unused(diagonal, inverse, ridge)
         answer = self._answer(residual, inverse, ridge)
         residual = residual - self._on_unused(among_unused @ answer[self.unused])
         answer = self._answer(residual, inverse, ridge)
         held = self._on_unused(among_unused @ answer[self.unused])
-        return self.lift.from_public_cells(answer - self._answer(held, inverse, ridge))
+        return self.embedding.from_public_cells(answer - self._answer(held, inverse, ridge))
 
     def _answer(self, residual: Real, inverse: Real, ridge: float) -> Real:
         """An approximate solution if all cells were used."""
@@ -180,7 +180,7 @@ class NullSpace:
         import cupy
         from cupyx.scipy.sparse import csr_matrix
 
-        moved = NullSpace(self.lift.on_gpu(cupy), self.weights, cupy.asarray(self.unused))
+        moved = NullSpace(self.embedding.on_gpu(cupy), self.weights, cupy.asarray(self.unused))
         if len(self.unused):
             moved.__dict__["_of_unused"] = tuple(map(cupy.asarray, self._of_unused))
         first = moved.__dict__["_contradictions"] = self._contradictions.on_gpu()

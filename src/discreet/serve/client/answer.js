@@ -206,7 +206,7 @@ function pooled_refusal(asked, query) {
   return new Refusal("pooled_periods", message, allowed, 400, [[asked.variable.labels_of([last])[0], query.changed({ where, groups })]]);
 }
 
-/** A group must not pass for the total, nor for a category that it is not. @param {DetailedVariable} asked @param {Codes} groups */
+/** A group must not pass for the total, nor for a category on offer that it is not. @param {DetailedVariable} asked @param {Codes} groups */
 function check_labels(asked, groups) {
   const { axis } = asked.variable;
   const total = asked.entries[0];

@@ -23,11 +23,11 @@ export class Placed extends DetailedVariable {
   }
 }
 
-/** The variables of a query in their places; names that do not exist are passed over. @param {Query} query @param {OfferedVariable[]} variables */
+/** The variables of a query in their places, each name once; those that do not exist are passed over. @param {Query} query @param {OfferedVariable[]} variables */
 export function placed(query, variables) {
   const known = by_detail(variables);
   return PLACES.flatMap((place) =>
-    query[place].flatMap((name) => known.get(name) ?? []).map((asked, rank) => new Placed(asked, place, rank)),
+    [...new Set(query[place])].flatMap((name) => known.get(name) ?? []).map((asked, rank) => new Placed(asked, place, rank)),
   );
 }
 

@@ -11,7 +11,8 @@ export const SHOWS = ["count", "row", "column", "total"];
 export const CHARTS = ["none", "bars", "lines", "heat", "pyramid"];
 const SEPARATOR = "|";
 // Signs that turn the direction of writing: figures and codes behind such a name read backwards.
-const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+const SPACES = /[\t-\r\x1c-\x1f\x85\u2028\u2029]/g; // in names, but for those that stay as they are
+const UNSEEN = /[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ufffe\uffff\u202a-\u202e\u2066-\u2069]/g;
 const SINGLE = ["show", "totals", "sort", "chart", "unit"];
 const LISTS = /** @type {const} */ (["rows", "columns", "layers"]);
 const BY_VARIABLE = ["pick", "where", "group", "layer", "fold"];
@@ -180,12 +181,12 @@ function groups_of(variable, texts) {
   const found = new Map();
   for (const text of texts) {
     const [written, ...codes] = text.split(SEPARATOR);
-    const label = written.replace(TURNS, "");
-    if (!strip(label) || codes.length === 0 || found.has(label)) {
+    const label = strip(written.replace(SPACES, " ").replace(UNSEEN, ""));
+    if (!label || codes.length === 0 || found.has(label)) {
       const allowed = `group.${variable}=LABEL${SEPARATOR}CODE${SEPARATOR}CODE, each label once.`;
       throw new Refusal("unreadable_group", `A group of ${repr(variable)} cannot be read.`, allowed);
     }
-    found.set(strip(label), sorted(new Set(codes)));
+    found.set(label, sorted(new Set(codes)));
   }
   return found;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 import threading
 from collections import Counter, OrderedDict
@@ -11,6 +12,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Generic, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -23,6 +25,7 @@ from discreet.tables.statement import Statement
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+_log = logging.getLogger("discreet.serve")
 
 
 class MemoryCache(Generic[K, V]):
@@ -262,15 +265,27 @@ class DiskCache:
     def get(self, key: tuple[str, ...], make: Callable[[], Cube]) -> Cube:
         """The cube of a key, from the disk or made and kept there."""
         path = self._path(key)
-        if path.exists():
-            return read_cube(path)
+        if path.exists() and (found := self._read(path)):
+            return found
         with held_lock(path.with_suffix(".lock")):
-            if path.exists():  # another process made it while this one waited
-                return read_cube(path)
+            # Another process may have made it while this one waited.
+            if path.exists() and (found := self._read(path)):
+                return found
             cube = make()
             write_cube(cube, path)
             self._make_room(path)
             return cube
+
+    def _read(self, path: Path) -> Cube | None:
+        """A cube that is kept; nothing where it is damaged and may be made again."""
+        try:
+            return read_cube(path)
+        except DataError as error:
+            if self._room == math.inf:  # a private table: another draw would be another release
+                raise
+            path.unlink(missing_ok=True)
+            _log.error("%s It was removed, and the table is made again.", error)
+            return None
 
     def _make_room(self, newest: Path) -> None:
         """Remove the oldest cubes, of other origins too, but never the one just written."""
@@ -321,7 +336,7 @@ def read_cube(path: Path) -> Cube:
         with np.load(path, allow_pickle=False) as found:
             about: dict[str, Any] = json.loads(found["about"].tobytes())
             values, status = found["values"], found["status"]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile) as error:
         raise DataError(
             f"{path} holds no cube that can be read ({type(error).__name__}). Remove the file."
         ) from None

@@ -8,7 +8,6 @@ import io
 import logging
 import queue
 import threading
-import time as clocks
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, fields
@@ -32,8 +31,8 @@ _LONGEST = {
 }
 _MOST_AT_ONCE = 1_000  # entries that one transaction writes, or that one page of an export reads
 _FORGET_EVERY = timedelta(hours=1)
-# A clock further ahead of the last entry and the time that has passed since is not believed: one
-# that was 500 days ahead erased all entries but one. A site that rests for longer forgets later.
+# A clock is believed as far back as entries follow each other without a longer gap: one that was
+# 500 days ahead erased all entries but one, or did so after a restart.
 _LONGEST_REST = timedelta(days=31)
 _log = logging.getLogger("discreet.serve")
 _STOP_SECONDS = 30.0
@@ -112,7 +111,6 @@ class AuditLog:
         self.store, self.keep_days = store, keep_days
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._next_cleaning = now()
-        self._began, self._newest = clocks.monotonic(), newest_entry(store)
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
 
@@ -181,21 +179,39 @@ class AuditLog:
         if self.keep_days is None or now() < self._next_cleaning:
             return
         self._next_cleaning = now() + _FORGET_EVERY
-        passed = timedelta(seconds=clocks.monotonic() - self._began)
-        if self._newest is not None and now() > self._newest + passed + _LONGEST_REST:
-            _log.error("the clock is far ahead of the audit log, so no old entry is forgotten.")
-            return
         try:
+            oldest = now() - timedelta(days=self.keep_days)
+            if not has_entries_before(self.store, oldest):
+                return
+            if not is_continuous(self.store, oldest):
+                _log.error("the clock, or the site, leapt over a month: no old entry is forgotten.")
+                return
             forget_entries(self.store, self.keep_days)
         except DatabaseError:
             return
 
 
-def newest_entry(store: OfficeDatabase) -> datetime | None:
-    """When the last entry was written, if there is one."""
+def has_entries_before(store: OfficeDatabase, moment: datetime) -> bool:
+    """Whether there are older entries."""
     with store.reading() as connection:
-        found: datetime | None = connection.execute(select(func.max(_C.time))).scalar()
-    return found
+        found: datetime | None = connection.execute(select(func.min(_C.time))).scalar()
+    return found is not None and found < moment
+
+
+def is_continuous(store: OfficeDatabase, since: datetime) -> bool:
+    """Whether entries follow each other from a moment until now, never a month apart.
+
+    Then so much time has passed, whatever the clock says. A clock that leapt left a gap.
+    """
+    at = now()
+    with store.reading() as connection:
+        while at > since:
+            within = (at - _LONGEST_REST <= _C.time) & (at >= _C.time)
+            earliest = connection.execute(select(func.min(_C.time)).where(within)).scalar()
+            if earliest is None or earliest >= at:
+                return False
+            at = earliest
+    return True
 
 
 def forget_entries(store: OfficeDatabase, keep_days: int) -> int:

@@ -127,7 +127,7 @@ class Proxies:
     def trust(self, address: str) -> bool:
         """Whether an address is that of a trusted proxy."""
         try:
-            found = ipaddress.ip_address(address)
+            found = _parse_address(address)
         except ValueError:
             return False
         return any(found in network for network in self._networks)
@@ -140,7 +140,7 @@ class Proxies:
         for address in reversed([part for part in chain if part]):
             if not self.trust(address):
                 try:
-                    return str(ipaddress.ip_address(address))
+                    return str(_parse_address(address))
                 except ValueError:  # a client may write whatever it likes into the header
                     return UNKNOWN
         return peer
@@ -157,7 +157,16 @@ def _without_port(text: str) -> str:
 def subscriber_network(address: str) -> str:
     """What limits are set on: one address, or the network that a subscriber has in IPv6."""
     try:
-        found = ipaddress.ip_address(address)
+        found = _parse_address(address)
     except ValueError:
         return address
-    return address if found.version == 4 else str(ipaddress.ip_network((found, 64), strict=False))
+    if found.version == 4:
+        return str(found)
+    return str(ipaddress.ip_network((found, 64), strict=False))
+
+
+def _parse_address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """An address; one of IPv4 also where a socket of IPv6 writes it, `::ffff:192.0.2.1`."""
+    found = ipaddress.ip_address(text)
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return mapped or found

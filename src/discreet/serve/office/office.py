@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from discreet.serve.site.site import Site, SiteHolder
 
 _EVERY = 1.0  # seconds between two looks at the decisions of the office
+_PATIENCE = 2.0  # seconds that whoever asks whether the site is well waits for a look at its store
 _TOO_OLD = 30.0  # seconds after which decisions that cannot be read again are not relied on
 _LEAST_ROOM = 50_000_000  # bytes on the audit log's disk: some 200,000 entries
 _MOST_VISITORS = 50_000
@@ -86,6 +87,7 @@ class Office:
         self._stop = threading.Event()
         self._looking, self._looked = threading.Lock(), -math.inf
         self._failures: list[str] = []
+        self._look = threading.Thread()
         self._watcher: threading.Thread | None = None
         self.rate_limiter = RateLimiter(self.config.accounts.rate, self.config.accounts.burst)
         self.adopt(self.config)
@@ -123,13 +125,28 @@ class Office:
         return self._state
 
     def failures(self) -> list[str]:
-        """What keeps tables from being answered, by name; looked at once a second at most."""
-        with self._looking:
-            if time.monotonic() - self._looked > _EVERY:
-                self._failures, self._looked = self._look(), time.monotonic()
-            return self._failures
+        """What keeps tables from being answered, by name; looked at once a second at most.
 
-    def _look(self) -> list[str]:
+        A store that is locked lets its writers wait for long, and whoever watches the site has no
+        such patience: it is said to fail while a look is under way for too long.
+        """
+        with self._looking:
+            look = self._look
+            if not look.is_alive() and time.monotonic() - self._looked > _EVERY:
+                look = self._look = threading.Thread(target=self._look_around, daemon=True)
+                look.start()
+        if look.ident is not None:
+            look.join(_PATIENCE)
+        return ["store"] if look.is_alive() else self._failures
+
+    def _look_around(self) -> None:
+        try:
+            self._failures = self._find_failures()
+        except Exception:  # whatever it is, the store is not as it should be
+            self._failures = ["store"]
+        self._looked = time.monotonic()
+
+    def _find_failures(self) -> list[str]:
         found = []
         if self.store is not None:
             try:

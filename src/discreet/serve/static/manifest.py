@@ -145,7 +145,9 @@ def check_files(root: Path, public_key: Path | None = None) -> SiteCheck:
     if key is not None and (fault := _signature_fault(head, content, key)):
         faults.append(fault)
     known = {HEAD, place, *files, *older}
-    found = {p.relative_to(root).as_posix() for p in root.rglob("*") if p.is_file()}
+    # A link is none of ours, and what a folder's link leads to would be handed out.
+    links_too = (p for p in root.rglob("*") if p.is_symlink() or not p.is_dir())
+    found = {p.relative_to(root).as_posix() for p in links_too}
     faults += [f"{path} is no file of this site." for path in sorted(found - known)]
     editions = {name: str(one["edition"]) for name, one in manifest["editions"].items()}
     is_signed = "signature" in head

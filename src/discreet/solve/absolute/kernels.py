@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from discreet.arrays import Real, Unsigned32, Whole32
-from discreet.design.incidence import lift, lower
+from discreet.design.incidence import add_to_coarser, take_from_coarser
 
 ABSOLUTE = 0
 POISSON = 1
@@ -159,12 +159,12 @@ def advance(
     places = tail if len(head) == 1 else np.empty_like(tail)
     for step in range(limit):
         v[:] = u
-        lower(fine, coarse, v)
+        take_from_coarser(fine, coarse, v)
         mix = (age + 1.0) / (age + 2.0)
         moved = _primal_steps(
             head, tail, places, v, rows, omega, ridge, mix, y, y_anchor, y_new, sums
         )
-        lift(fine, coarse, sums)
+        add_to_coarser(fine, coarse, sums)
         moved += _dual_step(loss, z, weights, columns, steps, omega, mix, sums, u, u_anchor, u_new)
         error = math.sqrt(moved)
         if age == 0:

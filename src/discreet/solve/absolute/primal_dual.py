@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
-from discreet.design.incidence import Incidence, lift
+from discreet.design.incidence import Incidence, add_to_coarser
 from discreet.solve.absolute.certificate import Inner
 from discreet.solve.absolute.kernels import POISSON, add_margins, advance, repair
 
@@ -130,7 +130,7 @@ class PrimalDual:
         """The published cells of the current point, from the cells that are worked on alone."""
         sums, margins = np.zeros(len(self._kept)), np.zeros(len(self.z))
         add_margins(self._head, self._tail, self.point, sums)
-        lift(*self._edges, sums)
+        add_to_coarser(*self._edges, sums)
         margins[self._kept] = sums
         return margins[:-1]
 

@@ -79,7 +79,7 @@ class Nearest:
         # Of equally good tables with published inner cells the search finds one in the middle.
         if change is not None and (is_network or hides_cells):
             y = _whole(problem, start, change)
-            settled = _settle(problem, start, change) if y is None else y
+            settled = _round_beside(problem, start, change) if y is None else y
             if _rank(problem, settled) <= (0, bound + _TIE):
                 return describe(problem, settled, bound, is_optimal=True)
         found = self.search(problem, start, rng=rng)
@@ -88,7 +88,7 @@ class Nearest:
             found = self.search(problem, settled, rng=rng)
             tables.append(repair_limits(problem, found.y))
         if change is not None and not hides_cells and _rank(problem, tables[0])[0]:
-            tables.append(_settle(problem, start, change))
+            tables.append(_round_beside(problem, start, change))
         best = min(tables, key=lambda table: _rank(problem, table))
         if is_network and few:
             # With the same cells at zero there are no gaps left to choose: a network again.
@@ -158,7 +158,7 @@ def _least_loss(problem: LatticeProblem, start: Whole, change: Real) -> float:
     return loss
 
 
-def _settle(problem: LatticeProblem, start: Whole, change: Real) -> Whole:
+def _round_beside(problem: LatticeProblem, start: Whole, change: Real) -> Whole:
     """A table beside a real solution: integer programs settle what is not whole there."""
     near = start + np.rint(change).astype(np.int64)
     y = np.where(problem.domain.contains(near), near, problem.domain.nearest(start + change))

@@ -344,7 +344,7 @@ def keep_limits_near(problem: LatticeProblem, start: Whole, rng: np.random.Gener
         point = point.copy()
         point[rows] = np.rint(vertex)
         open_cells = np.flatnonzero(np.abs(vertex - point[rows]) > _NEARLY_WHOLE)
-        point = _settle(problem, point, open_cells, rng)
+        point = _move_and_mend(problem, point, open_cells, rng)
         left = _breaches(problem, point)
         report("rounding", (done + 1) / rounds)
         if left < fewest:
@@ -378,7 +378,9 @@ class _Pump:
             return None
 
 
-def _settle(problem: LatticeProblem, y: Whole, places: Index, rng: np.random.Generator) -> Whole:
+def _move_and_mend(
+    problem: LatticeProblem, y: Whole, places: Index, rng: np.random.Generator
+) -> Whole:
     """A point with fewer breaches in which some rows, or cells around breaches, have moved."""
     from discreet.solve.integer.search import LatticeSearch  # start-up time: compiled kernels
 

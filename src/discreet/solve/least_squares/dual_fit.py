@@ -192,12 +192,13 @@ class UnstoredFit:
         largest = float(soft.max(initial=0.0)) or 1.0
         # What is left of an exact margin's deviation is its multiplier over this weight.
         weights[self.targets.exact] = _EXACT * largest
-        used, lift = weights > 0, design.crossing
+        used, embedding = weights > 0, design.crossing
         by_block = [_geometric_mean(weights[design.slice_of(k)]) for k in range(len(design.blocks))]
-        if not _is_flat(lift.design):
+        if not _is_flat(embedding.design):
             by_block = [weight or 1.0 for weight in by_block]
-        unused = np.arange(lift.design.n_published)[lift.published][_unused_cells(design, weights)]
-        null, even = NullSpace(lift, tuple(by_block), unused), used * self._even(sizes, used)
+        places = np.arange(embedding.design.n_published)[embedding.published]
+        unused = places[_unused_cells(design, weights)]
+        null, even = NullSpace(embedding, tuple(by_block), unused), used * self._even(sizes, used)
         vectors = (z, 1.0 / np.where(used, weights, 1.0), null, even)
         newton = DualNewton(self.passes, *map(self.passes.to_device, vectors))
         if not used.all():

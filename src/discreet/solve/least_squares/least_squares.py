@@ -16,7 +16,7 @@ from discreet.arrays import Array, Real
 from discreet.design.base import Design
 from discreet.design.incidence import Incidence
 from discreet.design.product import ProductDesign
-from discreet.design.support import LARGEST_DENSE, Lift
+from discreet.design.support import LARGEST_DENSE, Embedding
 from discreet.progress import report
 from discreet.solve.fit import Fit, FitterBase, Prepared, Status, check_options
 from discreet.solve.least_squares.basis import (
@@ -217,14 +217,14 @@ def _inverse_on_chosen_cells(problem: LeastSquaresProblem, structure: Structure)
     """The inverse for the full crossing, on chosen cells all of which are published."""
     if not problem.prior.is_plain or structure.completion is None:
         return None
-    lift, whole = structure.completion
-    basis = whole.basis(problem.on_full_crossing(lift).weights)
+    embedding, whole = structure.completion
+    basis = whole.basis(problem.on_full_crossing(embedding).weights)
     if basis is None or basis.smallest <= 0:
         return None
     if not publishes_every_cell(problem.design, problem.weights):
         return None
     inverse = basis.function(pseudo_inverse)
-    return lambda r: inverse(lift.to_public_support(r))[lift.inner]
+    return lambda r: inverse(embedding.to_public_support(r))[embedding.inner]
 
 
 class Kind(enum.Enum):
@@ -286,7 +286,7 @@ class Structure:
         return bool((weights == weights[design.offsets[:-1]][design.block_of_cell()]).all())
 
     @cached_property
-    def completion(self) -> tuple[Lift[ProductDesign], Structure] | None:
+    def completion(self) -> tuple[Embedding[ProductDesign], Structure] | None:
         """The full crossing around chosen cells that are a good part of it, and its structure.
 
         Structural zeros leave most of a table in place, and held against the basis of the full
@@ -298,8 +298,8 @@ class Structure:
         n = math.prod(design.shape)
         if n > LARGEST_DENSE or design.n_inner < _CHOSEN * n:
             return None
-        lift = design.crossing_with_inner()
-        return lift, analyse(lift.design)
+        embedding = design.crossing_with_inner()
+        return embedding, analyse(embedding.design)
 
 
 def publishes_every_cell(design: Design, weights: Real) -> bool:

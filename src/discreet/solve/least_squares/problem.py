@@ -24,7 +24,7 @@ from discreet.arrays import Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.design.formula import TOTAL, parse, resolve
 from discreet.design.product import ProductDesign
-from discreet.design.support import Lift
+from discreet.design.support import Embedding
 from discreet.errors import ParameterError
 from discreet.solve.fit import Certificate, checked_start, checked_values, checked_weights
 from discreet.solve.least_squares.basis import pseudo_inverse
@@ -247,16 +247,16 @@ class LeastSquaresProblem(Targets):
         limits = CertificateLimits.of(self.design, self.z, w, _NOTHING, accuracy)
         return replace(self, weights=w, held=_NOTHING, slack=np.zeros(0), limits=limits)
 
-    def on_full_crossing(self, lift: Lift[ProductDesign]) -> LeastSquaresProblem:
+    def on_full_crossing(self, embedding: Embedding[ProductDesign]) -> LeastSquaresProblem:
         """The same problem on the full crossing; cells out of reach are zero in any case."""
         # Cells that the design lacks get their block's mean: weights that are equal within blocks
         # stay so, and the full crossing keeps its closed form.
         means = block_means(self.design, self.weights)
-        weights = np.repeat(means, np.diff(lift.design.offsets))
-        weights[lift.published] = self.weights
-        z, held = lift.to_public_cells(self.z), lift.published[self.held]
-        limits = CertificateLimits.of(lift.design, z, weights, held, self.limits.accuracy)
-        return replace(self, design=lift.design, z=z, weights=weights, limits=limits)
+        weights = np.repeat(means, np.diff(embedding.design.offsets))
+        weights[embedding.published] = self.weights
+        z, held = embedding.to_public_cells(self.z), embedding.published[self.held]
+        limits = CertificateLimits.of(embedding.design, z, weights, held, self.limits.accuracy)
+        return replace(self, design=embedding.design, z=z, weights=weights, limits=limits)
 
     def with_targets(self, z: Real) -> LeastSquaresProblem:
         """The same problem with other targets, judged on the same scales."""

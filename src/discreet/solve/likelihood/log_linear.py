@@ -356,7 +356,7 @@ def independence(design: StructuredDesign, z: Real, before: Real, used: Mask) ->
 
     Published cells of value zero are closed. Those that are not used have no value here.
     """
-    lift, full = design.crossing, design.crossing.design
+    embedding, full = design.crossing, design.crossing.design
     share = [used[design.slice_of(k)].mean() for k in range(len(design.blocks))]
     whole = [
         k
@@ -367,8 +367,8 @@ def independence(design: StructuredDesign, z: Real, before: Real, used: Mask) ->
         return np.where(used & (z == 0), _CLOSED, 0.0)
     nu = np.zeros(full.n_published)
     for values, sign in ((z, 1.0), (before, -1.0)):
-        nu += sign * _logarithms(full, lift.as_public_cells(values), whole, share)
-    return np.where(used, np.where(z > 0, lift.from_public_cells(nu), _CLOSED), 0.0)
+        nu += sign * _logarithms(full, embedding.as_public_cells(values), whole, share)
+    return np.where(used, np.where(z > 0, embedding.from_public_cells(nu), _CLOSED), 0.0)
 
 
 def _logarithms(

@@ -252,9 +252,9 @@ def reduce_table(members: Incidence, z: Real, open_cells: Whole, slack: float) -
     while len(left):
         zero = used & (rest[:-1] <= _REMAINDER * np.abs(z))
         # Zeros first: they settle many cells at once and leave others alone in their margins.
-        stage = _settle(current, left, zero, np.zeros_like(z))
+        stage = _cells_told_by(current, left, zero, np.zeros_like(z))
         if stage is None:
-            stage = _settle(current, left, used & (current.sizes() == 1), rest)
+            stage = _cells_told_by(current, left, used & (current.sizes() == 1), rest)
         if stage is None:
             break
         place = np.searchsorted(left, stage.inner)
@@ -269,7 +269,9 @@ def reduce_table(members: Incidence, z: Real, open_cells: Whole, slack: float) -
     return Reduction(left, rest[:-1], held, stages, not wrong.any())
 
 
-def _settle(current: Incidence, left: Whole, marked: Mask, values: Real) -> SettledCells | None:
+def _cells_told_by(
+    current: Incidence, left: Whole, marked: Mask, values: Real
+) -> SettledCells | None:
     """The open cells that count in a marked published cell, with that cell's value."""
     if not marked.any():
         return None

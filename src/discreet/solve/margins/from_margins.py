@@ -149,17 +149,18 @@ class _PreparedMargins:
 
     def __post_init__(self) -> None:
         set_field = object.__setattr__
-        lift = self.design.crossing
-        set_field(self, "lift", lift)
-        set_field(self, "full", lift.design)
-        set_field(self, "space", EffectSpace(lift.design))
+        embedding = self.design.crossing
+        set_field(self, "embedding", embedding)
+        full = embedding.design
+        set_field(self, "full", full)
+        set_field(self, "space", EffectSpace(full))
         over = [tuple(self.design.axes[a].name for a in m.axes) for m in self.design.masks or ()]
-        set_field(self, "wide", ProductDesign(lift.design.axes, [*lift.design.terms, *over]))
+        set_field(self, "wide", ProductDesign(full.axes, [*full.terms, *over]))
 
     full: ProductDesign = field(init=False)
     wide: ProductDesign = field(init=False)  # with the variables of structural zeros as margins
     space: EffectSpace = field(init=False)
-    lift: Any = field(init=False)
+    embedding: Any = field(init=False)
 
     def __call__(self, z: Array, *, weights: Array | None = None) -> MarginFit:
         began = time.perf_counter()
@@ -220,11 +221,11 @@ class _PreparedMargins:
         )  # fmt: skip
 
     def _in_crossing(self, values: Real, outside: float) -> Real:
-        found: Real = self.lift.to_public_cells(values, outside)
+        found: Real = self.embedding.to_public_cells(values, outside)
         return found
 
     def _in_design(self, values: Real) -> Real:
-        found: Real = values[self.lift.published]
+        found: Real = values[self.embedding.published]
         return found
 
     def _impossible(self, records: Whole32) -> float:

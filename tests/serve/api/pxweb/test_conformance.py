@@ -16,11 +16,7 @@ import pytest
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012
 
-from discreet.serve.app import make_app
-from discreet.serve.office.config import AccountsConfig
-from discreet.serve.office.office import Office
-from discreet.serve.policy.policy import Policy
-from discreet.serve.site.config import SiteConfig
+from discreet.serve import AccountsConfig, Office, Policy, SiteConfig, make_app
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 

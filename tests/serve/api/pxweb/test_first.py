@@ -8,13 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.serve.app import make_app
-from discreet.serve.office.config import AccountsConfig
-from discreet.serve.office.office import Office
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.run import serving
-from discreet.serve.site.config import SiteConfig
+from discreet.serve import AccountsConfig, Office, Policy, Query, SiteConfig, make_app, serving
 from tests.serve.client import Client
 from tests.serve.sites import small_site
 

@@ -11,12 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from pxweb import PxApi
 
+from discreet.serve import AccountsConfig, Policy, Query, make_app, serving
 from discreet.serve.api.pxweb.models import JsonStatDataset as DatasetModel
-from discreet.serve.app import make_app
-from discreet.serve.office.config import AccountsConfig
-from discreet.serve.policy.policy import Policy
-from discreet.serve.query import Query
-from discreet.serve.run import serving
 from tests.serve.client import Client
 from tests.serve.sites import ABOUT, small_site
 
@@ -443,8 +439,8 @@ def test_lists_come_page_by_page(client):
 
 
 def test_several_units_are_values_of_one_variable(site):
+    from discreet.serve import texts
     from discreet.serve.api.pxweb.metadata import with_contents
-    from discreet.serve.web.texts import texts
 
     cube = site.dataset("once").answer(Query.parse("rows=sex")).cube
     both = with_contents(site.dataset("once"), {"count": cube, "weight": cube}, texts("en"))

@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from discreet.errors import suggest
 from discreet.release.cube import Cube, CubeAxis
@@ -252,8 +251,29 @@ def _by_fold(codes: Sequence[str]) -> dict[str, list[str]]:
 
 
 def matches(text: str, pattern: str) -> bool:
-    """Whether a pattern with `*` and `?` describes a text; no pattern takes long."""
-    return fnmatchcase(text, pattern.replace("[", "[[]"))
+    """Whether a pattern with `*` and `?` describes a text; no pattern takes long.
+
+    Nothing is compiled or kept: a visitor may send any number of patterns of any length.
+    """
+    first, *others = pattern.split("*")
+    if not others:
+        return len(text) == len(first) and _fits(text, first, 0)
+    *between, last = others
+    end = len(text) - len(last)
+    if end < len(first) or not _fits(text, first, 0) or not _fits(text, last, end):
+        return False
+    place = len(first)
+    for part in filter(None, between):  # where a part can begin first, nothing behind it is lost
+        found = (k for k in range(place, end - len(part) + 1) if _fits(text, part, k))
+        place = next(found, end) + len(part)
+        if place > end:
+            return False
+    return True
+
+
+def _fits(text: str, part: str, place: int) -> bool:
+    """Whether a part without `*` describes what stands at a place of a text."""
+    return all(sign in ("?", text[place + k]) for k, sign in enumerate(part))
 
 
 def _select(dataset: Dataset, variable: OfferedVariable, wish: Wish) -> VariableChoice:
@@ -275,8 +295,7 @@ def _codes_of(variable: str, codes: Sequence[str], expression: str, is_time: boo
     if call is None:
         if "*" not in expression and "?" not in expression:
             raise _unknown_code(variable, codes, expression)
-        pattern = expression.casefold()  # one that describes no code selects none
-        return [code for code in codes if matches(code.casefold(), pattern)]
+        return _described(codes, expression)
     name, given = call[1].lower(), [part.strip() for part in call[2].split(",")]
     if name in ("top", "bottom"):
         if not 1 <= len(given) <= 2 or not all(re.fullmatch(r"[0-9]{1,9}", n) for n in given):
@@ -292,6 +311,14 @@ def _codes_of(variable: str, codes: Sequence[str], expression: str, is_time: boo
         return codes[first : last + 1]
     place = _place(variable, codes, ",".join(given))  # a code may hold commas
     return codes[place:] if name == "from" else codes[: place + 1]
+
+
+def _described(codes: Sequence[str], expression: str) -> list[str]:
+    """The codes that a pattern describes; one that describes none selects none."""
+    pattern, folded = re.sub(r"\*+", "*", expression.casefold()), [c.casefold() for c in codes]
+    if len(pattern) > 2 * max(map(len, folded), default=0) + 1:  # longer than any code
+        return []
+    return [code for code, text in zip(codes, folded, strict=True) if matches(text, pattern)]
 
 
 def _place(variable: str, codes: Sequence[str], code: str) -> int:
