@@ -19,6 +19,10 @@ extensions = [
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 default_role = "code"
+# arrays under the names of `discreet.arrays`, which the front page of the reference explains
+_ARRAYS = ("ArrayLike", "npt.ArrayLike", "Array", "Real", "Whole", "Mask", "Index")
+autodoc_type_aliases = {name: name.removeprefix("npt.") for name in _ARRAYS}
+maximum_signature_line_length = 90  # longer ones have a line for each argument
 html_theme = "furo"
 html_title = "discreet"
 exclude_patterns = ["examples", "_build"]

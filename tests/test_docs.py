@@ -51,6 +51,11 @@ def test_the_examples_run_as_printed(page, folder, capsys):
     for number, block in enumerate(blocks(page), 1):
         code = compile(block, f"{page.name}, block {number}", "exec")
         exec(code, namespace)
+    printed = " ".join(capsys.readouterr().out.split())
+    words = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for quote in re.findall(r"(?:^> .*\n)+", words, re.MULTILINE):
+        said = " ".join(quote.replace("\n>", " ").removeprefix(">").split())
+        assert said in printed, "a page quotes what its blocks do not print"
 
 
 @pytest.mark.parametrize("page", tutorials.PAGES, ids=lambda p: p.stem)
@@ -290,6 +295,15 @@ def test_a_name_without_reference_is_noticed():
     text = "```python\nfrom discreet.noise import lookup\ndc.suppress.Secret2()\n```\n"
     assert names_in_rooms(text) == {"discreet.noise.lookup", "discreet.suppress.Secret2"}
     assert not {"lookup", "Secret2"} & described_names()
+
+
+def test_each_reader_has_a_path_of_three_to_six_pages():
+    front = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    paths = re.findall(r"^\| \*\*(I .+?)\*\* \|(.+)\|$", front, re.MULTILINE)
+    assert len(paths) >= 7
+    for reader, path in paths:
+        pages = re.findall(r"\]\(([^)]+)\)", path)
+        assert 3 <= len(pages) <= 6, f"{reader}: {len(pages)} pages"
 
 
 def test_every_page_can_be_reached_from_the_front_page():

@@ -1,7 +1,8 @@
-"""Pictures of the table builder, to be looked at: python tools/screenshots.py ADDRESS FOLDER.
+"""Pictures of pages, to be looked at: python tools/screenshots.py ADDRESS FOLDER.
 
-ADDRESS is that of a running demo. A phone (390 px), a screen (1280 px), both dark, and what is
-printed (PDF, with a PNG of each page where poppler's `pdftoppm` is installed).
+ADDRESS is that of a running demo, or the folder of the built documentation, `docs/_build`. A phone
+(390 px), a screen (1280 px), both dark, and what is printed (PDF, with a PNG of each page where
+poppler's `pdftoppm` is installed).
 """
 
 from __future__ import annotations
@@ -22,6 +23,12 @@ PAGES = {
     "labels": "/d/survey/table?rows=industry[section]&columns=occupation[major_group]&chart=bars",
     "zeros": "/d/census/table?rows=age&columns=education[leaves]&chart=bars",
 }
+DOCUMENTATION = {
+    "front": "/index.html",
+    "reference": "/reference/records.html",
+    "tutorial": "/tutorials/010_first_publication.html",
+    "formulas": "/methods/fitting.html",
+}
 WIDTHS = {"phone": 390, "screen": 1280}
 
 
@@ -40,12 +47,12 @@ def driver() -> webdriver.Chrome:
     return webdriver.Chrome(options, service)
 
 
-def take(address: str, folder: Path) -> None:
+def take(address: str, folder: Path, pages: dict[str, str]) -> None:
     """Pictures of every page in every form."""
     folder.mkdir(parents=True, exist_ok=True)
     browser = driver()
     try:
-        for name, path in PAGES.items():
+        for name, path in pages.items():
             for kind, width in WIDTHS.items():
                 for scheme in ("light", "dark"):
                     _look(browser, width, scheme)
@@ -65,8 +72,8 @@ def _look(browser: webdriver.Chrome, width: int, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
 
 
-def _picture(browser: webdriver.Chrome, width: int, path: Path) -> None:
-    height = min(browser.execute_script("return document.documentElement.scrollHeight"), 2600)
+def _picture(browser: webdriver.Chrome, width: int, path: Path, most: int = 2600) -> None:
+    height = min(browser.execute_script("return document.documentElement.scrollHeight"), most)
     clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
     asked = {"format": "png", "clip": clip, "captureBeyondViewport": True}
     found = browser.execute_cdp_cmd("Page.captureScreenshot", asked)
@@ -82,4 +89,9 @@ def _print(browser: webdriver.Chrome, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    take(sys.argv[1].rstrip("/"), Path(sys.argv[2]))
+    place = sys.argv[1].rstrip("/")
+    built = Path(place).resolve()
+    if built.is_dir():
+        take(built.as_uri(), Path(sys.argv[2]), DOCUMENTATION)
+    else:
+        take(place, Path(sys.argv[2]), PAGES)

@@ -231,8 +231,7 @@ def find_earlier(
     given = [] if previous is None else [previous] if isinstance(previous, Protected) else previous
     stored = None if book is None else PublishedValues(book.path)
     place = 0 if stored is None else stored.place(table.data_set.name, table.data_set.edition)
-    for release in given:
-        _check_previous(release, table, method)
+    check_previous(given, table, method)
     if given and book is None:
         place = 1 + max(_place_in(release) for release in given)
     if plan.mode.kind != "phased":
@@ -341,6 +340,12 @@ def _what(method: Any, table: TrueTable) -> str:
 
 def _place_in(release: PublicTable) -> int:
     return int(release.statement.steps[0].parameters.get("place", 0))
+
+
+def check_previous(given: Sequence[PublicTable], table: TrueTable, method: Any) -> None:
+    """Only releases of the same data set, as `protect` made them, can be repeated or followed."""
+    for release in given:
+        _check_previous(release, table, method)
 
 
 def _check_previous(release: PublicTable, table: TrueTable, method: Any) -> None:

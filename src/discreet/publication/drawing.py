@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,7 +55,12 @@ class Place:
 
 
 def draw_release(
-    publication: Publication, place: Place, staging: Path, again: bool, accept: str = ""
+    publication: Publication,
+    place: Place,
+    staging: Path,
+    again: bool,
+    accept: str = "",
+    previous: Sequence[Release] = (),
 ) -> Release:
     """The release that an interrupted run has drawn of the same records, or a new one.
 
@@ -93,7 +99,8 @@ def draw_release(
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(mode=HIDDEN, parents=True)  # it lies in a public folder
     numbers = _numbers(publication, place)
-    release = publication.at(place.base).run(counted[1], again=again)
+    plan = publication.at(place.base)
+    release = plan.run(counted[1], again=again, previous=list(previous) or None)
     release.save(staging / RELEASE)
     draw = replace(draw, number=max(_numbers(publication, place) - numbers, default=0))
     draw.write(kept)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet import __version__
+from discreet import __version__, registry
 from discreet.design.codes import natural_order
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
@@ -114,7 +114,8 @@ def publish(
     period = _period_of(target.with_name(corrects)) if corrects else named
     place = Place(base, named, period, corrects, reason)
     staging = target.with_name(f".{named}.part")
-    release = draw_release(publication, place, staging, again, accept)
+    previous = _releases_to_follow(publication, place)
+    release = draw_release(publication, place, staging, again, accept, previous)
     _enter_correction(publication, base, data_set_of(publication, named), corrects, reason)
     broken = _stage(staging, publication, release, place)
     log = _write_log(publication, place, release, broken)
@@ -244,6 +245,14 @@ def _releases_by_period(
     publication: Publication, release: Release, place: Place
 ) -> dict[str, Release]:
     """The newest valid release of each published period, and this one."""
+    newest = _newest_by_period(publication, place)
+    found = {period: read_release(folder / RELEASE) for period, folder in newest.items()}
+    found[place.period] = release
+    return {period: found[period] for period in natural_order(found)}
+
+
+def _newest_by_period(publication: Publication, place: Place) -> dict[str, Path]:
+    """The newest valid edition of each published period, none that is corrected now."""
     folders = (place.base / publication.outlet.folder).glob("[!.]*")
     published = {f.name: (f, _manifest(f)) for f in folders if (f / MANIFEST).is_file()}
     corrected = {place.corrects, *(told.get("corrects") for _, told in published.values())}
@@ -252,9 +261,26 @@ def _releases_by_period(
         folder, told = published[edition]
         if told["valid"] and edition not in corrected:
             newest[told["period"]] = folder
-    found = {period: read_release(folder / RELEASE) for period, folder in newest.items()}
-    found[place.period] = release
-    return {period: found[period] for period in natural_order(found)}
+    return newest
+
+
+def _releases_to_follow(publication: Publication, place: Place) -> list[Release]:
+    """What the method goes on from: the period before, and the edition that is corrected.
+
+    Only methods that hide cells depend on it: a cell that one edition shows opens others.
+    """
+    plan = publication.method
+    method = registry.build("method", plan.name, plan.parameters)
+    if publication.fitter is not None or not hasattr(method, "follow"):
+        return []
+    newest = _newest_by_period(publication, place)
+    periods = natural_order({*newest, place.period})
+    folders = [newest[each] for each in periods[: periods.index(place.period)][-1:]]
+    if place.corrects:
+        folders.append(place.base / publication.outlet.folder / place.corrects)
+    releases = [read_release(folder / RELEASE) for folder in folders]
+    made_by = f"protect:{plan.name}"
+    return [each for each in releases if [s.name for s in each.statement.steps[1:]] == [made_by]]
 
 
 def _rename(staging: Path, target: Path) -> None:

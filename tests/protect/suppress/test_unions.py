@@ -66,6 +66,8 @@ def test_an_enterprise_in_three_hidden_cells_is_not_known_from_their_sum(way, mo
     assert pattern.unproved == ()
     assert dc.audit(pattern).is_clean
     assert not list(union_faults(case_of(table), pattern, SumRule(0.1)))
+    (why,) = describe_pattern(pattern).costliest.values()
+    assert "what one contributor has in cells" in why
 
 
 def test_sums_are_protected_from_where_the_search_for_cells_ended(monkeypatch):
@@ -202,9 +204,9 @@ def test_contributors_beyond_the_limit_are_listed(monkeypatch):
     assert [pattern.owners[k] for k in pattern.unproved] == ["big"]
     report = describe_pattern(pattern)
     assert report.summary["unproved_contributors"] == ["big"]
-    assert "nothing is proven: 1\n  big" in str(report)
+    assert "tells too much: 1\n  big" in str(report)
     release = table.protect(dc.Suppress(RULE))
-    assert "but not proven" in str(release.statement)
+    assert "not proven for all of them" in str(release.statement)
     assert "big" not in str(release.statement)
 
 
