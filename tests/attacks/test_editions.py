@@ -242,6 +242,7 @@ def test_the_ledger_remembers_what_was_published_and_tables_agree(tmp_path):
     np.testing.assert_array_equal(by_ledger.z, later.protect(METHOD, previous=first).z)
     assert (by_ledger.z != later.protect(METHOD, ledger=two).z).mean() > 0.3
     assert "that were not due are those of an earlier one" in by_ledger.statement.text
+    assert "Some figures are those of an earlier edition" in by_ledger.statement.public
     for wrong in (first.fit(dc.NonNegative()), by_ledger):
         with pytest.raises(ParameterError, match="previous"):
             later.protect(METHOD, previous=wrong)

@@ -36,7 +36,7 @@ from discreet.publication.plan import Publication
 from discreet.release.cube import Cube, CubeAxis, axes_of
 from discreet.release.formats.write import About
 from discreet.release.language import ENGLISH, FOLDER, WORDS, Language, read_own
-from discreet.release.notes import public_note
+from discreet.release.notes import headed_methods, public_note
 from discreet.tables.protected import PublicTable
 
 _SECTIONS = ("publication", "tables", "variables", "codes", "units", "texts", "words", "fallback")
@@ -114,6 +114,7 @@ class Wording:
             footnotes=tuple(map(self.language.say_if_known, about.footnotes)),
             notes=tuple(text for text in [public_note(release, self.language)] if text),
             statement=say(release.statement.text),
+            methods=headed_methods(release, self.language),
             language=self.language.code,
             words={word: words[word] for word in WORDS if word in words},
         )
