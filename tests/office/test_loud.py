@@ -24,8 +24,9 @@ from discreet.serve import (
     write_build,
 )
 from discreet.serve.data.inner import read_build
-from discreet.serve.office import audit
+from discreet.serve.office import audit, credentials
 from discreet.serve.office.config import Proxies
+from discreet.serve.office.credentials import end_session, ended_sessions, is_ended
 from tests.office.test_admin import Browser
 from tests.serve.client import Client
 from tests.serve.sites import inner_table, small_site
@@ -170,6 +171,13 @@ def test_sign_out_ends_the_session_wherever_its_cookie_is(office):
     assert browser.get("/admin").status_code == 401
     assert browser.sign_in("discreet_x_y").status_code == 401
     assert outcomes(office.store) == ["signed_in", "signed_out", "sign_in_failed"]
+
+
+def test_shorter_sessions_revive_none_that_was_ended(office, monkeypatch):
+    end_session(office.store, "1:2")
+    later = audit.now() + timedelta(hours=5)
+    monkeypatch.setattr(credentials, "now", lambda: later)
+    assert is_ended("1:2", ended_sessions(office.store, hours=1))
 
 
 @pytest.mark.parametrize(
