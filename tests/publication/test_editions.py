@@ -76,7 +76,7 @@ def test_an_edition_is_published_once(office):
 @pytest.mark.parametrize(
     ("method", "parameters"), [("cell-key", KEYS), ("discrete-laplace", PRIVATE)]
 )
-@pytest.mark.parametrize("broken", ["edition_files", "_write_log", "_rename"])
+@pytest.mark.parametrize("broken", ["edition_files", "write_log", "_rename"])
 def test_what_is_interrupted_is_not_published_and_goes_on(
     office, monkeypatch, broken, method, parameters
 ):
