@@ -32,16 +32,15 @@ LEAST = 400  # cells up to which the pattern of least cost stands beside
 AUDITED = 1_500  # cells up to which our patterns are audited by programs that share nothing else
 KINDS = ("public", "lone", "inside", "outside")
 """The public, somebody alone in a cell, in the sensitive cell, and in another hidden one."""
+_PATTERNS: dict[tuple[str, str], tuple[Pattern, float]] = {}
 
 
 def cases(wanted: list[str]) -> Iterator[Recorded]:
-    """Recorded runs with the default rules on lone contributors."""
+    """Recorded runs of tables that are not too large, or those that are asked for."""
     for source in (recorded, recorded_sums):
         for case in source():
             is_chosen = any(name in case.name for name in wanted)
-            if case.method.singletons and (
-                is_chosen or (not wanted and len(case.pattern.z) <= LARGEST)
-            ):
+            if is_chosen or (not wanted and len(case.pattern.z) <= LARGEST):
                 yield case
 
 
@@ -84,11 +83,19 @@ def attacked(case: Recorded, ours: Pattern) -> tuple[dict[str, int], int | None]
     return found, len({owner for each in told.sums for owner in each.owners})
 
 
+def pattern_of(case: Recorded) -> tuple[Pattern, float]:
+    """Our pattern and its CPU seconds, once for all runs of one table and rule."""
+    which = (case.name.split()[0], repr(case.method))
+    if which not in _PATTERNS:
+        started = time.process_time()
+        ours = case.method.pattern(case.table)
+        _PATTERNS[which] = ours, time.process_time() - started
+    return _PATTERNS[which]
+
+
 def compared(case: Recorded) -> dict[str, Any]:
     """Our pattern beside the recorded one."""
-    started = time.process_time()
-    ours = case.method.pattern(case.table)
-    cpu = time.process_time() - started
+    ours, cpu = pattern_of(case)
     found: dict[str, Any] = {"cells": len(ours.z), "sensitive": ours.n_primary}
     found["recorded"] = {
         "secondary": case.pattern.n_secondary,

@@ -265,7 +265,9 @@ def _option(kind: Any, name: str) -> inspect.Parameter:
 
 Previous = Annotated[
     list[Path] | None,
-    typer.Option("--previous", help="Release of the edition before, to repeat (may be repeated)."),
+    typer.Option(
+        "--previous", help="Release of the edition before, to repeat or follow (may be repeated)."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of text.")]
 Out = Annotated[Path | None, typer.Option("--out", "-o", help="File to write.")]

@@ -226,8 +226,9 @@ class Table(TrueTable):
             absent.
           again: Whether a table-wise release may differ from the one that was registered before
             for this edition. Several of them can be averaged.
-          previous: The release of the edition before, or several; phased editions repeat its
-            values until they are due. A ledger remembers them itself.
+          previous: The release of the edition before, or several. Phased editions repeat its
+            values until they are due (a ledger remembers them itself), and suppression hides again
+            what it hid rather than other cells.
           publish_parameters: Whether the statement tells the parameters of noise by key, such as D,
             V and js. Protection must not rest on keeping them: measures and attacks know them.
           progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.

@@ -80,6 +80,7 @@ def publish(
     if book is None:
         over = table.design.over_variables
         check_listed(chosen, 0 if over is None else len(over.axes))
+    as_given, chosen = chosen, _follow(chosen, table, previous)
     check = getattr(chosen, "check_for", None)
     if check is not None:
         check(table)
@@ -95,7 +96,13 @@ def publish(
             book.spend(table.data_set, cost, {"method": chosen.name})
     said, counted = editions.said(found), book is not None
     first = data_step(
-        table, chosen, is_counted=counted, number=number, plan=said, place=found.place
+        table,
+        chosen,
+        is_counted=counted,
+        number=number,
+        plan=said,
+        place=found.place,
+        follows=chosen is not as_given,
     )
     statement = replace(protected.statement.with_first_step(first), version=__version__)
     if not publish_parameters:
@@ -103,6 +110,17 @@ def publish(
     made = PublicTable.wrap(replace(protected, statement=statement))
     editions.enter(found, made, table, chosen, book)
     return made
+
+
+def _follow(method: Method, table: TrueTable, previous: Any) -> Method:
+    """The method as it goes on from earlier editions, where what it shows depends on them."""
+    follow = getattr(method, "follow", None)
+    if follow is None or previous is None:
+        return method
+    given = [previous] if isinstance(previous, PublicTable) else list(previous)
+    editions.check_previous(given, table, method)
+    found: Method = follow(table, given)
+    return found
 
 
 def _refuse_clock(method: Method) -> None:

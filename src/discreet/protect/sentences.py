@@ -206,6 +206,10 @@ class Planned(Protocol):
     def text(self) -> str:
         """What it means for further editions."""
 
+    @property
+    def plain(self) -> str:
+        """What everybody is told of it; mostly nothing."""
+
 
 def data_step(
     subject: StatementSubject,
@@ -215,15 +219,19 @@ def data_step(
     number: int | None,
     plan: Planned | None = None,
     place: int = 0,
+    follows: bool = False,
 ) -> Step:
     """The first step of a statement: which data, and what other releases of them mean.
 
     The number says which of its edition's releases this is, if a ledger counts them; plan and place
-    say how editions follow each other and which of them this is.
+    say how editions follow each other and which of them this is, and `follows` that the method went
+    on from earlier ones.
     """
     data = subject.data_set
     told = plan is not None and (method.source == "keys" or plan.mode.kind == "phased")
-    edition = limit("editions", plan.text) if plan and told else _edition(method)
+    edition = (
+        limit("editions", plan.text, plan.plain) if plan and told else _edition(method, follows)
+    )
     said = [edition, _others(method, is_counted)]
     if method.source != "system" and subject.secret is not None and subject.secret.is_public:
         said.append(
@@ -268,17 +276,23 @@ _SEVERAL = (
 """What several releases cost; measured by `attack.several_laws` and in the tests of attacks."""
 
 
-def _edition(method: Sourced) -> Sentence:
+def _edition(method: Sourced, follows: bool) -> Sentence:
     """What a next edition would give away."""
     if follows_truth(method):
+        how = (
+            "Of cells that could protect others, those were hidden that an earlier edition hid"
+            if follows
+            else "Each edition is suppressed anew"
+        )
         text = (
-            "Each edition is suppressed anew: a cell that is hidden here and shown in another "
+            f"{how}: a cell that is hidden here and shown in another "
             "edition or another table of nearly the same records can often be computed."
         )
     else:
         text = (
-            "Each edition is drawn anew: n editions of nearly the same records average to a noise "
-            "smaller by the square root of n, and their difference is not protected further."
+            "Each edition is drawn anew: the average of n editions of nearly the same records has "
+            "noise that is smaller by the square root of n, and what changed between them is "
+            "hidden by that noise alone."
         )
     return limit("editions", text)
 

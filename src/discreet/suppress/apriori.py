@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from discreet.design.base import Cell, Design
 from discreet.errors import DataError, DesignError, ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.rules.counts import PrimaryRule, Threshold
@@ -22,6 +21,7 @@ from discreet.rules.magnitudes import PQ, Dominance, FewContributors
 from discreet.suppress.argus import APriori, AprioriCells, read_apriori
 from discreet.suppress.exceptions import Exempt, Listed
 from discreet.suppress.pattern import Pattern, published_values
+from discreet.suppress.plan import named_cells
 from discreet.suppress.suppress import Suppress
 from discreet.tables.protected import CellStatus, Protected
 from discreet.tables.show import frame_of
@@ -85,7 +85,7 @@ def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppre
     if not isinstance(earlier, Protected):
         raise ParameterError(f"an earlier release was expected, got {type(earlier).__name__}.")
     # Designs may order variables, codes and margins differently: cells are the same by their codes.
-    here, before = _named_cells(table.design), _named_cells(earlier.design)
+    here, before = named_cells(table.design), named_cells(earlier.design)
     status = np.zeros(len(earlier.z), np.int8) if earlier.status is None else earlier.status
     was_shown = status == CellStatus.published
     shown = {name for (name, _), is_shown in zip(before, was_shown, strict=True) if is_shown}
@@ -107,15 +107,12 @@ def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppre
     )
 
 
-_KEPT = 1e-3
-"""What it costs to hide a cell again that an earlier edition hid, as a share of what it would."""
-
-
 def following(method: Suppress, table: TrueTable, earlier: Protected) -> Suppress:
     """The method for a new edition, which starts from the pattern of an earlier one.
 
     Cells that were hidden are hidden again rather than others: a cell that is shown once stands in
-    for what other editions hide. Sensitive cells follow from the new values alone.
+    for what other editions hide. Sensitive cells follow from the new values alone. It is what
+    `table.protect(method, previous=earlier)` does.
 
     Args:
       method: How the table is to be suppressed.
@@ -124,17 +121,7 @@ def following(method: Suppress, table: TrueTable, earlier: Protected) -> Suppres
     """
     if not isinstance(earlier, Protected) or earlier.status is None:
         raise ParameterError("an earlier release with hidden cells was expected.")
-    is_hidden = earlier.status != CellStatus.published
-    before = _named_cells(earlier.design)
-    hidden = {name for (name, _), is_one in zip(before, is_hidden, strict=True) if is_one}
-    again = [(cell, _KEPT) for name, cell in _named_cells(table.design) if name in hidden]
-    return replace(method, priorities=(*method.priorities, *again))
-
-
-def _named_cells(design: Design) -> list[tuple[frozenset[tuple[str, str]], Cell]]:
-    """All published cells by their codes, totals left out."""
-    cells = (design.cell(k) for k in range(design.n_published))
-    return [(frozenset((str(v), str(c)) for v, c in cell.items()), cell) for cell in cells]
+    return method.follow(table, [earlier])
 
 
 FREE, CONFIDENTIAL, SECONDARY = "F", "C", "D"

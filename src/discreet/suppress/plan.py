@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real
-from discreet.design.base import Design
+from discreet.design.base import Cell, Design
 from discreet.design.support import Embedding
 from discreet.errors import DataError
 from discreet.protect.cells import embed_table, on_public_support
 from discreet.rules.counts import lines
 from discreet.suppress.pattern import of_table
+from discreet.tables.protected import CellStatus, Protected
 from discreet.tables.truth import TrueTable
 
 
@@ -43,6 +45,27 @@ def cell_name(design: Design, position: int) -> str:
     """A published cell in words."""
     codes = design.cell(position) if design.axes else {"cell": str(position)}
     return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
+
+
+def named_cells(design: Design) -> list[tuple[frozenset[tuple[str, str]], Cell]]:
+    """All published cells by their codes, totals left out."""
+    cells = (design.cell(k) for k in range(design.n_published))
+    return [(frozenset((str(v), str(c)) for v, c in cell.items()), cell) for cell in cells]
+
+
+KEPT = 1e-3
+"""What it costs to hide a cell again that an earlier edition hid, as a share of what it would."""
+
+
+def hidden_before(design: Design, earlier: Sequence[Protected]) -> list[Cell]:
+    """Published cells that some earlier release of other records did not show."""
+    hidden: set[frozenset[tuple[str, str]]] = set()
+    for release in earlier:
+        if release.status is not None:
+            is_hidden = (release.status != CellStatus.published).tolist()
+            names = zip(named_cells(release.design), is_hidden, strict=True)
+            hidden |= {name for (name, _), is_one in names if is_one}
+    return [cell for name, cell in named_cells(design) if name in hidden] if hidden else []
 
 
 def room_below(design: Design, z: Array) -> Real:

@@ -74,7 +74,7 @@ class PatternReport(Displayed):
         costliest = "Costliest cells that are hidden to protect others"
         blocks += [(costliest, costly)] if costly else []
         if self.unproved:
-            said = "Contributors of whom sums were searched, but nothing is proven"
+            said = "Contributors of whom it is open whether some sum of hidden cells tells too much"
             more = len(self.unproved) - _MOST_NAMED
             rest = [f"and {more:,} others"] if more > 0 else []
             named = [*self.unproved[:_MOST_NAMED], *rest]
@@ -146,10 +146,14 @@ def _reasons(pattern: Pattern, cells: Sequence[int]) -> dict[int, str]:
                 first = others[np.argsort(~sensitive[others], kind="stable")][0]
                 kind = "sensitive" if sensitive[first] else "hidden"
                 text = f"{kind} {cell_name(design, int(first))}"
-                if len(others) == 1:
-                    why = f"shown, it would give the {text} by the sum {total}"
+                told = [d.why for d in pattern.differences if set(d.cells) == set(others.tolist())]
+                if told:
+                    why = f"shown, it would give {told[0]}, as the rest of {total}"
+                elif len(others) == 1:
+                    why = f"shown, it would give the {text}, as the rest of {total}"
                 else:
                     why = f"one of {len(others) + 1} hidden parts of {total}, beside the {text}"
-                said[k].append((len(others) + (not sensitive[first]) * len(hidden), why))
+                is_weak = not (told or sensitive[first])
+                said[k].append((len(others) + is_weak * len(hidden), why))
     fallback = "its parts or its sum are hidden, and it would narrow their intervals"
     return {k: min(whys)[1] if whys else fallback for k, whys in said.items()}

@@ -161,13 +161,17 @@ def contributor_sums(
         return [limit("contributor-sums", said)]
     n = max((rule.n for rule in sums if isinstance(rule, PQ)), default=1)
     pool = f", alone or {n} of them pooling what they know" if n > 1 else ""
+    is_kept = "is" if is_proven else "was to be"
     said = (
-        f"{several} is protected as in a single cell, against the public and other contributors"
-        f"{pool}, where it is among the largest contributions."
+        f"{several} {is_kept} protected as in a single cell, against the public and other "
+        f"contributors{pool}, where it is among the largest contributions."
     )
     if is_proven:
         return [process("contributor-sums", f"{said} This is proven for all of them.")]
-    open_still = "For some this was searched for, as far as a fixed effort goes, but not proven."
+    # Beyond a fixed effort sums are not searched to the end, and of large ones not at all.
+    open_still = (
+        "This is not proven for all of them: some may be known more closely than the rules allow."
+    )
     return [limit("contributor-sums", f"{said} {open_still}")]
 
 

@@ -41,11 +41,13 @@ from discreet.suppress.pattern import (
     tell_watchers,
 )
 from discreet.suppress.plan import (
+    KEPT,
     REACH,
     PublicationPlan,
     cell_name,
     draw_decoys,
     draw_factors,
+    hidden_before,
     inner_cells_with,
     room_below,
     with_doubted_cells,
@@ -246,6 +248,14 @@ class Suppress:
                 unions, found = find_unions(wider, found, unions), wider
         left = {owner for each in unions.sums for owner in each.owners}
         return replace(found, unproved=tuple(sorted({*unions.unproved, *left})))
+
+    def follow(self, table: TrueTable, earlier: Sequence[Protected]) -> Suppress:
+        """The method for a new edition: what earlier ones hid is hidden again rather than others.
+
+        A cell that is shown once stands in for what other editions hide.
+        """
+        again = [(cell, KEPT) for cell in hidden_before(table.design, earlier)]
+        return replace(self, priorities=(*self.priorities, *again))
 
     def lower_bound(self, table: TrueTable) -> float:
         """What every pattern costs at least that keeps all intervals; for small tables.

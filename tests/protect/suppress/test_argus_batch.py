@@ -266,7 +266,7 @@ def test_the_command_prints_what_is_hidden_and_why(folder, capsys):
     assert stop.value.code == 0
     shown = capsys.readouterr().out
     assert "MOD (modular): suppressed by intervals" in shown
-    assert "it would give the sensitive Act=A, Region=n1 by the sum" in shown
+    assert "it would give the sensitive Act=A, Region=n1, as the rest of" in shown
     assert "1 primary" in (folder / "log.txt").read_text()
     with contextlib.chdir(folder), pytest.raises(SystemExit):
         main(["argus", "job.arb", "--json"])

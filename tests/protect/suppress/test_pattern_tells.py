@@ -4,11 +4,13 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import discreet as dc
 from discreet import Knowledge, Secret, registry
 from discreet.assessment.audit import inversion
+from discreet.publication import Publication, publish
 from discreet.suppress.plan import draw_decoys, draw_factors
 from tests.attacks.test_hidden_cells import public_bytes
 
@@ -199,14 +201,44 @@ def test_cells_hidden_in_all_editions_are_claimed():
     assert set(claims.targets) == set(np.flatnonzero(in_both))
 
 
-def test_a_new_edition_starts_from_the_earlier_pattern():
+def two_editions():
+    """A table, and one of the next edition in which what was cheap to hide is dear."""
     counts = np.array([[2, 9, 8, 30], [9, 12, 14, 30], [8, 11, 13, 30], [30, 30, 30, 30]])
     first = flat(counts)
-    earlier = first.protect(METHOD)
+    hidden = METHOD.pattern(first).suppressed[first.design.inner_in_published()].reshape(4, 4)
     moved = counts.copy()
-    hidden = earlier.hidden[earlier.design.inner_in_published()].reshape(4, 4)
-    moved[hidden & (counts > 3)] += 6  # what was cheap to hide is dear now
-    second = flat(moved)
+    moved[hidden & (counts > 3)] += 6
+    return first, flat(moved)
+
+
+def test_a_new_edition_starts_from_the_earlier_pattern():
+    first, second = two_editions()
+    earlier = first.protect(METHOD)
+    second = replace(second, data_set=replace(second.data_set, edition="2"))
     again = dc.suppress.following(METHOD, second, earlier).pattern(second)
     assert (METHOD.pattern(second).suppressed != earlier.hidden).any()
     assert (again.suppressed == earlier.hidden).all()
+    release = second.protect(METHOD, previous=earlier)
+    assert (release.hidden == earlier.hidden).all()
+    assert "that an earlier edition hid" in release.statement.text
+    assert "suppressed anew" in second.protect(METHOD).statement.text
+
+
+def test_a_publication_starts_from_the_period_before_and_from_what_it_corrects(tmp_path):
+    (tmp_path / "publication.toml").write_text(
+        '[publication]\nname = "t"\nformats = ["csv"]\n[data]\nsource = "t.csv"\nname = "t"\n'
+        '[tabulate]\nmargins = "a*b"\n[protect]\nmethod = "suppress"\n[gate]\nattack = "off"\n'
+    )
+    first, second = two_editions()
+    plan = Publication.read(tmp_path / "publication.toml")
+    hidden = {}
+    for edition, table, corrects in (("1", first, None), ("2", second, None), ("2b", second, "2")):
+        inner = np.repeat(np.arange(16), table.y)
+        frame = pd.DataFrame({"a": inner // 4, "b": inner % 4})
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        made = publish(plan, tmp_path, edition=edition, corrects=corrects, reason="why")
+        hidden[edition] = made.release.hidden
+        assert ("an earlier edition" in made.release.statement.text) == (edition != "1")
+    assert (hidden["1"] == METHOD.pattern(first).suppressed).all()
+    for edition in ("2", "2b"):
+        assert (hidden[edition] == hidden["1"]).all()
