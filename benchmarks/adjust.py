@@ -62,9 +62,9 @@ def linked(people: float, seed: int, margins: str) -> list:
     except InfeasibleError:
         made = np.full(len(noisy), np.nan)
     own, given = CPU() - began, (noisy[frame.cells], table.z[frame.cells])
-    problem, _ = adjustment(frame, *given, min_count=3, max_move=5.0, weights=None)
+    problem, _, aside = adjustment(frame, *given, min_count=3, max_move=5.0, weights=None)
     began = CPU()
-    loss, bound = adjust_exactly(problem, table.y[frame.rows], seconds=SECONDS)
+    loss, bound = adjust_exactly(problem, table.y[frame.rows] - aside, seconds=SECONDS)
     off = [float(np.abs(z - table.z).mean()) for z in (noisy, made)]
     sizes = [float(np.abs(made - noisy).sum()), loss, bound, *off]
     return [f"{people:.0e}", margins, seed, *sizes, own, CPU() - began]

@@ -38,6 +38,8 @@ MOST = 3e9
 COUNTS, SHARE = 0.05, 1e-9
 # Fits that say that they did not arrive are far off by this share of the largest cell, or a count.
 FAR = 0.01
+# Records that are drawn from margins, whatever their total is.
+RECORDS = 300
 # Counts by which noise of a bounded law moves a cell.
 MOST_MOVE = 5
 
@@ -229,8 +231,8 @@ def adjusted(case: Case) -> Any:
         noise = dc.CellKey(dc.perturbation_table(D=int(MOST_MOVE), V=3, js=2))
         noisy, frame = noise(table, draws=SeededDraws(1)).z, Frame.of(table)
         given, options = (noisy[frame.cells], table.z[frame.cells]), {"max_move": MOST_MOVE}
-        problem, _ = adjustment(frame, *given, min_count=3, weights=None, **options)
-        least = adjust_exactly(problem, table.y[frame.rows])[0]
+        problem, _, aside = adjustment(frame, *given, min_count=3, weights=None, **options)
+        least = adjust_exactly(problem, table.y[frame.rows] - aside)[0]
         try:
             made = dc.Adjust(noise)(table, draws=SeededDraws(1)).z
         except DiscreetError:
@@ -249,6 +251,23 @@ def judge_adjusted(case: Case, fit: Fit) -> Judgement:
     moved, blocked = np.abs(fit.z - case.design.aggregate(case.truth)), (fit.z > 0) & (fit.z < 3)
     sums = LeastSquaresReference(case.X, fit.z, np.ones(len(fit.z)), ()).without_bounds()
     return not blocked.any() and moved.max() <= MOST_MOVE and list(fit.z) == sums
+
+
+def judge_unbiased(case: Case, fit: Any) -> Judgement:
+    """The best linear unbiased margins; those of the records are sums of whole numbers."""
+    if (fit.records < 0).any() or len(fit.records) != RECORDS:
+        return False
+    # Margins alone know of structural zeros what published cells of the crossing show of them.
+    lift = case.design.crossing
+    full = np.asarray(lift.design.matrix().toarray(), dtype=float)
+    z, w = (lift.to_public_cells(v, 0.0) for v in (case.z, case.w))
+    empty = np.flatnonzero(lift.to_public_cells(np.zeros(len(case.z)), 1.0))
+    found = LeastSquaresReference(full, z, np.where(w > 0, w, 1.0), empty.tolist())
+    reference = found.without_bounds()
+    if reference is None:
+        return None
+    wanted = np.array([float(v) for v in reference])[lift.published]
+    return float(np.abs(fit.unbiased - wanted).max())
 
 
 NOISY, TRUE = {"noise": True, "weigh": True}, {"noise": False, "weigh": False}
@@ -281,6 +300,11 @@ FITTERS = {
         judge_likely,
     ),
     "adjust": (adjusted, TRUE, judge_adjusted),
+    "from-margins": (
+        lambda _: dc.solve.FromMargins(n_records=RECORDS, temperature=0),
+        NOISY,
+        judge_unbiased,
+    ),
 }
 
 
@@ -335,8 +359,9 @@ def judge(name: str, n: int, first: int = 0) -> Count:
 def cases(name: str, seeds: range, options: dict[str, bool]) -> Iterator[Case]:
     """The cases of one fitter; likelihoods take no negative values."""
     for seed in seeds:
-        # Adjusted tables have variables: every fourth seed is that of a matrix.
-        case = case_of(4 * seed + 1 + seed % 3 if name == "adjust" else seed, **options)
+        # These need variables: every fourth seed is that of a matrix.
+        needs_variables = name in ("adjust", "from-margins")
+        case = case_of(4 * seed + 1 + seed % 3 if needs_variables else seed, **options)
         if name == "poisson":
             case = Case(case.design, case.truth, np.maximum(case.z, 0.0), case.w)
         yield case

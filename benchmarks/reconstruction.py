@@ -1,13 +1,15 @@
 """Public reconstruction models of a census: which records are the same in every solution.
 
-Run `python -m benchmarks.reconstruction [FOLDER]` on a folder with `model_*.lp.gz` and `.sol.gz`
-(the replication package of the 2010 census); without it the script says what it needs. A record is
+Run `python -m benchmarks.reconstruction [FOLDER [OUT]]` on a folder with `model_*.lp.gz` and
+`.sol.gz` (the replication package of the 2010 census); without it the script says what it needs. In
+`OUT` a file for each model says of every record with people whether it is fixed. A record is
 a combination of block, sex, age, race and ethnicity; columns of the model that differ in the number
 of the person alone stand for the same record. The published solution must agree with what is fixed.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
 import sys
 import tempfile
@@ -68,7 +70,7 @@ def published_solution(path: Path, records: list[Record]) -> Any:
     return found
 
 
-def solve(path: Path) -> list[Any]:
+def solve(path: Path, out: Path | None) -> list[Any]:
     """One row of the table; fixed records are held against the published solution."""
     began = time.process_time()
     matrix, low, high, records, most = read(path)
@@ -80,6 +82,8 @@ def solve(path: Path) -> list[Any]:
     if (theirs != found.table)[found.is_fixed].any():
         raise SystemExit(f"{path.name}: a fixed record differs in the published solution.")
     describe(records, found)
+    if out is not None:
+        list_records(out / f"{path.name.split('.')[0]}.csv", records, found)
     people, fixed = int(found.table.sum()), int(found.table[found.is_fixed].sum())
     counts = [int(most.sum()), len(records), people, fixed, people - fixed, found.undecided]
     return [path.name.split(".")[0], *counts, found.programs, read_in - began, seconds]
@@ -97,6 +101,18 @@ def describe(records: list[Record], found: Variability) -> None:
     )
 
 
+def list_records(path: Path, records: list[Record], found: Variability) -> None:
+    """Every record that some table has people in: how many, and whether all tables have them."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["block", "sex", "age", "race", "ethnicity", "people", "record"])
+        for k in np.flatnonzero((found.table > 0) | found.is_free):
+            said = "fixed" if found.is_fixed[k] else "free" if found.is_free[k] else "undecided"
+            block, sex, age, *races, ethnicity = records[k]
+            rows.writerow([block, sex, age, "".join(races), ethnicity, found.table[k], said])
+
+
 def main() -> int:
     """Solve every model of the folder."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else USUAL
@@ -104,7 +120,8 @@ def main() -> int:
     if not models:
         print(f"no model_*.lp.gz in {folder}: name the folder of the replication package.")
         return 0
-    rows = [solve(path) for path in models]
+    out = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    rows = [solve(path, out) for path in models]
     header = ["model", "columns", "records", "people", "fixed", "free", "undecided", "programs"]
     print_table([*header, "read, s", "solved, s"], rows)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -47,8 +48,10 @@ def written_whole(path: str | Path, mode: int = EVERYONE) -> Iterator[Path]:
         yield temporary
         os.chmod(temporary, mode)
         os.replace(temporary, target)
-    except BaseException:
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise DataError(f"cannot write to {target}: {error.strerror}.") from error
         raise
 
 

@@ -182,10 +182,12 @@ ATTACKS: dict[str, Entry] = {
     "refit-least-absolute": (_REFIT, {"fitter": "least-absolute"}),
     "refit-log-linear": (_REFIT, {"fitter": "log-linear"}),
     "refit-noise-likelihood": (_REFIT, {"fitter": "noise-likelihood"}),
+    "inner-table": "discreet.attacks.refit:InnerTable",
     "bounds": "discreet.attacks.bounds:CountBounds",
     "averages": "discreet.attacks.averages:Averages",
     "several-laws": "discreet.attacks.several_laws:SeveralLaws",
     "weighted-steps": "discreet.attacks.extra_figures:WeightedSteps",
+    "decimals": "discreet.attacks.extra_figures:WeightDecimals",
     "quality-classes": "discreet.attacks.extra_figures:QualityClasses",
     "complements": "discreet.attacks.complements:Complements",
     "contributor": "discreet.attacks.contributors:Contributor",
@@ -200,6 +202,7 @@ ATTACKS: dict[str, Entry] = {
     "copies": "discreet.attacks.leverage:Copies",
     "longest-column": "discreet.attacks.leverage:LongestColumn",
     "cluster-insider": "discreet.attacks.insiders:ClusterInsider",
+    "membership": "discreet.attacks.membership:Membership",
 }
 KINDS: dict[str, Mapping[str, Entry]] = {
     "method": METHODS,

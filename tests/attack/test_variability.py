@@ -9,6 +9,7 @@ from scipy.sparse import csc_array
 import discreet as dc
 from discreet.assessment.audit.equations import DisagreementError
 from discreet.attacks.reconstruction import IntegerReconstruction, solution_variability
+from discreet.design.sparse import MatrixDesign
 from discreet.errors import InfeasibleError
 from tests.attack.weak_and_sound import plain
 from tests.attacks.victims import country
@@ -111,3 +112,25 @@ def test_a_sum_over_two_parts_that_follows_from_their_floors_proves_nothing():
         csc_array(X), *ends, np.ones(4), np.full(4, 3.0), rng=np.random.default_rng(1)
     )
     assert found.is_free.all()
+
+
+def overlapping(rng):
+    """Twelve blocks by sex, published by district and by school zones that cut across them."""
+    districts = [range(4), range(4, 8), range(8, 12)]
+    zones = [range(3), range(3, 8), range(8, 12)]
+    areas = [[block in area for block in range(12)] for area in (*districts, *zones)]
+    X = np.kron(np.array(areas, dtype=int), np.eye(2, dtype=int)).T
+    return dc.Table.from_inner(MatrixDesign(X), rng.poisson(2.0, 24) + 1)
+
+
+def test_areas_that_overlap_tell_their_difference():
+    """District less zone is one block; neither shows it."""
+    table = overlapping(np.random.default_rng(1))
+    found = IntegerReconstruction().vary(plain(table), np.random.default_rng(1))
+    assert np.flatnonzero(found.is_fixed).tolist() == [6, 7], "both sexes of the fourth block"
+    np.testing.assert_array_equal(found.table[6:8], table.y[6:8])
+    assert found.is_free.sum() == 22
+    told = dc.attack(None, plain(table), ["integer-reconstruction"])
+    assert told.provably_fixed == table.y[6:8].sum()
+    noisy = table.simulate(dc.ControlledRounding(5), seed=1)
+    assert dc.attack(None, noisy, ["integer-reconstruction"]).provably_fixed == 0

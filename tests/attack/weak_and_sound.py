@@ -5,7 +5,7 @@ that the library refuses; sound ones are what it makes.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from discreet.synthesis.hybrid import hybrid
 from discreet.tables import CellStatus, Statement
 from tests.attacks.test_editions import people, tabulated
 from tests.attacks.test_large_units import firms, giant, matrices, released
-from tests.attacks.test_weights import sampled_records
+from tests.attacks.test_weights import sampled_records, to_the_last_digit
 from tests.attacks.victims import PTABLE, SECRET, country, flat_axes, keyed_table
 
 
@@ -38,6 +38,16 @@ class Setting:
 def plain(table, seed=0):
     """The truth as it stands, as if somebody had released it."""
     return dc.Trial(table.design, table.z, Statement())
+
+
+def with_inner(table, seed=0):
+    """The truth with its inner cells."""
+    return replace(plain(table), y=table.y)
+
+
+def fitted(table, seed):
+    """Private counts and the whole inner table that is fitted to them."""
+    return table.simulate(dc.DiscreteLaplace(0.1), seed=seed).fit("least-squares")
 
 
 def small_cells_hidden(table, seed=0):
@@ -66,7 +76,7 @@ def private(table, epsilon=0.1):
 
 
 def open_as(table, make=plain):
-    return Setting(table, make(table), options={"method": make})
+    return Setting(table, make(table, 1), options={"method": make})
 
 
 def by(method, table):
@@ -122,6 +132,13 @@ def sampled(grid):
     return Setting(table, release, options={"knowledge": known})
 
 
+def fine_weights():
+    table = sampled_records()
+    mean = table.published.weight.max() / table.z.max()
+    options = {"knowledge": dc.Knowledge(extra={"mean_weight": mean}), "method": to_the_last_digit}
+    return Setting(table, to_the_last_digit(table), options=options)
+
+
 def graded(**options):
     """Large counts with classes of how far they were moved."""
     table = country(smallest=60, mean=40.0, region=40, age=12, sex=2)
@@ -158,6 +175,19 @@ def firms_of(frame, checked, attack=None):
     return Setting(frame, made, attack)
 
 
+def members(method, **options):
+    """A file with three synthetic columns, made of the first of two sets of firms."""
+    frames = []
+    for seed in (1, 2):
+        frame, rng = firms(1.0, seed=seed, n=300), np.random.default_rng(50 + seed)
+        moved = {"staff": rng.lognormal(0, 0.7, 300), "profit": rng.normal(1, 0.5, 300)}
+        frames.append(frame.assign(**{name: frame["sales"] * by for name, by in moved.items()}))
+    model = "sales + staff + profit ~ size"
+    made = dc.synthesize(frames[0], model, method, simulate=True, seed=1, **options)
+    known = dc.Knowledge(extra={"outside": frames[1]})
+    return Setting(frames[0], made, options={"knowledge": known})
+
+
 def clusters(size):
     rng = np.random.default_rng(1)
     Y, number = rng.lognormal(10, 1, (100 * size, 1)), np.repeat(np.arange(100), size)
@@ -176,6 +206,11 @@ SETTINGS: dict[str, Pair] = {
         lambda: by(dc.Pram(epsilon=5.0), sparse(8, 5, mean=1.0)),
         lambda: private(sparse(6, 4, mean=1.0), 0.5),
         0.3,
+    ),
+    "inner-table": (
+        lambda: open_as(crossed(), with_inner),
+        lambda: open_as(country(mean=4.0), fitted),
+        0.9,
     ),
     "bounds": (
         lambda: by(dc.CellKey(dc.perturbation_table(1, 0.3)), sparse(14, 6, 2, mean=0.8)),
@@ -197,6 +232,7 @@ SETTINGS: dict[str, Pair] = {
         0.3,
     ),
     "weighted-steps": (lambda: sampled(1.0), lambda: sampled(45.0), 0.3),
+    "decimals": (fine_weights, lambda: sampled(45.0), 0.6),
     "quality-classes": (
         lambda: graded(edges=(0, 1), keep=0.999),
         lambda: graded(keep=0.05),
@@ -234,6 +270,7 @@ SETTINGS: dict[str, Pair] = {
         0.9,
     ),
     "longest-column": (lambda: firms_of(giant(), False), lambda: firms_of(giant(), True), 0.9),
+    "membership": (lambda: members("romm", lambda_=0.001), lambda: members("ipso"), 0.6),
     "cluster-insider": (lambda: clusters(3), lambda: clusters(8), 0.9),
 }
 """By attack: a weak setting, a sound one, and the lift above which the weak one must lie."""

@@ -9,8 +9,6 @@ import itertools
 import json
 import logging
 import re
-import secrets
-import sys
 import zipfile
 from dataclasses import replace
 
@@ -26,7 +24,6 @@ from discreet.serve import (
     DatasetInfo,
     InnerSource,
     InnerTable,
-    LiveSource,
     Policy,
     Query,
     Refusal,
@@ -34,8 +31,8 @@ from discreet.serve import (
     SiteConfig,
     make_app,
 )
-from tests.attacks.builders import LIVE, NAMES, SIZES, WIDE, People, Visitor, leaves, live, once
-from tests.attacks.victims import SECRET, exact_share
+from tests.attacks.builders import NAMES, SIZES, WIDE, People, Visitor, live, once
+from tests.attacks.victims import SECRET
 from tests.serve.client import Client
 
 PEOPLE = People.drawn()
@@ -47,130 +44,6 @@ ROUNDED = Publication(
 @pytest.fixture(scope="module")
 def visitor():
     return Visitor(once(PEOPLE))
-
-
-class Careless(LiveSource):
-    """A planted fault: noise drawn anew for every question."""
-
-    def cube(self, details, unit):
-        cube = super().cube(details, unit)
-        rng = np.random.default_rng(secrets.randbits(64))
-        truth = PEOPLE.counts.sum(
-            axis=tuple(k for k, name in enumerate(NAMES) if name not in cube.names)
-        )
-        values = cube.values.copy()
-        values[(slice(1, None),) * truth.ndim] = truth + rng.integers(-3, 4, truth.shape)
-        return type(cube)(cube.axes, values, cube.status, cube.unit, cube.statement)
-
-
-class Forgetful(Dataset):
-    """What serves it keeps nothing, so that every question is asked again."""
-
-    def cube(self, details, unit):
-        return self.source.cube(details, unit)
-
-
-def careless():
-    return Visitor(Forgetful("census", DatasetInfo(), Careless(LIVE, PEOPLE), WIDE))
-
-
-def estimates(visitor, region, age):
-    """Everything that implies one cell of region and age: the cell itself, and sums around it."""
-    cell = {"region": region, "age": age}
-    found = [visitor.figure("rows=region&columns=age", **cell)]
-    found += [visitor.figure("rows=age&columns=region", **cell)]
-    found += [visitor.figure("rows=region&columns=age&layers=sex", **cell)]
-    found += [visitor.figure(f"rows=region&where.age={age}", region=region)]
-    found += [visitor.figure(f"rows=age&where.region={region}", age=age)]
-    by_sex = visitor.ask("rows=region&columns=age&layers=sex")
-    at = by_sex.axis("region").place(region), by_sex.axis("age").place(age)
-    found += [by_sex.values[at][1:].sum()]
-    table = visitor.ask("rows=region&columns=age")
-    others = [c for c in leaves("age") if c != age]
-    row = table.at("region", region)
-    found += [row.values[0] - sum(row.values[row.axis("age").place(c)] for c in others)]
-    column = table.at("age", age)
-    rest = [c for c in leaves("region") if c != region]
-    found += [column.values[0] - sum(column.values[column.axis("region").place(c)] for c in rest)]
-    without = "&".join(f"where.age={c}" for c in others)
-    complement = visitor.figure(f"rows=region&{without}", region=region)
-    found += [visitor.figure("rows=region", region=region) - complement]
-    group = f"rows=age&group.age=G|{'|'.join(others)}&where.region={region}"
-    found += [visitor.figure(f"rows=age&where.region={region}") - visitor.figure(group, age="G")]
-    return np.array(found)
-
-
-def all_estimates(visitor):
-    cells = itertools.product(leaves("region"), leaves("age"))
-    return np.array([estimates(visitor, *cell) for cell in cells])
-
-
-def test_averaging_sums_that_imply_a_cell_gives_one_look(visitor):
-    """Ten ways to a cell, one value: there is nothing to average."""
-    found = all_estimates(visitor)
-    assert (found == found[:, :1]).all()
-    truth = PEOPLE.counts.sum(axis=2).ravel()
-    assert exact_share(found.mean(axis=1), truth) == exact_share(found[:, 0], truth)
-
-
-def test_a_builder_that_draws_anew_is_caught_by_averaging():
-    """The planted fault: every question has its own noise, so asking again gives the truth."""
-    visitor, truth = careless(), PEOPLE.counts.sum(axis=2).ravel()
-    looks = np.array(
-        [visitor.ask("rows=region&columns=age").values[1:, 1:].ravel() for _ in range(400)]
-    )
-    assert not (looks == looks[0]).all()
-    assert exact_share(looks.mean(axis=0), truth) > 0.95
-    assert exact_share(looks[0], truth) < 0.4
-
-
-def looks(visitor):
-    """Everything that sums to the count of each region: the margin, and three crossings."""
-    found = [visitor.ask("rows=region").values[1:]]
-    found += [visitor.ask("rows=region&columns=age").values[1:, 1:].sum(axis=1)]
-    found += [visitor.ask("rows=region&columns=sex").values[1:, 1:].sum(axis=1)]
-    whole = visitor.ask("rows=region&columns=age&layers=sex").values
-    found += [whole[1:, 1:, 1:].sum(axis=(1, 2)), whole[1:, 1:, 0].sum(axis=1)]
-    return np.array(found, dtype=float)
-
-
-def test_averaging_predefined_tables_has_a_lift_on_the_fly_alone(record_property, capsys):
-    """Sums over crossings have noise of their own on the fly: few variables leave few of them."""
-    weights = 1.0 / np.array([1, SIZES["age"], SIZES["sex"], SIZES["age"] * SIZES["sex"]])
-    error = {"once": [[], []], "live": [[], []]}
-    for seed in range(12):
-        people = People.drawn(seed=seed)
-        truth = people.counts.sum(axis=(1, 2))
-        for name, mode in (("once", once), ("live", live)):
-            seen = looks(Visitor(mode(people)))[:4]
-            mean = (weights[:, None] * seen).sum(axis=0) / weights.sum()
-            error[name][0].append(np.mean((seen[0] - truth) ** 2))
-            error[name][1].append(np.mean((mean - truth) ** 2))
-    one_look, averaged = (np.mean(e) for e in error["live"])
-    record_property("mean squared error, one look and averaged", (float(one_look), float(averaged)))
-    with capsys.disabled():
-        sys.stdout.write(f"\naveraging on the fly: error {one_look:.2f} -> {averaged:.2f}\n")
-    assert averaged < one_look
-    np.testing.assert_allclose(*error["once"])
-
-
-def test_asking_again_on_the_fly_gives_the_same():
-    visitor = Visitor(live(PEOPLE))
-    first = visitor.ask("rows=region&columns=age").values
-    again = Visitor(live(PEOPLE)).ask("columns=region&rows=age").values
-    np.testing.assert_array_equal(first, again.T)
-
-
-def test_regrouping_solves_for_nothing_new():
-    """Groups that overlap pairwise are three equations for three cells."""
-    for visitor in (Visitor(once(PEOPLE)), Visitor(live(PEOPLE))):
-        a, b, c, *_ = leaves("age")
-        pairs = {f"{x}|{y}": None for x, y in ((a, b), (b, c), (a, c))}
-        for pair in pairs:
-            pairs[pair] = visitor.ask(f"rows=age&columns=region&group.age=G|{pair}").at("age", "G")
-        ab, bc, ac = (cube.values for cube in pairs.values())
-        cell = visitor.ask("rows=age&columns=region").at("age", a).values
-        np.testing.assert_array_equal((ab + ac - bc) / 2, cell)
 
 
 def test_nested_crossings_of_a_unique_tell_no_more_than_its_inner_cell(visitor):
@@ -194,14 +67,6 @@ def test_a_unique_is_never_shown_as_one(visitor):
             values = visitor.ask("&".join(f"rows={v}" for v in names)).values
             assert not np.isin(values, (1, 2)).any()
     assert (PEOPLE.counts == 1).sum() >= 4
-
-
-def test_complements_and_differences_return_the_released_cell(visitor):
-    cube = visitor.ask("rows=region&columns=sex")
-    everybody = visitor.figure("rows=sex")
-    for code in leaves("region"):
-        others = "&".join(f"where.region={c}" for c in leaves("region") if c != code)
-        assert everybody - visitor.figure(f"rows=sex&{others}") == cube.at("region", code).values[0]
 
 
 ADDRESSES = [

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -16,6 +17,7 @@ from sqlalchemy import create_engine, insert, inspect, select, text, update
 
 from discreet.errors import DataError, MissingDependencyError, ParameterError
 from discreet.serve import AUDIT, AuditEntry, AuditLog, OfficeDatabase
+from discreet.serve.office import database
 from discreet.serve.office.audit import AUDIT_COLUMNS, export_log, forget_entries, now, usage
 from discreet.serve.office.database import DatabaseError
 
@@ -189,6 +191,19 @@ def test_a_server_that_does_not_answer_is_named_without_its_password():
     with pytest.raises(DatabaseError, match="127.0.0.1") as caught:
         OfficeDatabase("postgresql://ann:hush@127.0.0.1:1/office")
     assert "hush" not in str(caught.value)
+
+
+def test_nobody_waits_without_end_for_a_lock(address, monkeypatch):
+    monkeypatch.setattr(database, "_LOCK_SECONDS", 0.3)
+    store, other = OfficeDatabase(address), OfficeDatabase(address)
+    began = time.monotonic()
+    with other.writing(), pytest.raises(DatabaseError), store.writing():
+        pass
+    assert time.monotonic() - began < 5
+    with store.writing():
+        pass
+    store.close()
+    other.close()
 
 
 def test_a_missing_driver_is_named_with_its_remedy(monkeypatch):

@@ -24,8 +24,9 @@ from discreet.serve import (
     write_build,
 )
 from discreet.serve.data.inner import read_build
-from discreet.serve.office import audit
+from discreet.serve.office import audit, credentials
 from discreet.serve.office.config import Proxies
+from discreet.serve.office.credentials import end_session, ended_sessions, is_ended
 from tests.office.test_admin import Browser
 from tests.serve.client import Client
 from tests.serve.sites import inner_table, small_site
@@ -157,6 +158,16 @@ def test_a_clock_far_ahead_erases_nothing_after_a_restart_either(office, monkeyp
     assert outcomes(office.store).count("ok") == 53
 
 
+def test_what_fails_while_entries_are_forgotten_stops_no_answer(office, caplog):
+    log = AuditLog(office.store, keep_days=10**7)  # no calendar goes back so far
+    for _ in range(2):
+        log.record(AuditEntry(audit.now(), "v", "d", "1", "a", "table", "ok", 1, 1.0))
+        log._next_cleaning = audit.now()
+    log.close()
+    assert outcomes(office.store).count("ok") == 2
+    assert "OverflowError while old entries were forgotten." in caplog.text
+
+
 # Sessions and forms
 
 
@@ -170,6 +181,13 @@ def test_sign_out_ends_the_session_wherever_its_cookie_is(office):
     assert browser.get("/admin").status_code == 401
     assert browser.sign_in("discreet_x_y").status_code == 401
     assert outcomes(office.store) == ["signed_in", "signed_out", "sign_in_failed"]
+
+
+def test_shorter_sessions_revive_none_that_was_ended(office, monkeypatch):
+    end_session(office.store, "1:2")
+    later = audit.now() + timedelta(hours=5)
+    monkeypatch.setattr(credentials, "now", lambda: later)
+    assert is_ended("1:2", ended_sessions(office.store, hours=1))
 
 
 @pytest.mark.parametrize(

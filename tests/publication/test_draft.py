@@ -1,5 +1,7 @@
 """A first publication runs as it is written, whatever the records look like."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,6 +9,7 @@ import pytest
 import discreet as dc
 from discreet.facade import read_release
 from discreet.publication import Publication
+from discreet.publication.rules import Gate
 from tests.publication.office import CODES, records, run
 
 TREE = "part,region\nA,N\nA,S\nB,W\n"
@@ -81,6 +84,39 @@ def test_a_draft_runs_as_it_is_written(case, tmp_path, monkeypatch, capsys):
     assert [*release.tables] == names
     assert release.z.dtype.kind == "i"
     assert (tmp_path / "in" / "published" / "1" / "people.xlsx").is_file()
+
+
+def test_periods_of_the_records_become_editions(tmp_path, monkeypatch, capsys):
+    """Ids come again in the second year; nobody may stand in a table twice."""
+    monkeypatch.chdir(tmp_path)
+    second = records(2).assign(id=records(1)["id"], Year=2026)
+    pd.concat([records(1).assign(Year=2025), second]).to_csv("people.csv", index=False)
+    assert run("publish", "--draft", "people.csv", "first.toml") == 0
+    plan = Publication.read("first.toml")
+    assert [plan.data["time"], plan.data["id"]] == ["Year", "id"]
+    assert [*plan.margins] == ["Region by age", "Region by sex"]
+    with (tmp_path / "first.toml").open("a", encoding="utf-8") as file:
+        file.write('[gate]\nattack = "off"\n')
+    assert run("publish", "first.toml") == 0, capsys.readouterr().err
+    for year in ("2025", "2026"):
+        release = read_release(f"published/{year}/release.parquet")
+        assert abs(release.z[release.design.position({})] - 900) < 30
+
+
+def test_what_a_draft_has_for_the_taking_can_be_taken(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    plain(tmp_path)
+    assert run("publish", "--draft", "people.csv", "first.toml") == 0
+    text = (tmp_path / "first.toml").read_text(encoding="utf-8")
+    entry = re.compile(r"^# ((\w+ = |\[gate).*)$", re.MULTILINE)
+    taken = [name for name, _ in entry.findall(text)]
+    assert len(taken) == 11
+    every_one = entry.sub(r"\1", text).replace('time = "year"  ', 'time = "sex"  ')
+    (tmp_path / "first.toml").write_text(every_one, encoding="utf-8")
+    made = Publication.read("first.toml")
+    assert made.outlet.licence == "CC BY 4.0"
+    assert made.data["time"] == "sex"
+    assert made.gate == Gate()
 
 
 def test_an_old_recipe_becomes_a_publication_that_runs(tmp_path, monkeypatch, capsys):

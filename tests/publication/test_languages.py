@@ -16,6 +16,8 @@ from pysdmx.io.csv.sdmx10.reader import read as read_sdmx
 import discreet as dc
 from discreet.errors import DataError, UnknownNameError
 from discreet.publication import Publication, editions
+from discreet.release.language import Language
+from discreet.release.notes import methods_note
 from tests.publication.office import NORWEGIAN, publish, records, run
 from tools import notes_page
 
@@ -147,3 +149,43 @@ def test_notes_for_readers_are_as_they_are_made_now():
     for method in notes_page.METHODS:
         committed = (notes_page.FOLDER / f"{method}.md").read_text(encoding="utf-8")
         assert committed == notes_page.note_of(method), "run python tools/notes_page.py"
+
+
+def test_notes_of_a_workbook_stand_under_headings(edition):
+    headings = {
+        "people.xlsx": ("Notes", "Contents", "What was done", "Edition"),
+        "people.nb.xlsx": ("Merknader", "Innhold", "Hva som er gjort", "Utgave"),
+    }
+    for file, (notes, contents, done, named) in headings.items():
+        book = openpyxl.load_workbook(edition / file)
+        rows = [[cell.value for cell in row[:2]] for row in book[notes].iter_rows()]
+        first = [heading for heading, _ in rows].index(done)
+        assert not rows[first + 1][0], "a paragraph under the same heading"
+        assert not any(heading in ("Statement", "Erklæring") for heading, _ in rows)
+        assert f"{named} 2025" in book[contents]["A2"].value
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("cell-key", {"D": 3, "V": 1.0}),
+        ("discrete-laplace", {"epsilon": 1.0}),
+        ("laplace", {"epsilon": 1.0}),
+        ("discrete-gaussian", {"rho": 0.1}),
+    ],
+)
+def test_accuracy_is_told_of_figures_that_were_fitted_and_rounded(office, method, options):
+    data = dc.open("people.csv", id="id", codes="codes.toml", secret="keys.secret")
+    release = data.tabulate("region*age + region*sex").protect(method, **options)
+    for language in (Language.read("en"), Language.read("nb")):
+        rows = {
+            made: [t for _, said in methods_note(each, language) for t in said if t[0] == "|"]
+            for made, each in (("noised", release), ("fitted", release.fit("non-negative")))
+        }
+        assert len(rows["noised"]) == 9
+        assert rows["fitted"] == rows["noised"]
+    if method == "laplace":  # its noise goes on margins
+        return
+    summed = data.tabulate("region*age").protect(method, margins="summed", **options)
+    said = [text for _, texts in methods_note(summed, Language.read("en")) for text in texts]
+    assert any(text.startswith("The table is about the finest figures") for text in said)

@@ -152,7 +152,7 @@ def test_recipes_survive_toml_and_pickling(recipe, tmp_path):
     ("text", "error", "words"),
     [
         ("[tabulate]\nmargins='a'", ParameterError, "no \\[protect\\]"),
-        ("[protect]\nmethod='add-one'", ParameterError, "no \\[tabulate\\]"),
+        ("[protect]\nmethod='add-one'", ParameterError, "has no tables"),
         ("[tabulate]\n[protect]\nmethod='x'", ParameterError, "'margins'"),
         ("[tabulate]\nmargin='a'\n[protect]\nmethod='x'", UnknownNameError, "'margins'"),
         ("[tabulate]\nmargins='a'\n[protect]\nmethod='x'\n[fitt]", UnknownNameError, "'fit'"),

@@ -1,15 +1,18 @@
 """Where cubes come from: an inner table, keyed noise on the fly, a universe of private tables."""
 
+import itertools
 import math
 import multiprocessing
 import os
+import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import Secret
+from discreet import Hierarchy, Secret
+from discreet.design.axis import axes_of
 from discreet.errors import DataError, DesignError, ParameterError, UnknownNameError
 from discreet.ledger import Ledger
 from discreet.publication import Choice, Publication
@@ -69,6 +72,50 @@ def test_a_table_is_summed_in_pieces(monkeypatch):
     monkeypatch.setattr(inner, "_CHUNK", 5)
     np.testing.assert_array_equal(inner_table().margin(["region"]), whole)
     assert len(inner_table().values) > 4 * len(whole)
+
+
+@pytest.mark.parametrize("scale", [1, 1 / 3])
+def test_a_table_is_the_same_whether_its_finest_categories_are_crossed_or_not(monkeypatch, scale):
+    table = replace(inner_table(), values=inner_table().values * scale)
+    source = InnerSource(table)
+    details = [[None, *(d.name for d in v.details)] for v in source.variables]
+    for chosen in [*itertools.product(*details)][1:]:
+        asked = tuple(name for name in chosen if name)
+        whole = source.cube(asked, "count")
+        with monkeypatch.context() as patch:
+            patch.setattr(inner, "_MOST_LEAVES", -1)
+            found = source.cube(asked, "count")
+        assert found.axes == whole.axes
+        np.testing.assert_array_equal(found.status, whole.status)
+        np.testing.assert_allclose(found.values, whole.values, rtol=1e-12)
+        assert found.values.dtype == whole.values.dtype
+
+
+def test_a_coarse_table_of_many_categories_costs_what_its_cells_do():
+    """Thirty million combinations of the finest categories: 700 MB as an array."""
+    trees = {
+        v: Hierarchy.from_dict(
+            {"T": {f"{v}{k}": [f"{v}{k}-{j}" for j in range(15)] for k in "abcde"}}
+        )
+        for v in "wxyz"
+    }
+    axes = tuple(replace(axis, declared=True) for axis in axes_of(trees))
+    codes = tuple(np.arange(3_000) * (7 + k) % 75 for k in range(4))
+    zeros = [{"w": ["wa"], "x": ["xb", "xc-1"]}]
+    table = replace(inner_table(), axes=axes, codes=codes, values=np.ones(3_000, int), zeros=())
+    for rules in ((), zeros):
+        kept = ~((codes[0] < 15) & ((codes[1] // 15 == 1) | (codes[1] == 31))) if rules else ...
+        some = tuple(c[kept] for c in codes)
+        source = InnerSource(replace(table, codes=some, values=table.values[kept], zeros=rules))
+        tracemalloc.start()
+        cube = source.cube(tuple(f"{v}[1]" for v in "wxyz"), "count")
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert most < 30_000_000
+        assert cube.values[0, 0, 0, 0] == len(some[0])
+        inside = np.array([np.bincount(c // 15, minlength=5) for c in some])
+        np.testing.assert_array_equal(cube.values[1:, 0, 0, 0], inside[0])
+        np.testing.assert_array_equal(cube.values[0, 0, 0, 1:], inside[3])
 
 
 def test_what_is_not_there_cannot_be_offered():

@@ -21,8 +21,8 @@ from discreet.tables.protected import Protected
 Kind = Literal["risk", "utility", "description"]
 Direction = Literal["higher", "lower", "zero"]
 UNIT = (0.0, 1.0)
-POSITIVE = (0.0, math.inf)
-EVERYTHING = (-math.inf, math.inf)
+POSITIVE: tuple[float, float] = (0.0, math.inf)
+EVERYTHING: tuple[float, float] = (-math.inf, math.inf)
 NO_MECHANISM = "name the noise: mechanism= a transition matrix, or --ptable on the command line."
 NO_SENSITIVE = "name the sensitive variable: sensitive=, or --sensitive on the command line."
 

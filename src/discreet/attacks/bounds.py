@@ -18,6 +18,7 @@ from discreet.errors import ParameterError
 from discreet.tables.protected import COUNT
 
 _FOLLOWED = 3_000  # published cells up to which programs follow ranges: seconds, more take minutes
+_INNER = 20_000  # inner cells up to which they do: a program takes a second there, grown by squares
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class CountBounds(PublicAttack):
 
     def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
         """Cells by their positions; nothing is drawn."""
-        which = "primary" if release.design.n_published <= _FOLLOWED else "none"
+        design = release.design
+        is_small = design.n_published <= _FOLLOWED and design.n_inner <= _INNER
+        which = "primary" if is_small else "none"
         found = audit_perturbed(release, intervals=which, workers=1)
         width = found.high - found.low
         cells = np.flatnonzero(np.isfinite(width))

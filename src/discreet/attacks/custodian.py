@@ -30,6 +30,7 @@ Maker = Callable[[Table, int], Protected]
 """Releases a table as an experiment from a seed."""
 MOST_TARGETS = 200  # people that success and baseline are about: ±7 points at 95 %
 _SHARE_OUT = 20  # one in so many records is taken out of a draw at most: others hardly notice
+_DECIMALS = 6  # of true values: sums of weights are not exact beyond
 _MOST_DRAWS = 8  # of the release without some records; each costs a run of every attack
 
 
@@ -109,7 +110,7 @@ class Custodian:
     def z(self) -> Real:
         """True published values in the order of the release."""
         found = true_values(self.table, self.release.design, "published", self.release.unit)
-        return np.asarray(found, dtype=np.float64)
+        return np.asarray(np.round(found, _DECIMALS), dtype=np.float64)
 
     @cached_property
     def records(self) -> Real:

@@ -1,7 +1,8 @@
-"""What stands beside the counts of a release: steps of weighted counts, and classes of quality.
+"""What stands beside the counts of a release: steps and decimals of weighted counts, and classes.
 
 A weighted count over the mean weight, both public, is a guess at how many records were asked; fine
-steps leave little noise in it. A class of quality says roughly how far a count was moved.
+steps leave little noise in it. Where noise is a multiple of the mean weight, decimals tell which
+multiple it was. A class of quality says roughly how far a count was moved.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from discreet.tables.protected import COUNT, WEIGHT
 from discreet.tables.statement import Step
 
 _LARGE = 1_000  # a count whose law is that of all large counts
+_NEARLY = 1e-5  # sums of weights are right to as many digits of their last decimal
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,45 @@ class WeightedSteps(PublicAttack):
         shown, whole = np.flatnonzero(~release.hidden), np.rint(count)
         sure = (1.0 - 2.0 * np.abs(count - whole))[shown]
         return Claims.ranked(shown.tolist(), whole[shown].astype(int).tolist(), sure)
+
+
+@dataclass(frozen=True)
+class WeightDecimals(PublicAttack):
+    """Claims weighted counts, less the only noise that leaves a sum of weights.
+
+    Noise comes in multiples of `knowledge.extra["mean_weight"]`; sums of weights have few decimals.
+
+    Args:
+      decimals: How many decimals weights have.
+    """
+
+    decimals: int = 0
+    name: ClassVar[str] = "decimals"
+    remedy: ClassVar[str] = "steps of the declared mean weight at least (grid=)"
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """No weighted counts, no mean weight, or noise whose law is not told."""
+        if why := WeightedSteps().refusal(release, knowledge):
+            return why
+        try:
+            law_of(release)
+        except DiscreetError as error:
+            return str(error).rstrip(".")
+        return ""
+
+    def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
+        """Shown cells by their positions; nothing is drawn."""
+        law, step = law_of(release), float(knowledge.extra["mean_weight"])
+        z = np.asarray(release.z, dtype=np.float64)
+        left = z[:, None] - law.deviations * step
+        inner = left * 10.0**self.decimals
+        fits = (np.abs(inner - np.rint(inner)) < _NEARLY) & (inner > -_NEARLY)
+        chance = np.where(fits, law.probabilities(_LARGE), 0.0)
+        best, rows = chance.argmax(axis=1), np.arange(len(z))
+        some = np.flatnonzero((z > 0) & ~release.hidden & (chance.max(axis=1) > 0))
+        sure = chance[rows, best][some] / chance.sum(axis=1)[some]
+        said = np.round(left[rows, best][some], self.decimals)
+        return Claims.ranked(some.tolist(), said.tolist(), sure)
 
 
 @dataclass(frozen=True)

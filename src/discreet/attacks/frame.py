@@ -17,7 +17,7 @@ from discreet.errors import ParameterError
 
 About = Literal[
     "cells", "records", "hidden", "inner", "attributes", "leavers", "sensitive", "units",
-    "clusters",
+    "clusters", "members",
 ]  # fmt: skip
 """What claims are about, which says how they are judged; see `games.GAMES`."""
 

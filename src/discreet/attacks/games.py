@@ -22,6 +22,8 @@ from discreet.attacks.custodian import Custodian, Draw, names_of_cells
 from discreet.attacks.frame import Attack, Claims, PublicAttack
 from discreet.attacks.insiders import judge_insiders
 from discreet.attacks.leverage import judge_large_units
+from discreet.attacks.membership import judge_members
+from discreet.attacks.public_side import ask
 from discreet.attacks.scoring import WORST, Finding, Tally, judge, tally
 from discreet.errors import ParameterError
 from discreet.progress import report
@@ -168,7 +170,7 @@ def _run(attack: Attack, custodian: Custodian, release: Any = None) -> tuple[Cla
     began = time.process_time()
     rng = stream(custodian.seed, f"attack: {attack.name}")
     seen = custodian.release if release is None else release
-    claims = attack(seen, custodian.knowledge, rng=rng)
+    claims = ask(attack, seen, custodian.knowledge, rng=rng)
     return claims, time.process_time() - began
 
 
@@ -267,7 +269,10 @@ GAMES: dict[str, Game] = {
     "clusters": lambda attack, custodian: judge_insiders(
         attack, custodian.table, custodian.release
     ),
+    "members": lambda attack, custodian: judge_members(
+        attack, custodian.table, custodian.release, custodian.knowledge
+    ),
 }
 """By what claims are about, how they are judged."""
-OF_RECORDS = ("units", "clusters")
+OF_RECORDS = ("units", "clusters", "members")
 """Games with synthetic records; the others are played with tables."""

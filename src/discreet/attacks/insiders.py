@@ -14,6 +14,7 @@ from discreet.assessment.measure import NotApplicableError, Score
 from discreet.assessment.microdata.record_sets import RecordMeasure
 from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
 from discreet.attacks.leverage import Near
+from discreet.attacks.public_side import ask
 from discreet.attacks.scoring import Finding, judge
 from discreet.errors import DataError
 from discreet.frames import to_arrow
@@ -110,7 +111,7 @@ def judge_insiders(attack: Any, original: Any, synthetic: Synthesized) -> Findin
         own = {name: float(values[row]) for name, values in columns.items()}
         is_whole = all((values == np.rint(values)).all() for values in columns.values())
         known = Knowledge(extra={"row": row, "values": own, "whole": is_whole})
-        every.append(attack(synthetic, known, rng=rng))
+        every.append(ask(attack, synthetic, known, rng=rng, plain=[Near]))
     claims = Claims.ranked(
         [target for each in every for target in each.targets],
         [value for each in every for value in each.values],

@@ -17,6 +17,7 @@ from discreet.arrays import Real
 from discreet.assessment.measure import NotApplicableError, Score
 from discreet.assessment.microdata.record_sets import RecordMeasure
 from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
+from discreet.attacks.public_side import ask
 from discreet.attacks.scoring import Finding, judge
 from discreet.errors import DataError
 from discreet.randomness import stream
@@ -181,7 +182,7 @@ def judge_large_units(
             np.ones(len(names)),
         )
     told = replace(known, extra={**known.extra, "largest": largest})
-    claims = attack(synthetic, told, rng=rng)
+    claims = ask(attack, synthetic, told, rng=rng, plain=[Near])
     found = judge(claims, truth, attack=attack.name, baseline=baseline)
     return replace(found, beside="the same attack on the file without the record")
 

@@ -1,4 +1,4 @@
-"""Refits: one inner table from everything that is published, by whichever loss suits the noise."""
+"""Refits: one inner table from everything that is published; and inner tables that are released."""
 
 from __future__ import annotations
 
@@ -17,6 +17,27 @@ _LARGEST = 100_000  # inner cells, for fits of a few seconds
 _NAMES = {"non-negative": "least-squares"}
 _LARGEST_OF = {"least-absolute": 20_000, "noise-likelihood": 1_500}
 """Smaller limits of fits by programs: a minute for more."""
+
+
+@dataclass(frozen=True)
+class InnerTable(PublicAttack):
+    """Claims the people of the inner table that comes with a release, as they stand."""
+
+    name: ClassVar[str] = "inner-table"
+    about: ClassVar[About] = "inner"
+    remedy: ClassVar[str] = "publish the tables alone, or coarser inner cells"
+
+    def refusal(self, release: Any, knowledge: Knowledge) -> str:
+        """No counts, or no inner table."""
+        if release.unit != COUNT:
+            return "the values are no counts"
+        return "" if isinstance(release.y, np.ndarray) else "no inner table comes with the release"
+
+    def __call__(self, release: Any, knowledge: Knowledge, *, rng: np.random.Generator) -> Claims:
+        """Inner cells with people in them, by their positions; small counts are less sure."""
+        y = np.rint(np.asarray(release.y, dtype=np.float64)).astype(np.int64)
+        cells = np.flatnonzero(y > 0)
+        return Claims.ranked(cells.tolist(), y[cells].tolist(), np.sqrt(y[cells]))
 
 
 @dataclass(frozen=True)

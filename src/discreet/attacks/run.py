@@ -20,6 +20,7 @@ from discreet.assessment.compare.contestants import as_list
 from discreet.attacks.custodian import Custodian, Maker, names_of_cells
 from discreet.attacks.frame import Attack, Claims, Knowledge
 from discreet.attacks.games import OF_RECORDS, play_with, trait
+from discreet.attacks.public_side import ask, public_side
 from discreet.attacks.scoring import WORST, Finding, Tally
 from discreet.display import Display, Displayed, Grid
 from discreet.display.bars import shows_progress
@@ -280,7 +281,7 @@ def _prove(chosen: list[Any], release: Any, knowledge: Knowledge, seed: int) -> 
             passed[each.name] = why
             continue
         began = time.process_time()
-        claims = each(release, knowledge, rng=stream(seed, f"attack: {each.name}"))
+        claims = ask(each, release, knowledge, rng=stream(seed, f"attack: {each.name}"))
         sure = {} if claims.proven is None else _proven_cells(claims)
         inner = trait(each, "about") == "inner"
         people = {cell: value for cell, value in sure.items() if value > 0}
@@ -319,7 +320,7 @@ def refusal_of(attack: Any, release: Any, knowledge: Knowledge, of_records: bool
     if (trait(attack, "about") in OF_RECORDS) != of_records:
         return "it is about " + ("tables" if of_records else "synthetic records")
     refusal = getattr(attack, "refusal", None)
-    return "" if refusal is None else str(refusal(release, knowledge))
+    return "" if refusal is None else str(refusal(*public_side(release, knowledge)))
 
 
 TOGETHER = 4_000

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
+import math
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,11 +25,13 @@ import numpy as np
 from discreet.attacks.frame import Claims
 from discreet.attacks.run import Findings
 from discreet.attacks.scoring import LEVEL, Finding, judge, proportion_interval, tally
-from discreet.errors import DataError, ParameterError, whole
+from discreet.display.bars import shows_progress
+from discreet.errors import DataError, ParameterError, UnknownNameError, whole
 from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.randomness import stream
 
+ATTACKS = ("query-search", "other-ways")
 _SECONDS = 30.0  # for one answer
 _LIMITS = (2.0, 5.0, 20.0, np.inf)  # sizes of the groups that a rule is tried on
 _LEAST = 8  # people whom a rule must be tried on, so that its share says something
@@ -36,6 +39,8 @@ _RULES = 6  # that are kept
 _MOST_PEOPLE = 2_000
 Person = Mapping[str, str]
 Crossing = tuple[str, ...]
+Further = tuple[tuple[str, str], ...]
+"""What a question asks beside its variables: filters and groups, as in an address."""
 
 
 @dataclass
@@ -51,19 +56,22 @@ class Crawler:
     url: str
     budget: int
     refused: dict[int, int] = field(default_factory=dict)
-    _known: dict[Crossing, dict[Crossing, float]] = field(default_factory=dict)
+    _known: dict[tuple[Crossing, Further], dict[Crossing, float]] = field(default_factory=dict)
 
-    def ask(self, names: Crossing, *, anew: bool = False) -> dict[Crossing, float]:
+    def ask(
+        self, names: Crossing, further: Further = (), *, anew: bool = False
+    ) -> dict[Crossing, float]:
         """The figures of a crossing by their codes; nothing where it is refused or too late."""
-        if names not in self._known or anew:
+        question = names, further
+        if question not in self._known or anew:
             if self.budget <= 0:
                 return {}
             self.budget -= 1
-            self._known[names] = self._fetch(names)
-        return self._known[names]
+            self._known[question] = self._fetch(*question)
+        return self._known[question]
 
-    def _fetch(self, names: Crossing) -> dict[Crossing, float]:
-        said = urlencode([("format", "csv"), *(("rows", name) for name in names)])
+    def _fetch(self, names: Crossing, further: Further) -> dict[Crossing, float]:
+        said = urlencode([("format", "csv"), *(("rows", name) for name in names), *further])
         address = self.url.rstrip("/").replace("/d/", "/api/v1/datasets/", 1)
         try:
             with urllib.request.urlopen(f"{address}/table?{said}", timeout=_SECONDS) as answer:
@@ -116,19 +124,28 @@ class Rule:
         return said if np.isinf(self.limit) else f"{said}, up to {self.limit:g}"
 
 
+@shows_progress("attacking the table builder")
 def attack_service(
-    url: str, truth: Table, budget: int = 500, *, secret: str | None = None, seed: int = 1
+    url: str,
+    truth: Table,
+    budget: int = 500,
+    attacks: Sequence[str] | None = None,
+    *,
+    secret: str | None = None,
+    seed: int = 1,
 ) -> Findings:
     """Attack a table builder as a visitor, and judge the claims by the truth. Confidential.
 
     Two findings: `query-search`, rules for one variable of people that the search found by itself,
     beside the commonest category; and `other-ways`, counts as means over all ways to ask for them
-    (again, in another order, as sums of finer tables), beside asking once.
+    (again, in another order, as sums of finer tables, by filters, and as what totals have beyond
+    complements and groups), beside asking once.
 
     Args:
       url: The address of a data set of the builder, `http://…/d/NAME`.
       truth: The true table over the variables that are asked for.
       budget: How many tables are asked for at most.
+      attacks: Names of the attacks; both when absent.
       secret: The variable that is looked for; the last one when absent.
       seed: Decides who is known wholly and who is looked for.
     """
@@ -139,9 +156,15 @@ def attack_service(
     hidden = secret or names[-1]
     if hidden not in names or len(names) < 2:
         raise ParameterError(f"the truth has no variable {hidden!r} beside others.")
+    for name in attacks or ():
+        if name not in ATTACKS:
+            raise UnknownNameError("attack on a table builder", name, ATTACKS)
     known = tuple(name for name in names if name != hidden)
-    people = _people(truth, seed)
-    found = [_search(asked, people, known, hidden, truth), _other_ways(asked, names, truth)]
+    found = []
+    if attacks is None or "query-search" in attacks:
+        found.append(_search(asked, _people(truth, seed), known, hidden, truth))
+    if attacks is None or "other-ways" in attacks:
+        found.append(_other_ways(asked, names, truth))
     passed = {f"status {code}": f"{n} questions refused" for code, n in asked.refused.items()}
     return Findings({each.attack: each for each in found}, passed)
 
@@ -206,33 +229,88 @@ def _other_ways(asked: Crawler, names: Sequence[str], truth: Table) -> Finding:
     once: dict[Any, int] = {}
     mean: dict[Any, int] = {}
     right: dict[Any, Any] = {}
-    y = np.asarray(truth.y).reshape([len(a) for a in truth.design.axes])
-    for one, two in itertools.combinations(range(len(names)), 2):
-        pair = (names[one], names[two])
-        first = dict(asked.ask(pair))
-        ways = [first, dict(asked.ask(pair, anew=True))]
-        turned = asked.ask(pair[::-1])
-        ways.append({codes[::-1]: value for codes, value in turned.items()})
-        for third in set(range(len(names))) - {one, two}:
-            finer = asked.ask((*pair, names[third]))
-            leaves = truth.design.axes[third].leaves
-            ways.append({c: sum(finer.get((*c, leaf), 0.0) for leaf in leaves) for c in first})
-        rest = tuple(k for k in range(len(names)) if k not in (one, two))
-        true = y.sum(axis=rest)
-        codes = [truth.design.axes[k].leaves for k in (one, two)]
-        for place in np.ndindex(*true.shape):
-            cell = tuple(c[k] for c, k in zip(codes, place, strict=True))
-            values = [way[cell] for way in ways if cell in way]
-            if not values:
+    told: list[str] = []
+    leaves = {axis.name: axis.leaves for axis in truth.design.axes}
+    y = np.asarray(truth.y).reshape([len(codes) for codes in leaves.values()])
+    pairs = list(itertools.combinations(range(len(names)), 2))
+    first = {pair: asked.ask((names[pair[0]], names[pair[1]])) for pair in pairs}
+    for pair in pairs:
+        one, two = (names[k] for k in pair)
+        ways = _distinct(_ways(asked, one, two, leaves, first[pair]))
+        if len(ways) > 1:
+            told.append(f"{one} × {two}: {len(ways) - 1} other questions have figures of their own")
+        true = y.sum(axis=tuple(k for k in range(len(names)) if k not in pair))
+        for place, count in np.ndenumerate(true):
+            cell = leaves[one][place[0]], leaves[two][place[1]]
+            found = [(way[cell], 1 / noises) for noises, way in ways if cell in way]
+            if cell not in first[pair]:
                 continue
-            key = (*pair, *cell)
-            right[key], once[key] = int(true[place]), round(values[0])
-            mean[key] = round(float(np.mean(values)))
+            values, weights = zip(*found, strict=True)
+            key = (one, two, *cell)
+            right[key], once[key] = int(count), round(first[pair][cell])
+            mean[key] = round(float(np.average(values, weights=weights)))
     if not right:
         return Finding("other-ways", tally(Claims.ranked([], [], []), {}), 0.0)
     claims, alone = (Claims.ranked(list(c), list(c.values()), [1.0] * len(c)) for c in (mean, once))
     made = judge(claims, right, attack="other-ways", baseline=alone)
-    return _with(made, (), "the same figure, asked for once")
+    return _with(made, tuple(told), "the same figure, asked for once")
+
+
+Way = tuple[int, dict[Crossing, float]]
+"""How many figures with noise of their own are added up, and what comes of it by cell."""
+
+
+def _ways(
+    asked: Crawler,
+    one: str,
+    two: str,
+    leaves: Mapping[str, Sequence[str]],
+    first: dict[Crossing, float],
+) -> Iterator[Way]:
+    """Everything that implies the counts of two variables."""
+    yield 1, first
+    yield 1, asked.ask((one, two), anew=True)
+    yield 1, {codes[::-1]: value for codes, value in asked.ask((two, one)).items()}
+    for third in leaves.keys() - {one, two}:
+        finer, parts = asked.ask((one, two, third)), leaves[third]
+        yield len(parts), {c: sum(finer.get((*c, part), 0.0) for part in parts) for c in first}
+    for kept, cut in ((one, two), (two, one)):
+        own = asked.ask((kept,))
+        for code in leaves[cut]:
+            others = [other for other in leaves[cut] if other != code]
+            apart = tuple((f"where.{cut}", other) for other in others)
+            group = ((f"group.{cut}", "|".join(["rest", *others])),)
+            cells: dict[Crossing, Crossing] = {
+                (c,): (c, code) if kept == one else (code, c) for c in leaves[kept]
+            }
+            alone = asked.ask((kept,), ((f"where.{cut}", code),))
+            yield 1, {cell: alone[c] for c, cell in cells.items() if c in alone}
+            rest = asked.ask((kept,), apart) if others else {}
+            yield 1 + len(others), _without(own, rest, cells)
+            summed = asked.ask((kept, cut), group) if len(others) > 1 else {}
+            rest = {(c,): summed[c, "rest"] for c in leaves[kept] if (c, "rest") in summed}
+            yield 1 + len(others), _without(own, rest, cells)
+
+
+def _without(
+    total: Mapping[Crossing, float],
+    rest: Mapping[Crossing, float],
+    cells: Mapping[Crossing, Crossing],
+) -> dict[Crossing, float]:
+    return {cell: total[c] - rest[c] for c, cell in cells.items() if c in total and c in rest}
+
+
+def _distinct(ways: Iterator[Way]) -> list[Way]:
+    """Ways that say something: one that gives the figures of another is no second look."""
+    kept: list[Way] = []
+    for noises, found in ways:
+        known = (
+            all(c in way and math.isclose(way[c], v, abs_tol=1e-6) for c, v in found.items())
+            for _, way in kept
+        )
+        if found and not any(known):
+            kept.append((noises, found))
+    return kept
 
 
 def _with(found: Finding, told: tuple[str, ...], beside: str) -> Finding:

@@ -24,6 +24,11 @@ def main(arguments: list[str] | None = None) -> None:
             f"there is not enough memory ({error or 'no size is known'}). Cross fewer variables, "
             "or take fewer codes; `discreet check data --by` tells the size of a table."
         )
+    except OSError as error:  # a full disk, a folder that nobody may write to
+        if error.strerror is None:
+            raise
+        place = "" if error.filename is None else f"{error.filename}: "
+        _fail(f"{place}{error.strerror}.")
     except KeyboardInterrupt:
         _stop()
     except Exception as error:

@@ -76,7 +76,7 @@ def attack(
     table = None if truth is None else read_table(truth)
     with show_progress():
         if url is not None:
-            found = attack_service(url, cast("Table", table), budget, seed=seed)
+            found = attack_service(url, cast("Table", table), budget, attacks, seed=seed)
         else:
             found = attack_release(
                 table,

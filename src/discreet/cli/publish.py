@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,7 +58,16 @@ def publish(
     """
     from discreet.publication import editions  # start-up time
 
-    if draft is not None or convert is not None:
+    drafts = draft is not None or convert is not None
+    own = {"--edition": edition, "--corrects": corrects, "--again": again, "--accept": accept}
+    if drafts:
+        _refuse("--draft", {**own, "--withdraw": withdraw, "--reason": reason})
+    elif withdraw is not None:
+        _refuse("--withdraw", {**own, "--codes": codes})
+    else:
+        _refuse("a publication", {"--codes": codes})
+        _refuse("an edition that corrects none", {} if corrects else {"--reason": reason})
+    if drafts:
         _write_draft(publication, draft, codes, convert, json)
         return
     plan, base = Publication.read(publication), publication.parent
@@ -77,17 +87,25 @@ def publish(
     answer(summary, json, "\n".join(texts))
 
 
+def _refuse(what: str, options: Mapping[str, object]) -> None:
+    """Refuse options that say nothing here, rather than pass them over."""
+    if given := [name for name, value in options.items() if value]:
+        raise ParameterError(
+            f"{what} does not go with {', '.join(given)}; see the examples of --help."
+        )
+
+
 def _write_draft(
     target: Path, source: Path | None, codes: Path | None, recipe: Path | None, json: bool
 ) -> None:
-    from discreet.publication import draft_publication  # start-up time
+    from discreet.publication.draft import draft_publication, write_draft  # start-up time
 
     if target.exists():
         raise ParameterError(f"{target} is there already; name another file.")
     if source is None:
         raise ParameterError("a publication names its records as well: --draft people.csv.")
     like = None if recipe is None else Publication.read(recipe)
-    draft_publication(source, target.parent, codes, like).write(target)
+    write_draft(draft_publication(source, target.parent, codes, like), target)
     answer({"file": str(target)}, json, f"{target}: a publication to review.")
 
 

@@ -294,7 +294,8 @@ def fit(
     public = read_release(release)
     chosen = registry.build("fitter", fitter, plain_values(set))
     with show_progress():
-        fitted = public.fit(chosen, zeros=zeros, decimals=decimals or whole is not None)
+        keeps_decimals = True if decimals or whole is not None else None
+        fitted = public.fit(chosen, zeros=zeros, decimals=keeps_decimals)
     result = fitted.fit_result
     if whole is not None:
         fitted = fitted.round(whole[0], seed=whole[1])

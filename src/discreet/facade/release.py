@@ -13,6 +13,7 @@ from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, UnknownNameError
 from discreet.release.files import save
 from discreet.release.formats.write import write
+from discreet.release.language import Language
 from discreet.tables.protected import Experiment, Protected, PublicTable
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ class Result(Protected):
           zeros: Which inner cells may be filled: ``"all"``, or ``"margins"`` for those that do not
             lie in a published cell with released value zero; the others are zero.
           require: Whether a fit that did not reach its tolerance is an error.
-          decimals: Whether counts keep the decimals of the fit, for experts.
+          decimals: Whether counts keep the decimals of the fit, for experts; `False` rounds least
+            squares as well, where no inner cell is negative.
           progress: Whether a bar shows how far the work is; nowhere but in terminals and notebooks.
         """
         from discreet.release.fitting import fit_cells, to_whole_numbers  # start-up time: Numba
@@ -66,7 +68,7 @@ class Result(Protected):
         self._require_whole_release("fitted")
         fitted = fit_cells(self, fitter, zeros=zeros, require=require)
         keeps_decimals = not self.makes_whole if decimals is None else decimals
-        return fitted if keeps_decimals else to_whole_numbers(fitted)
+        return fitted if keeps_decimals else to_whole_numbers(fitted, asked=decimals is False)
 
     @shows_progress("rounding")
     def round(self, method: str = "margins", *, seed: int, progress: bool = True) -> Self:
@@ -224,6 +226,10 @@ class Release(Result, PublicTable):
             `layout="wide"`, `labels="labels"` or `columns=("sex",)`, and of `About` beside it,
             such as `title=` and `source=`.
         """
+        from discreet.release.notes import headed_methods  # start-up time
+
+        if not {"methods", "statement"} & {*options}:
+            options["methods"] = headed_methods(self, Language("en"))
         return write(self, path, format, **options)
 
 

@@ -134,6 +134,8 @@ def _create(path: Path) -> None:
             write_schema(temporary)
     except OSError as error:
         raise LedgerError(f"cannot open the ledger {path}: {error.strerror}.") from error
+    except sqlite3.Error as error:  # a full disk
+        raise LedgerError(f"cannot make the ledger {path}: {error}.") from error
 
 
 def write_schema(path: Path) -> None:

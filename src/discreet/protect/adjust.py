@@ -39,7 +39,6 @@ from discreet.solve.integer.problem import (
     Gaps,
     LatticeProblem,
     LimitError,
-    check_size,
 )
 from discreet.solve.integer.rounding import is_two_way
 from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
@@ -238,7 +237,7 @@ class Adjust(WrappingMethod):
         truth = table.z[frame.cells]
         # released on public support, which the table's own cells are part of
         shown = np.asarray(perturbed.z[table.design.public().published])[frame.cells]
-        problem, start = adjustment(
+        problem, start, aside = adjustment(
             frame,
             shown,
             truth,
@@ -251,8 +250,10 @@ class Adjust(WrappingMethod):
         search = LatticeSearch(effort, self.seconds, hot=0.25, cold=0.04, pairs=0.05)
         nearest, is_network = Nearest(search, bounded), is_two_way(table.design)
         if self.sensitive is None or not (gaps := self._gaps(truth)).cells.size:
-            return nearest(problem, start, is_network=is_network, rng=rng)
-        return nearest_apart(nearest, problem, gaps, start, is_network=is_network, rng=rng)
+            found = nearest(problem, start, is_network=is_network, rng=rng)
+        else:
+            found = nearest_apart(nearest, problem, gaps, start, is_network=is_network, rng=rng)
+        return replace(found, y=found.y + aside, z=found.z + frame.design.aggregate(aside))
 
     def _gaps(self, truth: Whole) -> Gaps:
         """Sensitive cells, and the values next to their protection intervals."""
@@ -340,23 +341,17 @@ def adjustment(
     max_move: float | Real,
     weights: Mapping[int, float] | None,
     value_weights: Mapping[int, float] | None = None,
-) -> tuple[LatticeProblem, Whole]:
-    """The problem of the additive table nearest to perturbed published counts, and a start."""
+) -> tuple[LatticeProblem, Whole, Whole]:
+    """The problem of the additive table nearest to perturbed published counts, and a start.
+
+    Last come the inner counts that were put aside: the search holds 32 bits of a cell, and of
+    larger ones it looks at what lies around the start.
+    """
     reach = np.broadcast_to(np.floor(max_move), truth.shape)
     is_limited = bool(np.isfinite(reach).any())
     # noise and bound both hold at a cell; sums are what may have to leave the bound
     if is_limited:
         perturbed = np.clip(perturbed, truth - reach, truth + reach).astype(np.int64)
-    domain = Domain.gapped(min_count, np.full(frame.design.n_inner, LARGEST))
-    problem = LatticeProblem(
-        frame.design,
-        perturbed,
-        domain,
-        power=1,
-        weights=_weights(frame, perturbed, weights, value_weights),
-        low=truth - perturbed - reach if is_limited else None,
-        high=truth - perturbed + reach if is_limited else None,
-    )
     own = frame.design.inner_in_published()
     # inner cells are not published themselves: they start from a fit that is nowhere negative, as
     # no search of small steps leads back from large counts that were cut off at zero
@@ -366,8 +361,18 @@ def adjustment(
         start: Array = NonNegative()(frame.design, perturbed.astype(np.float64)).y
     else:
         start = perturbed[own]
-    check_size(start)
-    return problem, domain.nearest(start)
+    aside = np.where(start > LARGEST, start - LARGEST // 2, 0).astype(np.int64)
+    domain = Domain.gapped(min_count, np.full(frame.design.n_inner, LARGEST))
+    problem = LatticeProblem(
+        frame.design,
+        perturbed - frame.design.aggregate(aside),
+        domain,
+        power=1,
+        weights=_weights(frame, perturbed, weights, value_weights),
+        low=truth - perturbed - reach if is_limited else None,
+        high=truth - perturbed + reach if is_limited else None,
+    )
+    return problem, domain.nearest(start - aside), aside
 
 
 def _weights(

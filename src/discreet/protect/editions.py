@@ -50,11 +50,17 @@ class EditionPlan:
     editions: int  # number of editions that the figures are about
     law: TransitionMatrix | None  # the law of the noise, where the method has one
     repeats: str = ""  # what is repeated: single cells, the whole release, or nothing
+    is_late: bool = False  # whether values of an earlier edition are shown
 
     @property
     def line(self) -> str:
         """One line for the custodian."""
         return f"editions are drawn {self.mode}: {self.why}"
+
+    @property
+    def plain(self) -> str:
+        """The same for everybody: that figures can be old."""
+        return _OLDER if self.is_late else ""
 
     @property
     def text(self) -> str:
@@ -68,14 +74,15 @@ class EditionPlan:
         figures = leaver_claims(counted, self.law, *facts)
         cells = unchanged_recovered(counted, self.law, self.editions)
         return (
-            f"{said} An attack was modelled that uses {self.editions} editions, between which "
+            f"{said} An attack was modelled that compares {self.editions} editions, between which "
             f"{self.churn:.1%} of the records change each time. Of its claims about who left, "
-            f"about {figures[0]:.0%} are right, and {figures[1]:.0%} of the tenth that is surest; "
-            f"of guesses {self.churn:.1%} are. Of small counts that stay the same it finds "
-            f"{cells:.0%}, and whoever has no table 40%."
+            f"about {figures[0]:.0%} are right, and {figures[1]:.0%} of the surest tenth; of mere "
+            f"guesses, {self.churn:.1%} are. It finds {cells:.0%} of the small counts that stay "
+            "the same; guessing without a table finds 40%."
         )
 
 
+_OLDER = "Some figures are those of an earlier edition, and off by what has changed since."
 _MEANING = {
     "kept": "Record keys are kept over editions: a cell whose records did not change gets the same "
     "noise, and a cell in which a single record changed shows that it did.",
@@ -294,12 +301,19 @@ def said(found: Repetition) -> EditionPlan:
     if found.plan.mode.kind != "phased":
         return found.plan
     if found.whole is not None:
-        text = "All values of this edition are those of the edition before."
+        text = (
+            "All values of this edition are those of the edition before, and what is promised of "
+            "them holds for that one."
+        )
     elif found.earlier is not None:
-        text = "Values of this edition that were not due are those of an earlier one."
+        text = (
+            "Values of this edition that were not due are those of an earlier one, and what is "
+            "promised of a value holds for the edition that it was drawn for."
+        )
     else:
         text = "No earlier release was at hand, so all values of this edition are new."
-    return replace(found.plan, repeats=text)
+    is_late = found.whole is not None or found.earlier is not None
+    return replace(found.plan, repeats=text, is_late=is_late)
 
 
 def _is_by_cell(method: Any) -> bool:

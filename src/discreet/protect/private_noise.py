@@ -182,9 +182,11 @@ class PrivateNoise(Noise, Generic[AnyShare]):
         claims = self.claims
         if table.unit == WEIGHT:  # weighted counts are rounded before they get noise
             claims = replace(claims, unbiased=False, max_move=math.inf)
+        done, *followed = self.what_was_done()
         said = [
-            *self.what_was_done(),
+            done,
             *guarantee(privacy, self.budget, unit),
+            *followed,
             *([] if self.known_base is None else [known_rounded(self.known_base)]),
             *spent(shares, _LETTERS[self.spends]),
             *self.on_the_grid(),

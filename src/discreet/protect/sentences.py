@@ -206,6 +206,10 @@ class Planned(Protocol):
     def text(self) -> str:
         """What it means for further editions."""
 
+    @property
+    def plain(self) -> str:
+        """What everybody is told of it; mostly nothing."""
+
 
 def data_step(
     subject: StatementSubject,
@@ -225,7 +229,9 @@ def data_step(
     """
     data = subject.data_set
     told = plan is not None and (method.source == "keys" or plan.mode.kind == "phased")
-    edition = limit("editions", plan.text) if plan and told else _edition(method, follows)
+    edition = (
+        limit("editions", plan.text, plan.plain) if plan and told else _edition(method, follows)
+    )
     said = [edition, _others(method, is_counted)]
     if method.source != "system" and subject.secret is not None and subject.secret.is_public:
         said.append(
@@ -284,8 +290,9 @@ def _edition(method: Sourced, follows: bool) -> Sentence:
         )
     else:
         text = (
-            "Each edition is drawn anew: n editions of nearly the same records average to a noise "
-            "smaller by the square root of n, and their difference is not protected further."
+            "Each edition is drawn anew: the average of n editions of nearly the same records has "
+            "noise that is smaller by the square root of n, and what changed between them is "
+            "hidden by that noise alone."
         )
     return limit("editions", text)
 

@@ -10,12 +10,64 @@ from discreet.design.formula import table_name
 from discreet.errors import DataError, ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
+from discreet.files import written_whole
 from discreet.publication.plan import Choice, Outlet, Publication
 from discreet.records.backend import fetch
 
+_TIMES = ("year", "quarter", "month", "week", "period")
+"""Columns that tell periods by their names; records of several are never counted together."""
 _MOST_CODES = 40  # categories of a variable that a first table shows
 _MOST_TABLES = 5
 _SECRET, _LEDGER, _KEYS = "keys.secret", "discreet.db", "keys.parquet"
+
+_ABOVE = {
+    "[publication]": "What readers are told, in which formats and languages.",
+    "[data]": "Where the records are. The secret is made at first use: keep a copy of it.",
+    "[tables.": 'What is crossed, as "region*age" or "region[province]*age", title and footnotes.',
+    "[protect]": "`discreet methods` lists others.",
+    "[fit]": "Figures add up and are whole. Without this section each is changed by itself.",
+}
+"""Comments of a draft, above the first section whose heading begins so."""
+_BELOW = {
+    "[publication]": """\
+# source = "Statistical office"
+# licence = "CC BY 4.0"
+# contact = "mail@example.org"
+# footnotes = ["Of all tables."]
+# formats = ["xlsx", "csv"]     # also px, json-stat, sdmx-csv, json, parquet, html
+# languages = ["en", "nb"]      # labels of the second one stand in texts/nb.toml
+# time = "year"                 # editions are periods: each comes with series
+""",
+    "[data]": """\
+# time = "year"                 # a column that tells periods, each of which is an edition
+""",
+}
+"""Entries of a section that are there for the taking: without the sign they count."""
+_GATE_HINT = """
+# Attacks run before anything leaves the house and stop it by these rules, which are the usual ones:
+# [gate]
+# provably_fixed = 0
+# lift = 0.1
+"""
+
+
+def write_draft(publication: Publication, path: Path) -> Path:
+    """Write a publication with comments that say what can be edited."""
+    import tomli_w
+
+    lines = [f"# A first publication. `discreet check publication {path.name}` says what is wrong."]
+    above, spec = dict(_ABOVE), publication.to_dict()
+    for line in tomli_w.dumps(spec).splitlines():
+        heading = next((name for name in above if line.startswith(name)), None)
+        lines += [] if heading is None else [f"# {above.pop(heading)}"]
+        given = spec.get(line.strip("[]"), {})
+        free = [hint for hint in _BELOW.get(line, "").splitlines() if hint.split()[1] not in given]
+        lines += [line, *free]
+    if publication.gate is None:
+        lines += _GATE_HINT.splitlines()
+    with written_whole(path) as temporary:
+        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    return path
 
 
 def draft_publication(
@@ -24,7 +76,7 @@ def draft_publication(
     """A publication of a few two-way tables by cell keys, or of the tables of another one.
 
     A column that identifies each record makes record keys; where there is none, keys are drawn
-    once and kept in a file.
+    once and kept in a file. A column called year, quarter, month, week or period tells periods.
 
     Args:
       source: The records.
@@ -38,9 +90,13 @@ def draft_publication(
     given = {"source": _relative(source, base), "secret": _SECRET, "ledger": _LEDGER}
     if codes is not None:
         given["codes"] = _relative(codes, base)
+    time = next((name for name in data.table.columns if name.lower() in _TIMES), None)
+    if time is not None:  # nobody may stand in a table twice
+        periods = open_records(source, codes=codes, time=time).periods
+        data = open_records(source, codes=codes, time=time, period=periods[-1])
     column = _identifier(data)
     given |= {"random_keys": _KEYS} if column is None else {"id": column}
-    given["edition"] = "1"
+    given |= {"edition": "1"} if time is None else {"time": time}
     outlet = Outlet(name=source.stem, title=source.stem.replace("_", " ").capitalize())
     if like is not None:
         trees = {name: _relative(Path(file), base) for name, file in like.hierarchies.items()}

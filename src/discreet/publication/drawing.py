@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from discreet.errors import GateError, ParameterError
+from discreet.errors import DataError, GateError, ParameterError, UnknownNameError
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
@@ -120,7 +121,11 @@ def _count(publication: Publication, place: Place) -> tuple[Microdata, Table]:
     """The records of an edition, and its confidential tables."""
     plan = publication.at(place.base)
     data = open_edition(plan, place.edition, place.period)
-    return data, plan.tabulate(data)
+    table = plan.tabulate(data)
+    if not table.z.any():
+        source = publication.data["source"]
+        raise DataError(f"the tables count no record: is {source} what is to be published?")
+    return data, table
 
 
 def _pass_method(
@@ -194,16 +199,26 @@ def open_edition(publication: Publication, edition: str, period: str) -> Microda
       edition: The edition.
       period: Its period.
     """
-    given = dict(publication.data)
+    given = {"edition": edition}
+    if isinstance(publication.data.get("time"), str):
+        given["period"] = period
+    return _open(publication, given)
+
+
+def _open(publication: Publication, more: Mapping[str, Any]) -> Microdata:
+    given = {**publication.data, **more}
     if "source" not in given:
         raise ParameterError("the publication has no [data] with a source.")
-    if isinstance(given.get("time"), str):
-        given["period"] = period
-    return open_records(given.pop("source"), **{**given, "edition": edition})
+    known = [*signature(open_records).parameters]
+    for name in given:
+        if name not in known:
+            raise UnknownNameError("publication entry of [data]", name, known)
+    return open_records(given.pop("source"), **given)
 
 
 def count_edition(publication: Publication, base: Path) -> Table:
     """The confidential tables of an edition to come, for a check; nothing is drawn or entered."""
+    publication.build()
     plan = _without_custody(publication.at(base))
     edition = str(plan.data.get("edition") or "")
     if not edition and isinstance(plan.data.get("time"), str):
@@ -213,8 +228,7 @@ def count_edition(publication: Publication, base: Path) -> Table:
 
 def edition_periods(publication: Publication, base: Path) -> list[str]:
     """The periods of the records, each of which is an edition, in their order."""
-    given = dict(_without_custody(publication.at(base)).data)
-    return open_records(given.pop("source"), **given).periods
+    return _open(_without_custody(publication.at(base)), {}).periods
 
 
 def _without_custody(publication: Publication) -> Publication:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import __version__, registry
 from discreet.design.codes import natural_order
+from discreet.display.bars import shows_progress
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
-from discreet.files import EVERYONE, OWNER_ONLY, flush, written_whole
+from discreet.files import EVERYONE, flush, written_whole
 from discreet.publication.drawing import (
     HIDDEN,
     RELEASE,
@@ -32,15 +34,17 @@ from discreet.publication.drawing import (
     log_file,
 )
 from discreet.publication.folder import edition_files, series_files
+from discreet.publication.log import write_log
 from discreet.publication.plan import Publication
-from discreet.publication.wording import Wording
 
 if TYPE_CHECKING:
     from discreet.facade.release import Release
+    from discreet.ledger import Ledger
     from discreet.tables.truth import DataSet
 
 MANIFEST, SERIES = "manifest.json", "series"
 """Files of an edition: what the folder holds, and series over editions."""
+_LONGEST_NAME = 64  # of an edition; names of files have it in them
 _OPEN = 0o755  # the mode of a folder that is published
 
 
@@ -61,6 +65,7 @@ class PublishedEdition:
     release: Release
 
 
+@shows_progress("publishing")
 def publish(
     publication: Publication,
     base: str | Path,
@@ -99,6 +104,8 @@ def publish(
         raise ParameterError("a correction needs a reason that readers are told: --reason.")
     named = _require_name(edition or publication.data.get("edition"))
     target = base / publication.outlet.folder / named
+    if target.exists() and not (target / MANIFEST).is_file():
+        raise DataError(f"{target} is there and no published edition; move it away first.")
     kept = WaitingDraw.file(publication, base, named)
     was_drawn = WaitingDraw.read(kept).folder == publication.outlet.folder
     if target.exists() and was_drawn and _manifest(target).get("corrects") == corrects:
@@ -118,12 +125,13 @@ def publish(
     release = draw_release(publication, place, staging, again, accept, previous)
     _enter_correction(publication, base, data_set_of(publication, named), corrects, reason)
     broken = _stage(staging, publication, release, place)
-    log = _write_log(publication, place, release, broken)
+    log = write_log(publication, place, release, broken)
     _rename(staging, target)
     _finish(target, kept)
     return PublishedEdition(target, log, named, release)
 
 
+@shows_progress("publishing")
 def publish_periods(
     publication: Publication, base: str | Path, *, again: bool = False, accept: str = ""
 ) -> list[PublishedEdition]:
@@ -155,37 +163,79 @@ def withdraw(publication: Publication, base: str | Path, edition: str, reason: s
     if not reason.strip():
         raise ParameterError("a withdrawal needs a reason that readers are told: --reason.")
     folder = _require_edition(Path(base) / publication.outlet.folder / edition)
-    if (ledger := ledger_of(publication, Path(base))) is not None:
-        ledger.withdraw(data_set_of(publication, edition), reason)
+    _require_own(folder, publication)
+    ledger, data_set = ledger_of(publication, Path(base)), data_set_of(publication, edition)
+    # a run that was killed has entered it and not told readers: this one does
+    is_entered = _manifest(folder)["valid"] and bool(_decisions(ledger, data_set, "withdrawn"))
+    if ledger is not None and not is_entered:
+        ledger.withdraw(data_set, reason)
     _renew(folder, f"This edition was withdrawn: {reason}")
     return folder
 
 
+def _decisions(ledger: Ledger | None, data_set: DataSet, decision: str) -> list[dict[str, Any]]:
+    """What was decided of an edition by the ledger's rows."""
+    named = {"name": data_set.name, "edition": data_set.edition, "decision": decision}
+    rows = [] if ledger is None else ledger.rows()
+    return [row for row in rows if named.items() <= row.items()]
+
+
 def republish(folder: str | Path, out: str | Path) -> Path:
-    """Make the files of a published edition again, with the figures it had.
+    """Make a published edition again, with the figures it had: all its files, or none.
+
+    Series are made of the releases of the editions beside it.
 
     Raises:
       DataError: Files would differ from those that were published; the message names the version
         that makes them.
     """
-    source = _require_edition(Path(folder))
+    source, target = _require_edition(Path(folder)), Path(out).absolute()
+    if target.exists() and not (target.is_dir() and not any(target.iterdir())):
+        raise DataError(f"{out} is not empty; name a folder that is not there yet.")
     manifest = _manifest(source)
-    release = read_release(source / RELEASE)
-    publication = Publication.from_dict(manifest["publication"])
-    files = edition_files(publication, release, manifest["edition"], manifest["notices"], source)
-    changed = [
-        name for name, content in files.items() if manifest["files"].get(name) != _digest(content)
-    ]
-    if changed and manifest["version"] != __version__:
+    made = _make_again(source, manifest)
+    listed = {**manifest["files"], RELEASE: manifest["release"]}
+    changed = [name for name, digest in listed.items() if _digest(made.get(name, b"")) != digest]
+    made_by = {name: _version_of(name, manifest) for name in changed}
+    if others := [version for version in made_by.values() if version != __version__]:
         raise DataError(
             f"{', '.join(changed[:3])} would differ from what was published. The edition was made "
-            f"by version {manifest['version']}, this is {__version__}: install discreet=="
-            f"{manifest['version']}."
+            f"by version {others[0]}, this is {__version__}: install discreet=={others[0]}."
         )
     if changed:
         raise DataError(f"{source} was changed since it was published: {', '.join(changed[:3])}.")
-    _write_files(Path(out), files)
+    staging = target.with_name(f".{target.name}.part")
+    shutil.rmtree(staging, ignore_errors=True)
+    staging.mkdir(parents=True)
+    _write_files(staging, {**made, MANIFEST: (source / MANIFEST).read_bytes()})
+    if target.exists():
+        target.rmdir()
+    _rename(staging, target)
     return Path(out)
+
+
+def _version_of(name: str, manifest: Mapping[str, Any]) -> str:
+    """The version that made a file; series stay as they are when an edition gets a notice."""
+    made = manifest.get("series", {}) if name.startswith(f"{SERIES}/") else {}
+    return str(made.get("version", manifest["version"]))
+
+
+def _make_again(source: Path, manifest: Mapping[str, Any]) -> dict[str, bytes]:
+    """The files of an edition and its release; of a release that was changed nothing else."""
+    found = {RELEASE: (source / RELEASE).read_bytes()}
+    if _digest(found[RELEASE]) != manifest["release"]:
+        return found
+    edition, release = manifest["edition"], read_release(source / RELEASE)
+    publication = Publication.from_dict(manifest["publication"])
+    notices = manifest["notices"]
+    found |= edition_files(publication, release, edition, notices, source, is_published=True)
+    if told := manifest.get("series"):
+        outlet = replace(publication.outlet, time=told["time"])
+        releases = _releases_of(told["editions"], source.parent, edition, release)
+        plan = replace(publication, outlet=outlet)
+        series = series_files(plan, releases, edition, source, is_published=True)
+        found |= _in_folder(series.files)
+    return found
 
 
 def _stage(
@@ -199,17 +249,19 @@ def _stage(
     files = edition_files(publication, release, place.edition, place.notices, place.base)
     _write_files(staging, files)
     broken: Mapping[str, str] = {}
-    if publication.time:
-        releases = _releases_by_period(publication, release, place)
-        series = series_files(publication, releases, place.edition, place.base)
-        over_periods = {f"{SERIES}/{name}": content for name, content in series.files.items()}
-        _write_files(staging, over_periods)
-        files, broken = {**files, **over_periods}, series.broken
     told: dict[str, Any] = {
         "edition": place.edition,
         "period": place.period,
         "notices": list(place.notices),
     }
+    if publication.time:
+        over = _editions_by_period(publication, place)
+        releases = _releases_of(over, staging.parent, place.edition, release)
+        series = series_files(publication, releases, place.edition, place.base)
+        over_periods = _in_folder(series.files)
+        _write_files(staging, over_periods)
+        files, broken = {**files, **over_periods}, series.broken
+        told["series"] = {"time": publication.time, "editions": over, "version": __version__}
     told |= {"corrects": place.corrects, "reason": place.reason, "valid": True}
     _write_manifest(staging, publication, files, told)
     return broken
@@ -241,13 +293,11 @@ def _write_manifest(
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
 
 
-def _releases_by_period(
-    publication: Publication, release: Release, place: Place
-) -> dict[str, Release]:
-    """The newest valid release of each published period, and this one."""
+def _editions_by_period(publication: Publication, place: Place) -> dict[str, str]:
+    """The newest valid edition of each published period, and this one."""
     newest = _newest_by_period(publication, place)
-    found = {period: read_release(folder / RELEASE) for period, folder in newest.items()}
-    found[place.period] = release
+    found = {period: folder.name for period, folder in newest.items()}
+    found[place.period] = place.edition
     return {period: found[period] for period in natural_order(found)}
 
 
@@ -283,6 +333,25 @@ def _releases_to_follow(publication: Publication, place: Place) -> list[Release]
     return [each for each in releases if [s.name for s in each.statement.steps[1:]] == [made_by]]
 
 
+def _releases_of(
+    over: Mapping[str, str], folder: Path, edition: str, release: Release
+) -> dict[str, Release]:
+    """The releases of periods: this edition's, and those of editions in the folder."""
+    for name in over.values():
+        if name != edition and not (folder / name / RELEASE).is_file():
+            raise DataError(
+                f"the series of edition {edition} need edition {name} as well, in {folder / name}."
+            )
+    return {
+        period: release if name == edition else read_release(folder / name / RELEASE)
+        for period, name in over.items()
+    }
+
+
+def _in_folder(series: Mapping[str, bytes]) -> dict[str, bytes]:
+    return {f"{SERIES}/{name}": content for name, content in series.items()}
+
+
 def _rename(staging: Path, target: Path) -> None:
     """The one moment at which an edition is published."""
     for path in staging.rglob("*"):
@@ -309,11 +378,12 @@ def _renew(folder: Path, notice: str) -> None:
     notices = tuple(dict.fromkeys([*manifest["notices"], notice]))
     publication = Publication.from_dict(manifest["publication"])
     release = read_release(folder / RELEASE)
-    files = edition_files(publication, release, manifest["edition"], notices, folder)
+    edition = manifest["edition"]
+    files = edition_files(publication, release, edition, notices, folder, is_published=True)
     _write_files(folder, files)
     series = [name for name in manifest["files"] if name.startswith(f"{SERIES}/")]
     files = {**files, **{name: (folder / name).read_bytes() for name in series}}
-    names = ("edition", "period", "corrects", "reason")
+    names = ("edition", "period", "corrects", "reason", "series")
     told = {name: manifest[name] for name in names if name in manifest}
     told |= {"notices": list(notices), "valid": False}
     _write_manifest(folder, publication, files, told)
@@ -326,47 +396,9 @@ def _enter_correction(
     ledger = ledger_of(publication, base)
     if corrects is None or ledger is None:
         return
-    entered = [
-        row
-        for row in ledger.rows()
-        if row.get("decision") == "corrected" and row.get("edition") == corrects
-    ]
-    if any(row.get("about") == new.edition for row in entered):
-        return
-    ledger.correct(replace(new, edition=corrects), new.edition, reason)
-
-
-def _write_log(
-    publication: Publication, place: Place, release: Release, broken: Mapping[str, str]
-) -> Path:
-    """What the office keeps: what was published of which records, and what to watch."""
-    language = Wording.read_all(publication, place.base)[0].language
-    say, edition = language.say, place.edition
-    ledger = ledger_of(publication, place.base)
-    rows = [] if ledger is None else [r for r in ledger.rows() if r.get("edition") == edition]
-    head = [language.word(word) for word in ("table", "cells", "not shown")]
-    lines = [
-        f"# {publication.outlet.title or publication.outlet.name}, {edition}",
-        "",
-        say("CONFIDENTIAL. For the office alone."),
-        "",
-        f"discreet {__version__}; {publication.data.get('source')}.",
-        *place.notices,
-        "",
-        f"| {' | '.join(head)} |",
-        "|---|---|---|",
-    ]
-    for name in release.tables:
-        part = release[name]
-        lines.append(f"| {name} | {part.design.n_published:,} | {int(part.hidden.sum()):,} |")
-    lines += ["", say(f"Entries of this edition in the ledger: {len(rows)}."), ""]
-    for name, period in broken.items():
-        lines += [say(f"The series of {name!r} begins with {period}, since codes changed."), ""]
-    lines += [f"## {say('What to watch')}", "", say(release.statement.office), ""]
-    path = log_file(publication, place.base, edition)
-    with written_whole(path, OWNER_ONLY) as temporary:
-        temporary.write_text("\n".join(lines), encoding="utf-8", newline="\n")
-    return path
+    old = replace(new, edition=corrects)
+    if all(row.get("about") != new.edition for row in _decisions(ledger, old, "corrected")):
+        ledger.correct(old, new.edition, reason)
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -401,7 +433,8 @@ def _require_name(given: object) -> str:
     edition = str(given or "")
     if not edition:
         raise ParameterError("an edition needs a name: [data] edition, or --edition 2026-1.")
-    if edition.startswith(".") or "/" in edition or "\\" in edition:
+    is_name = edition.isprintable() and len(edition) <= _LONGEST_NAME
+    if not is_name or edition.startswith(".") or "/" in edition or "\\" in edition:
         raise ParameterError(f"an edition names a folder, so {edition!r} cannot be one.")
     return edition
 

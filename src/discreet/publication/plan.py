@@ -23,7 +23,7 @@ from discreet.design.support import Support
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
 from discreet.files import written_whole
-from discreet.publication.rules import Gate, changed_entries
+from discreet.publication.rules import Gate, changed_entries, check_kind
 from discreet.release.fitting import METHODS, check_zeros
 
 if TYPE_CHECKING:
@@ -85,6 +85,8 @@ class Outlet:
     time: str = ""
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            check_kind(f"[publication] {each.name}", getattr(self, each.name), each.default)
         for name in self.formats:
             registry.load("format", name)
 
@@ -196,19 +198,28 @@ class Publication:
         """
         if secret is not None:
             data = data.with_secret(secret)
+        method, _ = self.build()  # before anything is drawn or paid for
         table = data if isinstance(data, Table) else self.tabulate(data)
-        method = registry.build("method", self.method.name, self.method.parameters)
         return self.fit(
             table.protect(method, unit=self.unit, ledger=ledger, again=again, previous=previous)
         )
 
+    def build(self) -> tuple[Any, Any]:
+        """The method and the fitter, if there is one; names and parameters are checked."""
+        method = registry.build("method", self.method.name, self.method.parameters)
+        if self.fitter is None:
+            return method, None
+        return method, registry.build("fitter", self.fitter.name, self.fitter.parameters)
+
     def fit(self, release: P) -> P:
         """A release, or a trial, with the publication's fit and rounding, if it has any."""
-        if self.fitter is None:
+        _, fitter = self.build()
+        if fitter is None:
             return release
-        fitter = registry.build("fitter", self.fitter.name, self.fitter.parameters)
         # what is handed out in files has whole counts unless another rounding is asked for
-        keeps_decimals = True if self.rounding is not None or not self.data else None
+        keeps_decimals: bool | None = self.rounding is not None or not self.data
+        if not keeps_decimals and not release.makes_whole:
+            keeps_decimals = None  # experiments as usual
         fitted = release.fit(fitter, zeros=self.zeros, decimals=keeps_decimals)
         if self.rounding is None or self.seed is None:
             return fitted
@@ -282,6 +293,8 @@ class Publication:
         )
         known = ("margins", "support", "hierarchies", *_MAGNITUDE)
         tables = _tables(spec)
+        if not tables and "tabulate" not in spec:
+            raise ParameterError(_NO_TABLES)
         tabulate = _section({"tabulate": {}, **spec} if tables else spec, "tabulate", known)
         if tables and "margins" in tabulate:
             raise ParameterError("name the margins in [tables] or in [tabulate], not in both.")
@@ -318,6 +331,8 @@ class Publication:
             text = Path(path).read_text(encoding="utf-8")
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path} is not TOML in UTF-8: {error}.") from error
         try:
             return cls.from_dict(tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
@@ -332,6 +347,10 @@ class Publication:
         return Path(path)
 
 
+_NO_TABLES = (
+    'the publication has no tables: name each in a section of its own, [tables."Age by region"] '
+    'with margins = "region*age".'
+)
 _SEED = (
     "[protect] has a seed, but publication draws from a secret: whoever reads a seed can undo the "
     "noise. Remove it and run the publication with a secret (`publication.run(data, secret=...)`, "
@@ -382,11 +401,13 @@ def _entry(section: Mapping[str, Any], entry: str, name: str) -> Any:
 
 def _tables(spec: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The sections of single tables by their names."""
-    found = spec.get("tables", {})
+    found = _read_only(spec.get("tables", {}), "[tables]")
     for name, section in found.items():
         if not isinstance(section, Mapping) or "margins" not in section:
             raise ParameterError(f"[tables.{name!r}] needs margins, such as 'region*age'.")
         _only(section, ("margins", "title", "footnotes"), f"entry of [tables.{name!r}]")
+        check_kind(f"[tables.{name!r}] title", section.get("title", ""), "")
+        check_kind(f"[tables.{name!r}] footnotes", section.get("footnotes", ()), ())
     return dict(found)
 
 

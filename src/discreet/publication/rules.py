@@ -102,3 +102,13 @@ def changed_entries(section: Any) -> dict[str, Any]:
     given = {f.name: getattr(section, f.name) for f in fields(section)}
     usual = type(section)()
     return {k: plain_data(v) for k, v in given.items() if v != getattr(usual, k)}
+
+
+def check_kind(place: str, value: object, usual: object) -> None:
+    """Refuse an entry that is no text, or no list of texts, as its usual value is."""
+    if isinstance(usual, str) and not isinstance(value, str):
+        raise ParameterError(f"{place} is a text in quotation marks, got {value!r}.")
+    is_list = isinstance(value, (list, tuple)) and all(isinstance(text, str) for text in value)
+    if isinstance(usual, tuple) and not is_list:
+        shown = f', such as ["{value}"]' if isinstance(value, str) else ""
+        raise ParameterError(f"{place} is a list of texts{shown}, got {value!r}.")

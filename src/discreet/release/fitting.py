@@ -229,13 +229,20 @@ _LARGEST_ROUNDED = 20_000_000
 _NEGATIVE = ("least-squares", "additive")  # fitters whose values may be below zero
 
 
-def to_whole_numbers(fitted: AnyProtected) -> AnyProtected:
+def to_whole_numbers(fitted: AnyProtected, *, asked: bool = False) -> AnyProtected:
     """Fitted counts as whole numbers, with the fit's certificate; others as they are.
 
     Promise: a function of public values alone, since the seed of the rounding is fixed.
+
+    Args:
+      fitted: Fitted values.
+      asked: Whether somebody asked for it: least squares has whole numbers then too, unless some
+        of its values are negative.
     """
     name = fitted.statement.steps[-1].name.partition(":")[2]
-    if fitted.unit != COUNT or name in _NEGATIVE or fitted.y is None or fitted.y.dtype.kind == "i":
+    if fitted.unit != COUNT or fitted.y is None or fitted.y.dtype.kind == "i":
+        return fitted
+    if name in _NEGATIVE and not asked:
         return fitted
     if not isinstance(fitted.y, np.ndarray) or len(fitted.y) > _LARGEST_ROUNDED:
         notice(

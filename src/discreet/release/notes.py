@@ -9,6 +9,9 @@ import io
 import math
 import zipfile
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from decimal import ROUND_UP, Decimal
 from html import escape
 
 import numpy as np
@@ -19,7 +22,7 @@ from discreet.release.formats.write import About
 from discreet.release.inference.law import matrix_of
 from discreet.release.language import Language
 from discreet.release.uncertainty import standard_errors
-from discreet.tables.protected import PublicTable
+from discreet.tables.protected import COUNT, PublicTable
 
 _HEADINGS = {
     "process": "What was done",
@@ -31,17 +34,22 @@ _ACCURACY = "Accuracy by size of figure"
 _REFERENCES = "References"
 _COLUMNS = ("count", "standard error", "per cent", "difference")
 _MOST_EPSILON = 10.0  # beyond it the factor says nothing
+_ADJUSTED = {"fit", "round"}  # steps that change values without noise
+_NEAR = ("round:near", "round:margins")  # roundings that keep most published cells within one
 _SIZES = (1, 2, 3, 5, 10, 20, 50, 100)  # figures for which accuracy is told
 _ADVICE = {
     "adds-up": "Totals can be taken from the tables or summed from their parts; both are the same.",
     "need-not-add-up": "Take totals from the tables: a sum of figures is mostly further off.",
-    "shown-is-true": "Figures that are shown can be used as counts, and compared between editions.",
+    "shown-is-true": (
+        "Figures that are shown can be used as they are, and compared between editions."
+    ),
     "mean-zero": "An average over many figures is nearer to the truth than most of them.",
     "private": "Small figures are mostly noise; compare large ones.",
     "clipped": "A figure of zero may stand for a small number: negative results became zero.",
 }
 _ZERO = "A figure of zero may stand for a few people, since small numbers can become zero."
 _WHOLE = "A total is the sum of its parts, those that are not shown among them."
+_MARKED = "Figures that are not shown are marked as confidential."
 _HIDDEN = "An average over areas lacks those that are not shown."
 _SHARED = "A figure that stands in several of these tables is the same in each."
 _WORKS = {
@@ -108,6 +116,15 @@ def methods_note(release: PublicTable, language: Language) -> list[Block]:
     return [*blocks, *([(say(_REFERENCES), works)] if works else [])]
 
 
+def headed_methods(
+    release: PublicTable, language: Language
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The methods note for files of tables: no numbers, and no titles in other languages."""
+    left_out = language.say(_ACCURACY), language.say(_REFERENCES)
+    blocks = methods_note(release, language)
+    return tuple((heading, tuple(said)) for heading, said in blocks if heading not in left_out)
+
+
 def _promise(release: PublicTable) -> str:
     """What a private release promises about one record, in a sentence without symbols."""
     privacy = release.statement.privacy
@@ -116,8 +133,12 @@ def _promise(release: PublicTable) -> str:
         return ""
     factor = math.ceil(100 * math.exp(privacy.epsilon)) / 100  # upwards, so that it holds
     said = f"No conclusion from these figures is more than {factor:.2f} times as likely with one "
-    said += "record as without it"
-    return said + (f", but for a chance of {privacy.delta:.0e}." if privacy.delta else ".")
+    said += f"{privacy.unit} as without"
+    if privacy.delta:  # in per cent and upwards: 1e-09 is a number for programs
+        share = 100 * Decimal(repr(privacy.delta))
+        share = share.quantize(Decimal(1).scaleb(share.adjusted()), ROUND_UP)
+        said += f", but for a chance of {share:f} %"
+    return f"{said}. The promise is about one {privacy.unit}, which this note also calls a unit."
 
 
 def _advice(release: PublicTable) -> list[str]:
@@ -130,7 +151,7 @@ def _advice(release: PublicTable) -> list[str]:
     )
     if says("never-published") and not is_true and not shows_empty:
         found.append(_ZERO)
-    found += [_WHOLE, _HIDDEN] if is_true else []
+    found += [_MARKED, _WHOLE, _HIDDEN] if is_true else []
     design = release.design.over_variables
     return [*found, *([_SHARED] if found and design and len(design.tables) > 1 else [])]
 
@@ -160,31 +181,64 @@ def _accuracy(release: PublicTable, language: Language) -> list[str]:
             "The table is about changes before negative results became zero; counts that are small "
             "beside the standard error are off by less."
         )
+    if any(step.parameters.get("margins") == "summed" for step in release.statement.steps):
+        said.append(
+            "The table is about the finest figures; totals are sums of them, and are off by more."
+        )
     if was_fitted:
         said.append(
             "Fitting afterwards changes figures further, and makes most of them more accurate."
         )
+    if any(step.name in _NEAR for step in release.statement.steps):
+        said.append("Rounding to whole numbers then changes most figures by less than one.")
     head = "| " + " | ".join(map(language.word, _COLUMNS)) + " |"
     # two figures that are off by as much differ by the root of two times that
     listed = [
-        f"| {n} | {number(f'{e:.1f}')} | {100 * e / n:.0f} | {math.ceil(2 * math.sqrt(2) * e)} |"
+        f"| {n} | {number(f'{e:.1f}')} | {100 * e / n:.0f} | {math.ceil(math.sqrt(8) * e - 1e-9)} |"
         for n, e in rows
     ]
     return [*map(say, said), head, *listed]
 
 
 def _errors(release: PublicTable) -> list[tuple[int, float]]:
-    """Standard errors by size of figure, from the law of the noise or from what it was told."""
-    try:
-        matrix = matrix_of(release)
-        return [(n, _deviation(matrix, n)) for n in _SIZES]
-    except DiscreetError:
-        pass
-    if release.precision is None or not release.statement.says("private"):
+    """Standard errors by size of figure, from the law of the noise or from what it was told.
+
+    Of a release that was fitted or rounded they are those of its noise, before that.
+    """
+    noisy = _as_noised(release)
+    if release.unit == COUNT:  # the law of others is in steps of a grid
+        with suppress(DiscreetError):
+            matrix = matrix_of(noisy)
+            return [(n, _deviation(matrix, n)) for n in _SIZES]
+    if not release.statement.says("private"):
         return []
-    errors = standard_errors(release)
-    largest = errors[np.isfinite(errors)].max(initial=0.0)
-    return [(n, float(largest)) for n in _SIZES] if largest > 0 else []
+    largest = _private_error(noisy)
+    if release.precision is not None and noisy.statement is release.statement:
+        errors = standard_errors(release)
+        largest = float(errors[np.isfinite(errors)].max(initial=0.0))
+    return [(n, largest) for n in _SIZES] if largest > 0 else []
+
+
+def _as_noised(release: PublicTable) -> PublicTable:
+    """The release with the statement it had before it was fitted or rounded."""
+    steps = release.statement.steps
+    drawn = [k for k, step in enumerate(steps) if step.name.startswith("protect:")]
+    later = {step.name.partition(":")[0] for step in steps[drawn[-1] + 1 :]} if drawn else set()
+    if not later & _ADJUSTED:
+        return release
+    before = replace(release.statement, steps=steps[: drawn[-1] + 1])
+    return replace(release, statement=before)
+
+
+def _private_error(noisy: PublicTable) -> float:
+    """The standard error of one draw for every cell, where it is told by budget and sensitivity."""
+    step, privacy = noisy.statement.steps[-1], noisy.statement.privacy
+    is_plain = not any(step.parameters.get(name) for name in ("split", "known", "grid"))
+    if privacy is None or privacy.unit != "record" or noisy.unit != COUNT or not is_plain:
+        return 0.0
+    if privacy.rho is not None:
+        return math.sqrt(privacy.sensitivity / (2 * privacy.rho))
+    return math.sqrt(2) * privacy.sensitivity / privacy.epsilon
 
 
 def _deviation(matrix: TransitionMatrix, count: int) -> float:

@@ -146,9 +146,12 @@ def law_of(parameters: Mapping[str, Any], name: str | None = None) -> Transition
     """The law of keyed noise, made again from the public parameters of a statement."""
     kind = name or _MATRICES.get(str(parameters.get("matrix")))
     if kind is None:
+        told = "does not tell the law of the noise"
+        if "matrix" in parameters:
+            matrix = parameters["matrix"]
+            told = f"names the matrix {matrix!r}, which cannot be made from its parameters"
         raise ParameterError(
-            f"the statement names the matrix {parameters.get('matrix')!r}, which cannot be made "
-            "from its parameters. Give the law: `dc.audit(release, law=matrix)`."
+            f"the statement {told}. Give the law: `dc.audit(release, law=matrix)`."
         )
     builder = registry.load("matrix", kind)
     known = inspect.signature(builder).parameters

@@ -42,6 +42,7 @@ class About:
       notes: What was done to the figures, in plain words; the statement's own where it is empty.
       footnotes: What readers must know of the data.
       statement: The statement for methodologists; the release's own, in English, where it is empty.
+      methods: The methods note in place of the statement: headings, each with its paragraphs.
       language: The language of titles, labels and notes.
       words: Headings and meanings of symbols in this language; English ones stand for themselves.
     """
@@ -58,11 +59,22 @@ class About:
     notes: tuple[str, ...] = ()
     footnotes: tuple[str, ...] = ()
     statement: str = ""
+    methods: tuple[tuple[str, tuple[str, ...]], ...] = ()
     language: str = "en"
     words: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def said(self, cube: Cube) -> Iterator[tuple[str, str]]:
         """Everything that is known of the table, as pairs of a heading and a text."""
+        yield from self.told(cube)
+        yield from ((heading, " ".join(texts)) for heading, texts in self.methods_of(cube))
+
+    def methods_of(self, cube: Cube) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Headings with paragraphs for methodologists; the statement where nothing else is said."""
+        statement = self.statement_of(cube)
+        return self.methods or (((self.word("Statement"), (statement,)),) if statement else ())
+
+    def told(self, cube: Cube) -> Iterator[tuple[str, str]]:
+        """Title, source, notes and the like, as pairs of a heading and a text."""
         named: dict[str, str | tuple[str, ...]] = {
             "Title": self.title,
             "Source": self.source,
@@ -74,7 +86,6 @@ class About:
             "Citation": self.citation,
         }
         named |= {"Note": self.plain_notes(cube), "Footnote": self.footnotes}
-        named["Statement"] = self.statement_of(cube)
         for heading, texts in named.items():
             for text in [texts] if isinstance(texts, str) else texts:
                 if text:

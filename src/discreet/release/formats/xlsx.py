@@ -90,7 +90,8 @@ def _add_contents(
     about, notes = options.about, options.about.word(_NOTES)
     sheet = book.book.add_worksheet(about.word(_CONTENTS))
     sheet.write_string(0, 0, about.title or about.word(_CONTENTS), book.title)
-    told = [text for text in (about.source, about.edition, about.updated) if text]
+    edition = about.edition and f"{about.word('Edition')} {about.edition}"
+    told = [text for text in (about.source, edition, about.updated) if text]
     sheet.write_string(1, 0, " · ".join(told))
     link = book.style(font_color="#0563C1", underline=1)
     for row, (name, page) in enumerate(zip(names, pages, strict=True), start=3):
@@ -202,7 +203,9 @@ def _add_notes(book: _Book, pages: Sequence[TablePage], options: Options) -> Non
     bold = book.style(bold=True, valign="top")
     wrapped = book.style(text_wrap=True, valign="top")
     used = {symbol for page in pages for symbol in used_symbols(page.cube)}
-    said = [*options.about.said(pages[0].cube)]
+    said = [*options.about.told(pages[0].cube)]
+    for heading, texts in options.about.methods_of(pages[0].cube):
+        said += [(heading if k == 0 else "", text) for k, text in enumerate(texts)]
     said += [
         (page.options.about.title or page.name, text)
         for page in pages

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
+import numpy as np
+
+from discreet.arrays import Index
 from discreet.design.axis import LEAVES, OUTSIDE, Axis, Level
 from discreet.design.formula import Term, margins, words
 from discreet.errors import ParameterError
@@ -148,6 +151,17 @@ class DetailedVariable:
             members = axis.node_leaves.get(code)
             found |= {axis.leaf_position[code]} if members is None else {*members.tolist()}
         return frozenset(found)
+
+    @cached_property
+    def slots(self) -> Index:
+        """For each of the finest categories the place of what tells it apart in this detail.
+
+        That is itself, or the category of a single level; those that are left out share one place.
+        """
+        axis, (level, *others) = self.variable.axis, self.detail.levels
+        if others or level.is_identity:
+            return np.arange(len(axis))
+        return np.where(level.group == OUTSIDE, len(level), level.group).astype(np.int64)
 
     @property
     def leaves_out(self) -> bool:

@@ -33,6 +33,7 @@ _SECRET_BYTES = 32
 _LONGEST_NAME = 60
 _SEPARATOR = "."
 _OF_SESSION = ":"
+_LONG_SESSION = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -128,10 +129,12 @@ def is_ended(session: str, ended: Collection[str]) -> bool:
 
 
 def ended_sessions(store: OfficeDatabase, hours: float) -> frozenset[str]:
-    """Sessions that were ended and would still be in force; older ones are at their end anyway."""
-    asked = select(ENDED_SESSIONS.c.id).where(
-        ENDED_SESSIONS.c.time >= now() - timedelta(hours=hours)
-    )
+    """Sessions that were ended and would still be in force; older ones are at their end anyway.
+
+    Sessions may be older than the site's file allows now, so those of a week are known at least.
+    """
+    since = now() - max(timedelta(hours=hours), _LONG_SESSION)
+    asked = select(ENDED_SESSIONS.c.id).where(ENDED_SESSIONS.c.time >= since)
     with store.reading() as connection:
         return frozenset(connection.execute(asked).scalars())
 

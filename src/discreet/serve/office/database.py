@@ -18,7 +18,8 @@ from discreet.files import OWNER_ONLY, shared_permissions
 
 _POSTGRES = ("postgresql", "postgres")
 _ADDRESSES = "Give the path of an SQLite file, or postgresql://user:password@host/database."
-_LOCK_SECONDS = 30.0  # how long one writer of an SQLite file waits for another
+_LOCK_SECONDS = 30.0  # how long one writer waits for another, or for a server that went silent
+_CONNECT_SECONDS = 10  # how long a server may take to take a connection
 _SCHEMA = "v1"  # the form of the tables below; a change of them needs a new name and a step
 _UPGRADE_LOCK = 0x64697363  # any number that all versions agree on
 
@@ -246,7 +247,17 @@ def _make_engine(url: sa.URL, is_file: bool) -> sa.Engine:
         import psycopg  # noqa: F401 -- an optional package
     except ImportError as error:
         raise MissingDependencyError("an audit log in PostgreSQL", "psycopg", "postgres") from error
-    return sa.create_engine(url, pool_pre_ping=True, **pool)
+    patience = {"connect_timeout": _CONNECT_SECONDS, "tcp_user_timeout": int(1000 * _LOCK_SECONDS)}
+    own = {name: value for name, value in patience.items() if name not in url.query}
+    engine = sa.create_engine(url, pool_pre_ping=True, connect_args=own, **pool)
+    sa.event.listen(engine, "connect", _limit_waiting)
+    return engine
+
+
+def _limit_waiting(connection: Any, record: object) -> None:
+    """Wait for another one's lock as long as in an SQLite file; a server waits for ever."""
+    connection.execute(f"SET lock_timeout = {int(1000 * _LOCK_SECONDS)}")
+    connection.commit()
 
 
 def _prepare_connection(connection: Any, record: object) -> None:

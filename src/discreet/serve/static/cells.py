@@ -26,7 +26,7 @@ from discreet.errors import DataError
 from discreet.frames import value_names
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.inner import InnerTable
-from discreet.serve.data.source import Detail, OfferedVariable
+from discreet.serve.data.source import Detail, DetailedVariable, OfferedVariable
 from discreet.serve.static.folder import SiteFolder
 
 MOST_FILES = 200_000
@@ -72,12 +72,9 @@ def bases_of(variable: OfferedVariable) -> list[Base]:
     """The bases that the details of a variable read."""
     axis, found = variable.axis, dict[str, Base]()
     for detail in sorted(variable.details, key=lambda d: d.cells):
-        name, level = base_name(variable, detail), detail.levels[0]
-        if name == axis.name:
-            codes, slots = axis.leaves, np.arange(len(axis))
-        else:
-            codes, slots = level.codes, np.where(level.group < 0, len(level), level.group)
-        found.setdefault(name, Base(name, axis, codes, slots.astype(np.int64), detail.cells))
+        name, slots = base_name(variable, detail), DetailedVariable(variable, detail).slots
+        codes = axis.leaves if name == axis.name else detail.levels[0].codes
+        found.setdefault(name, Base(name, axis, codes, slots, detail.cells))
     return list(found.values())
 
 
@@ -173,16 +170,7 @@ def _within(bases: Sequence[Sequence[Base]], room: float, most: int) -> Iterator
 
 def sums_of(table: InnerTable, crossing: Sequence[Base]) -> Array:
     """The protected sums by the slots of some bases."""
-    shape = [base.size for base in crossing]
-    flat = np.zeros(len(table.values), dtype=np.int64)
-    for base in crossing:
-        codes = table.codes[[axis.name for axis in table.axes].index(base.axis.name)]
-        flat *= base.size
-        flat += base.slots[codes]
-    sums = np.bincount(flat, table.values, math.prod(shape))  # exact: counts stay below 2⁵³
-    if np.issubdtype(table.values.dtype, np.integer):
-        sums = np.rint(sums).astype(np.int64)
-    return sums.reshape(shape)
+    return table.margin([base.axis.name for base in crossing], [base.slots for base in crossing])
 
 
 def possible_of(table: InnerTable, crossing: Sequence[Base]) -> Mask | None:

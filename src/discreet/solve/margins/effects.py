@@ -39,6 +39,7 @@ from discreet.design.axis import OUTSIDE, Level
 from discreet.design.formula import Block
 from discreet.design.product import ProductDesign
 from discreet.progress import report
+from discreet.solve.margins.dense import DenseMargins, DenseStep
 
 Axes = tuple[int, ...]
 
@@ -168,6 +169,16 @@ class EffectSpace:
             for level in block.levels
         )
 
+    def margin_matrix(self, axes: Axes) -> Real:
+        """The cells of a margin over leaves as a matrix of the independent effects of `dense`."""
+        assert self.dense is not None
+        return np.stack([self.margin(c, axes).ravel() for c in self.dense.basis.T], axis=1)
+
+    @cached_property
+    def dense(self) -> DenseMargins | None:
+        """The published cells as a matrix, where it is small."""
+        return DenseMargins.of(self)
+
     def is_diagonal(self, w: Real) -> bool:
         """Whether effects are estimated one by one under these weights."""
         parts = (w[self.design.slice_of(k)] for k in range(len(self.design.blocks)))
@@ -200,7 +211,7 @@ class Estimate:
       effects: Their vector.
       precisions: For each entry one over the variance of its estimate, before centring, where
         effects are uncoupled.
-      steps: Steps of conjugate gradients; zero where the estimate has a closed form.
+      steps: Steps of conjugate gradients; zero where the estimate needs none.
       residual: Largest gradient that is left, relative to that of effects zero.
     """
 
@@ -238,6 +249,9 @@ def estimate(
     right = space.adjoint(w * z)
     if space.is_diagonal(w):
         return Estimate(space, inverse * right, scale, 0, 0.0)
+    if space.dense is not None:
+        c, left = space.dense.nearest(z, w)
+        return Estimate(space, c, scale, 0, left)
     begin = np.zeros(space.length)
     c, steps, left = conjugate_gradients(
         lambda p: space.adjoint(w * space.aggregate(p)),
@@ -311,6 +325,10 @@ def maximal(margins: Sequence[Axes]) -> list[Axes]:
     return [axes for axes in margins if not any(set(axes) < other for other in sets)]
 
 
+# Where weights are uneven, a copy weighs the root of what its own cell does, at least this share of
+# a median one: of 70 random tables 2 stopped short, of equal copies 3, of such as weigh what their
+# cells do 4. Steps of dense algebra are cheap.
+_LIGHTEST, _DENSE_STEPS = 1e-6, 30_000
 _RELAX = 1.7  # over-relaxation; between 1.5 and 1.8 the steps are fewest, at 1 about a half more
 
 
@@ -341,7 +359,7 @@ def fit_non_negative(
       z: Published values.
       w: Their precisions.
       tolerance: Largest negative cell and largest last change, in counts.
-      most_steps: Steps at most.
+      most_steps: Steps at most; more where they are dense algebra.
     """
     space = start.space
     margins = maximal(list(space.margins_with_blocks))
@@ -349,7 +367,14 @@ def fit_non_negative(
     slack = {axes: np.zeros_like(copy) for axes, copy in copies.items()}
     # Copies weigh as much as the noisy cells do: more or less makes either residual shrink slowly.
     weight = float(np.median(w[w > 0])) if (w > 0).any() else 1.0
-    step = _QuadraticStep(space, z, w, dict.fromkeys(margins, weight))
+    step: Callable[[dict[Axes, Real], Real], Real]
+    if space.dense is not None and not space.is_diagonal(w):
+        around = space.spread(w)
+        own = {a: weight * np.sqrt(np.maximum(around[a] / weight, _LIGHTEST)) for a in margins}
+        most_steps = max(most_steps, _DENSE_STEPS)
+        step = DenseStep(space.dense, [space.margin_matrix(a) for a in margins], z, w, own)
+    else:
+        step = _QuadraticStep(space, z, w, dict.fromkeys(margins, weight))
     c, negative, change, steps = start.effects, np.inf, np.inf, 0
     while max(negative, change) > tolerance and steps < most_steps:
         c = step({axes: copies[axes] - slack[axes] for axes in margins}, c)

@@ -55,6 +55,7 @@ _EXACT_RATIO = 1e5  # weights above the median by this ratio are those of known 
 # Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
 # avoids a cell of this weight as it is.
 _IMPOSSIBLE = 100.0
+_FIRM = 1e9  # the same in dense algebra, which has digits for as much
 _REPAIRS = 20  # rounds over rules that share variables, each of which may undo another
 _LARGEST_RECORDS = 100_000_000
 _DRAWS = 64  # draws of noise from which standard errors are computed where there is no formula
@@ -84,8 +85,8 @@ class MarginFit(Fit):
     def standard_errors(self) -> Real:
         """Standard errors of `unbiased`, in counts; not a number where the noise is not known.
 
-        Cost: nothing where there is a formula; with levels of hierarchies, structural zeros or
-        uneven weights 64 estimates of drawn noise, on first use.
+        Cost: nothing where there is a formula, and a dense factor for up to 200 effects; else, with
+        levels of hierarchies, structural zeros or uneven weights, 64 estimates of drawn noise.
         """
         return self.compute_errors()
 
@@ -168,8 +169,12 @@ class _PreparedMargins:
         values = checked_values(self.design, z, w > 0)
         # What is possible in the crossing but not in the design is a structural zero: known, and 0.
         most = float(w.max(initial=0.0)) or 1.0
-        w, values = self._in_crossing(w, _IMPOSSIBLE * most), self._in_crossing(values, 0.0)
-        found = estimate(self.space, values, w)
+        given, w = w, self._in_crossing(w, _IMPOSSIBLE * most)
+        values = self._in_crossing(values, 0.0)
+        # Dense algebra can hold what is impossible at zero; the search below could not move then.
+        is_dense = not self.space.is_diagonal(w) and self.space.dense is not None
+        firm = self._in_crossing(given, _FIRM * most) if is_dense else w
+        found = estimate(self.space, values, firm)
         total = round(float(found.effects[0]))
         n = self.options.n_records or total
         if n < 1:
@@ -184,7 +189,7 @@ class _PreparedMargins:
             )
         unit = self._unit_variance(found, values, w)
         noise = math.sqrt((unit or 1.0) / float(np.median(w[w > 0])))
-        bounded = fit_non_negative(found, values, w, tolerance=self.options.tolerance * noise)
+        bounded = fit_non_negative(found, values, firm, tolerance=self.options.tolerance * noise)
         non_negative = self.space.aggregate(bounded.effects)
         search, temperature = self._search(found, values, w, n, unit)
         search = self._without_impossible(search)
@@ -215,7 +220,7 @@ class _PreparedMargins:
             },
             design=self.design,
             unbiased=self._in_design(found.fitted_cells()),
-            compute_errors=partial(self._standard_errors, found, w, unit),
+            compute_errors=partial(self._standard_errors, found, firm, unit),
             non_negative=self._in_design(non_negative),
             records=search.x,
         )  # fmt: skip
@@ -283,6 +288,8 @@ class _PreparedMargins:
             return np.full(self.design.n_published, np.nan)
         if self.space.is_diagonal(w):
             return self._in_design(np.sqrt(unit * variances(self.space, found.precisions)))
+        if self.space.dense is not None:
+            return self._in_design(np.sqrt(unit * self.space.dense.variances(w)))
         # With levels or uneven weights there is no formula: the estimate is linear, so its errors
         # are those of noise alone, drawn with the same precisions.
         rng = stream(self.options.seed, "standard errors of margins")

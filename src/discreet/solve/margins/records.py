@@ -26,6 +26,7 @@ from discreet.design.axis import OUTSIDE
 from discreet.design.product import ProductDesign
 from discreet.progress import report
 from discreet.solve.margins.effects import axes_of
+from discreet.solve.margins.pairs import PairMatrix, choose, count_pairs, move_by_rows
 
 TASK = "records from margins"
 SETTLING = 50  # sweeps without chance at most
@@ -125,27 +126,6 @@ def _add(x: Any, error: Any, starts: Any, axes: Any, tables: Any, steps: Any) ->
 
 
 @njit(cache=True)
-def _choose(cost: Any, now: int, log_prior: Any, temperature: float, uniform: float) -> int:
-    """The category that costs least, or one drawn; ties stay, or sweeps would never end."""
-    if temperature <= 0.0:
-        best = int(np.argmin(cost))
-        return best if cost[best] < cost[now] - 1e-9 * (1.0 + abs(cost[now])) else now
-    top, total = -np.inf, 0.0
-    for b in range(len(cost)):
-        cost[b] = log_prior[b] - cost[b] / temperature
-        top = max(top, cost[b])
-    for b in range(len(cost)):
-        cost[b] = np.exp(cost[b] - top)
-        total += cost[b]
-    left = uniform * total
-    for b in range(len(cost)):
-        left -= cost[b]
-        if left < 0.0:
-            return b
-    return now
-
-
-@njit(cache=True)
 def _places(axes: Any, tables: Any, holders: Any, first: Any) -> Any:
     """For each axis and block: where its steps begin, the other axis of two, and where its do."""
     own, beside = np.empty(len(holders), dtype=np.int64), np.empty(len(holders), dtype=np.int64)
@@ -192,7 +172,7 @@ def _move(
                 if base[h] >= 0:
                     _add_costs(costs, error, w, base[h], steps, own[h], sizes[a], now)
             logs = log_prior[prior_at[a] : prior_at[a] + sizes[a]]
-            best = _choose(cost, now, logs, temperature, uniform[q, a])
+            best = choose(cost, now, logs, temperature, uniform[q, a])
             moved += best != now
             x[r, a] = best
             for h in range(first[a], first[a + 1]):
@@ -296,28 +276,42 @@ class Search:
         self._prior_at = np.cumsum([0, *map(len, logs)])
         within = [bool(margins) for margins in self.held] or [False] * len(self.design.axes)
         self._free: Mask = ~np.array(within, dtype=bool)
+        self._pairs = PairMatrix.of(self.design, self.w) if self._free.all() else None
 
     def sweep(self, temperature: float = 0.0) -> int:
         """Every code of every record has its turn once; returns how many moved."""
         n, n_axes = self.x.shape
-        order = self.rng.permutation(n)
-        uniform = self.rng.random((n, n_axes + 1))
-        arrays = self.lookup.arrays()
+        order, pairs = self.rng.permutation(n), self._pairs
+        arrays, prior = self.lookup.arrays(), (self._log_prior, self._prior_at)
+        slopes = pairs.slopes(self.error) if pairs else None
         moved = 0
         for first in range(0, n, _AT_ONCE):
-            some = slice(first, first + _AT_ONCE)
-            moved += _move(
-                self.x, self.error, self.w, order[some], uniform[some], self._free,
-                self._log_prior, self._prior_at, temperature, *arrays,
-            )  # fmt: skip
-            self._tell(min(_AT_ONCE, n - first) / n)
+            some = order[first : first + _AT_ONCE]
+            uniform = self.rng.random((len(some), n_axes + 1))
+            if pairs:
+                rows = (slopes, pairs.weight, some, uniform, *prior, temperature, pairs.begins)
+                moved += move_by_rows(self.x, *rows)
+            else:
+                moved += _move(
+                    self.x, self.error, self.w, some, uniform, self._free, *prior, temperature,
+                    *arrays,
+                )  # fmt: skip
+            self._tell(len(some) / n)
+        if pairs:
+            self._count(pairs)
         for a in np.flatnonzero(~self._free):
-            one, two = self._pairs(int(a))
+            one, two = self._partners(int(a))
             chance = self.rng.random(len(one))
             moved += _exchange(
                 self.x, self.error, self.w, int(a), one, two, chance, temperature, *arrays
             )
         return int(moved)
+
+    def _count(self, pairs: PairMatrix) -> None:
+        """The errors of the records as they are now."""
+        places = pairs.position[pairs.position >= 0]
+        self.error[places] = -self.target[places]
+        count_pairs(self.x, self.error, pairs.position, pairs.begins)
 
     def _tell(self, more: float) -> None:
         """Say how far the whole work is, after so much more of a sweep."""
@@ -325,7 +319,7 @@ class Search:
         self._done += more
         report(TASK, begin + (end - begin) * min(self._done / sweeps, 1.0))
 
-    def _pairs(self, a: int) -> tuple[Whole, Whole]:
+    def _partners(self, a: int) -> tuple[Whole, Whole]:
         """Pairs that may exchange codes: they agree in held margins but for this axis."""
         others = sorted({b for margin in self.held[a] for b in margin if b != a})
         order = self.rng.permutation(len(self.x))
