@@ -11,6 +11,7 @@ import itertools
 import resource
 import sys
 import time
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ import discreet as dc
 from benchmarks._five_way import SHAPE, five_way, load
 from benchmarks._measure import print_table
 
-CASES = {
+CASES: dict[str, tuple[int, Any]] = {
     "ten two-way, cell keys": (2, dc.CellKey(dc.perturbation_table(D=5, V=3, js=2))),
     "ten two-way, discrete Laplace": (2, dc.DiscreteLaplace(1.0)),
     "ten two-way, suppression": (2, dc.Suppress("threshold(3)")),
@@ -29,7 +30,8 @@ CASES = {
 def main() -> int:
     """Attack every case."""
     print(load())
-    rows, passed = [], {}
+    rows: list[list[Any]] = []
+    passed: dict[str, str] = {}
     for label, (order, method) in CASES.items():
         table = five_way(list(itertools.combinations(SHAPE, order)))
         release = table.rekeyed(np.random.default_rng(1)).simulate(method, seed=1)
