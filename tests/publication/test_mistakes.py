@@ -1,12 +1,16 @@
 """Mistakes at every step of a publication: one line that names them, and nothing is left behind."""
 
 import errno
+import json
+import shutil
 
 import pytest
 
 from discreet.files import written_whole
 from discreet.ledger import Ledger
 from discreet.publication import editions
+from discreet.release import language
+from discreet.release.language import built_in
 from tests.publication.office import KEYS, publish, records, run, write
 
 OFF = f'{KEYS}\n[gate]\nattack = "off"\n'
@@ -153,7 +157,28 @@ def test_an_edition_is_made_again_with_its_series_whole_or_not(office, plan, cap
     assert all((again / n).read_bytes() == (first / n).read_bytes() for n in names)
     assert run("republish", first, "--out", "again") == 2
     assert "not empty" in capsys.readouterr().err
+    manifest = json.loads((first / "manifest.json").read_text())
+    manifest["series"]["version"], manifest["files"]["series/people.xlsx"] = "0.1.9", "0" * 64
+    (again / "manifest.json").write_text(json.dumps(manifest))
+    shutil.copytree(again, first, dirs_exist_ok=True)
+    assert run("republish", first, "--out", "more") == 2
+    assert "install discreet==0.1.9" in capsys.readouterr().err
     (office / "published" / "2025").rename(office / "elsewhere")
     assert run("republish", first, "--out", "more") == 2
     assert "need edition 2025" in capsys.readouterr().err
     assert not (office / "more").exists()
+
+
+def test_an_edition_that_says_sentences_of_an_earlier_version_is_withdrawn(
+    office, plan, monkeypatch
+):
+    assert publish("1") == 0
+    left = {e: n for e, n in built_in("nb")["texts"].items() if "cell key method" not in e}
+    words = built_in("nb")["words"]
+    monkeypatch.setattr(language, "built_in", lambda code: {"texts": left, "words": words})
+    assert run("publish", plan, "--withdraw", "1", "--reason", "R.") == 0
+    said = (office / "published" / "1" / "methods.nb.md").read_text(encoding="utf-8")
+    assert "Values were changed by the cell key method" in said
+    assert "Hva som loves" in said
+    records(2).to_csv("people.csv", index=False)
+    assert publish("2") == 2, "a new edition says everything in its languages"

@@ -34,6 +34,7 @@ from discreet.serve.build import build, datasets_to_build, open_records_of, orig
 from discreet.serve.data.inner import current_build
 from discreet.serve.data.live import GuardedFiles
 from discreet.serve.site.start import SiteWatcher
+from discreet.tables import DataSet
 from tests.commands import run
 from tests.serve.client import Client
 
@@ -441,6 +442,16 @@ def exchange_records(folder):
     lines = (folder / "people.csv").read_text().splitlines()
     (folder / "others.csv").write_text("\n".join(lines[:-1]))
     os.replace(folder / "others.csv", folder / "people.csv")
+
+
+def test_visitors_are_told_of_corrections_and_withdrawals(folder):
+    holder = live_site(folder)
+    before = holder.current.dataset("live").about.footnotes
+    ledger = dc.Ledger(folder / "ledger.db")
+    ledger.correct(DataSet("people", "1"), "1-r1", "A reason of the office.")
+    told = holder.reload().dataset("live")
+    notice = "Edition 1-r1 has taken the place of this edition."
+    assert told.about.footnotes == (notice, *before)
 
 
 def test_nothing_new_is_made_of_other_records_in_the_same_edition(folder):

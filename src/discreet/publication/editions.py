@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet import __version__, registry
 from discreet.design.codes import natural_order
+from discreet.display.bars import shows_progress
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
 from discreet.files import EVERYONE, flush, written_whole
@@ -64,6 +65,7 @@ class PublishedEdition:
     release: Release
 
 
+@shows_progress("publishing")
 def publish(
     publication: Publication,
     base: str | Path,
@@ -129,6 +131,7 @@ def publish(
     return PublishedEdition(target, log, named, release)
 
 
+@shows_progress("publishing")
 def publish_periods(
     publication: Publication, base: str | Path, *, again: bool = False, accept: str = ""
 ) -> list[PublishedEdition]:
@@ -193,11 +196,11 @@ def republish(folder: str | Path, out: str | Path) -> Path:
     made = _make_again(source, manifest)
     listed = {**manifest["files"], RELEASE: manifest["release"]}
     changed = [name for name, digest in listed.items() if _digest(made.get(name, b"")) != digest]
-    if changed and manifest["version"] != __version__:
+    made_by = {name: _version_of(name, manifest) for name in changed}
+    if others := [version for version in made_by.values() if version != __version__]:
         raise DataError(
             f"{', '.join(changed[:3])} would differ from what was published. The edition was made "
-            f"by version {manifest['version']}, this is {__version__}: install discreet=="
-            f"{manifest['version']}."
+            f"by version {others[0]}, this is {__version__}: install discreet=={others[0]}."
         )
     if changed:
         raise DataError(f"{source} was changed since it was published: {', '.join(changed[:3])}.")
@@ -211,6 +214,12 @@ def republish(folder: str | Path, out: str | Path) -> Path:
     return Path(out)
 
 
+def _version_of(name: str, manifest: Mapping[str, Any]) -> str:
+    """The version that made a file; series stay as they are when an edition gets a notice."""
+    made = manifest.get("series", {}) if name.startswith(f"{SERIES}/") else {}
+    return str(made.get("version", manifest["version"]))
+
+
 def _make_again(source: Path, manifest: Mapping[str, Any]) -> dict[str, bytes]:
     """The files of an edition and its release; of a release that was changed nothing else."""
     found = {RELEASE: (source / RELEASE).read_bytes()}
@@ -218,11 +227,13 @@ def _make_again(source: Path, manifest: Mapping[str, Any]) -> dict[str, bytes]:
         return found
     edition, release = manifest["edition"], read_release(source / RELEASE)
     publication = Publication.from_dict(manifest["publication"])
-    found |= edition_files(publication, release, edition, manifest["notices"], source)
+    notices = manifest["notices"]
+    found |= edition_files(publication, release, edition, notices, source, is_published=True)
     if told := manifest.get("series"):
         outlet = replace(publication.outlet, time=told["time"])
         releases = _releases_of(told["editions"], source.parent, edition, release)
-        series = series_files(replace(publication, outlet=outlet), releases, edition, source)
+        plan = replace(publication, outlet=outlet)
+        series = series_files(plan, releases, edition, source, is_published=True)
         found |= _in_folder(series.files)
     return found
 
@@ -250,7 +261,7 @@ def _stage(
         over_periods = _in_folder(series.files)
         _write_files(staging, over_periods)
         files, broken = {**files, **over_periods}, series.broken
-        told["series"] = {"time": publication.time, "editions": over}
+        told["series"] = {"time": publication.time, "editions": over, "version": __version__}
     told |= {"corrects": place.corrects, "reason": place.reason, "valid": True}
     _write_manifest(staging, publication, files, told)
     return broken
@@ -367,7 +378,8 @@ def _renew(folder: Path, notice: str) -> None:
     notices = tuple(dict.fromkeys([*manifest["notices"], notice]))
     publication = Publication.from_dict(manifest["publication"])
     release = read_release(folder / RELEASE)
-    files = edition_files(publication, release, manifest["edition"], notices, folder)
+    edition = manifest["edition"]
+    files = edition_files(publication, release, edition, notices, folder, is_published=True)
     _write_files(folder, files)
     series = [name for name in manifest["files"] if name.startswith(f"{SERIES}/")]
     files = {**files, **{name: (folder / name).read_bytes() for name in series}}

@@ -30,13 +30,20 @@ _BEGINS = "The series begins with ", ": variables or codes were others before."
 
 
 def edition_files(
-    publication: Publication, release: Release, edition: str, notices: Sequence[str], folder: Path
+    publication: Publication,
+    release: Release,
+    edition: str,
+    notices: Sequence[str],
+    folder: Path,
+    *,
+    is_published: bool = False,
 ) -> dict[str, bytes]:
     """The files of an edition by name, but release, series and manifest.
 
-    Languages of its own lie in the folder, and are copied to the edition.
+    Languages of its own lie in the folder, and are copied to the edition; `is_published` says
+    that the folder is an edition's.
     """
-    wordings = Wording.read_all(publication, folder)
+    wordings = Wording.read_all(publication, folder, is_published=is_published)
     books = [_book(publication, release, edition, notices, wording) for wording in wordings]
     found = folder_files(books, publication.outlet.formats)
     for wording, book in zip(wordings, books, strict=True):
@@ -108,7 +115,12 @@ class Series:
 
 
 def series_files(
-    publication: Publication, releases: Mapping[str, Release], edition: str, folder: Path
+    publication: Publication,
+    releases: Mapping[str, Release],
+    edition: str,
+    folder: Path,
+    *,
+    is_published: bool = False,
 ) -> Series:
     """Each table over the periods of releases, without a total over them.
 
@@ -120,6 +132,7 @@ def series_files(
       releases: Releases by their periods, in order; the last one is this edition's.
       edition: The edition's name.
       folder: Where languages of its own lie.
+      is_published: Whether that is the folder of an edition.
     """
     name, release = publication.time, [*releases.values()][-1]
     by_period = {period: _cubes(each) for period, each in releases.items()}
@@ -128,7 +141,7 @@ def series_files(
     broken = {table: period for table, period in begins.items() if period != [*releases][0]}
     notices = {table: (f"{_BEGINS[0]}{period}{_BEGINS[1]}",) for table, period in broken.items()}
     books = []
-    for wording in Wording.read_all(publication, folder):
+    for wording in Wording.read_all(publication, folder, is_published=is_published):
         plan, measure = wording.translate(publication), wording.measure(release.unit)
         pages = []
         for table, about in _about_by_table(plan, release, edition, ()).items():

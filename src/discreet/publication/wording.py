@@ -63,12 +63,20 @@ class Wording:
     own: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def read_all(cls, publication: Publication, folder: Path) -> list[Wording]:
-        """The languages of a publication, the first one first."""
+    def read_all(
+        cls, publication: Publication, folder: Path, *, is_published: bool = False
+    ) -> list[Wording]:
+        """The languages of a publication, the first one first.
+
+        What was published may say sentences of an earlier version, which stay English.
+        """
         codes = publication.outlet.languages
         if not codes or len(set(codes)) < len(codes):
             raise ParameterError(f"languages must be named, each once; got {list(codes)}.")
-        return [cls._read(code, folder, code == codes[0]) for code in codes]
+        found = [cls._read(code, folder, code == codes[0]) for code in codes]
+        if not is_published:
+            return found
+        return [replace(w, language=replace(w.language, is_lenient=True)) for w in found]
 
     @classmethod
     def _read(cls, code: str, folder: Path, is_first: bool) -> Wording:

@@ -74,11 +74,14 @@ class Language:
       code: Its code, `nb`.
       texts: Translations of sentences.
       words: Translations of words that stand alone, and of the decimal sign.
+      is_lenient: Whether a sentence without translation stays English: a release of an earlier
+        version may say what nobody says now, and must be withdrawn all the same.
     """
 
     code: str
     texts: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
+    is_lenient: bool = False
 
     @property
     def decimal(self) -> str:
@@ -121,10 +124,12 @@ class Language:
                     sentences = sentences[n:]
                     break
             else:
-                raise DataError(
-                    f"language {self.code!r} has no text for {sentences[0]!r}: add it to [texts] "
-                    f"of {FOLDER}/{self.code}.toml."
-                )
+                if not self.is_lenient:
+                    raise DataError(
+                        f"language {self.code!r} has no text for {sentences[0]!r}: add it to "
+                        f"[texts] of {FOLDER}/{self.code}.toml."
+                    )
+                said.append(sentences.pop(0))
         return " ".join(said)
 
     def say_if_known(self, text: str) -> str:
