@@ -647,7 +647,7 @@ MUTANTS = (
         "a reason without words",
         "if corrects and not reason.strip():",
         "if corrects and not reason:",
-        "tests/publication/test_editions.py",
+        "tests/publication/test_editions.py -k two_periods",
     ),
     Mutant(
         "what blocks hand on in the adjoint",
@@ -683,13 +683,13 @@ MUTANTS = (
         "what levels leave out, from totals",
         "values=2 * total.values - cube.values.sum(axis=dimension)",
         "values=total.values - cube.values.sum(axis=dimension)",
-        "tests/serve/test_policy.py",
+        "tests/attacks/test_builder_policy.py -k leaves_out",
     ),
     Mutant(
         "sums that the dominance rule keeps from contributors",
         "Closeness(100.0 / rule.k - 1.0,",
         "Closeness(1.0 - rule.k / 100.0,",
-        "tests/protect/suppress/test_unions.py",
+        "tests/protect/suppress/test_unions.py -k dominance",
     ),
     Mutant(
         "what others have in a hidden sum",
@@ -725,7 +725,7 @@ MUTANTS = (
         "the mean weight of a table of counts",
         "DataSet(name, edition, editions, Bounds(mean_weight=mean_weight))",
         "DataSet(name, edition, editions, Bounds())",
-        "tests/protect/test_mean_weight.py",
+        "tests/protect/test_mean_weight.py -k frames_of",
     ),
     Mutant(
         "tables with more variables than allowed",

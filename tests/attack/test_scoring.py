@@ -37,6 +37,13 @@ def test_precision_recall_and_lift():
     np.testing.assert_allclose(precision, [1, 1, 2 / 3])
 
 
+def test_an_attack_without_claims_says_so():
+    silent = judge(claims({}), TRUTH, attack="x", baseline=0.25)
+    assert str(silent) == "x: no claim about any of 4 targets"
+    assert "no claim about any of 4 targets" in silent._repr_html_()
+    assert silent.lift == 0
+
+
 def test_a_claim_about_what_does_not_exist_is_wrong():
     assert judge(claims({"z": None}), TRUTH, attack="x", baseline=0.0).success == 0
 

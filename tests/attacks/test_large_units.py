@@ -11,7 +11,7 @@ from scipy.special import ndtr
 import discreet as dc
 from discreet.attacks import Claims, Knowledge
 from discreet.attacks.insiders import ClusterInsider, candidates, whole_numbers
-from discreet.attacks.leverage import FittedValues, LongestColumn, Near
+from discreet.attacks.leverage import FittedValues, LongestColumn, Near, Regression
 from discreet.errors import LedgerError, ParameterError
 from discreet.synthesis import UnsafeRowsError, ipso, romm
 from discreet.synthesis.large import LEVERAGE
@@ -63,6 +63,15 @@ def within_a_tenth(top, draws=30, seeds=6):
         guessed.append(np.mean(np.abs(guess / Y[0, 0] - 1) <= 0.1))
         weights.append(h)
     return np.mean(weights), np.mean(near), np.mean(guessed)
+
+
+def test_the_baseline_of_a_giant_is_what_the_others_predict():
+    Y, X = matrices(firms(15))
+    found = Regression.of(released(firms(15), Y), firms(15))
+    for row in (0, 7):
+        rest = np.arange(len(Y)) != row
+        B = np.linalg.lstsq(X[rest], Y[rest], rcond=None)[0]
+        assert found.fits_without[row] == pytest.approx(X[row] @ B, rel=1e-9)
 
 
 @pytest.mark.parametrize(("top", "least", "told"), [(15, 0.7, 0.5), (60, 0.97, 0.99)])

@@ -252,6 +252,13 @@ def test_text_between_columns_is_never_read_as_mark_up():
     assert lines == ["name             n", "[bold]x[/bold]   1", "日本            12"]
 
 
+def test_columns_of_numbers_stand_on_the_right():
+    grid = Grid.of([["name", "count", "remark", "share"], ["a", "1", "no", ".5"]], right=[1, 3])
+    assert [heading.text for heading in grid.columns] == ["count", "remark", "share"]
+    assert grid.left == [1]
+    assert grid.cells == [["1", "no", ".5"]]
+
+
 def test_headings_are_escaped_everywhere():
     grid = Grid([Heading(NASTY)], [Heading(NASTY)], [[NASTY]], NASTY, NASTY, note=NASTY)
     lines = [NASTY, (NASTY, [NASTY])]

@@ -164,6 +164,25 @@ def test_a_job_survives_a_restart(run):
     assert queue.find(job.id).attempts == 1
 
 
+def test_the_queue_outlives_a_moment_without_memory(run, monkeypatch, caplog):
+    """The thread that looks after the queue ended, and no table was ever made again."""
+    begin, refused = jobs.subprocess.Popen, []
+
+    def begin_later(*given, **options):
+        if not refused:
+            refused.append(True)
+            raise OSError(12, "Cannot allocate memory")
+        return begin(*given, **options)
+
+    monkeypatch.setattr(jobs, "_IDLE", 0.01)
+    monkeypatch.setattr(jobs, "_LOST", timedelta(0))
+    monkeypatch.setattr(jobs.subprocess, "Popen", begin_later)
+    queue, _ = run("pass")
+    job = queue.submit(table("a"), "ann", 3)
+    waited(lambda: queue.find(job.id).state == "done")
+    assert "OSError in the queue; it is tried again." in caplog.text
+
+
 def test_a_child_that_takes_too_long_is_ended(run, monkeypatch, caplog):
     monkeypatch.setattr(jobs, "_most_seconds", lambda job: 0.2)
     queue, _ = run("import time; time.sleep(600)")

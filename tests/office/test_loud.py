@@ -158,6 +158,16 @@ def test_a_clock_far_ahead_erases_nothing_after_a_restart_either(office, monkeyp
     assert outcomes(office.store).count("ok") == 53
 
 
+def test_what_fails_while_entries_are_forgotten_stops_no_answer(office, caplog):
+    log = AuditLog(office.store, keep_days=10**7)  # no calendar goes back so far
+    for _ in range(2):
+        log.record(AuditEntry(audit.now(), "v", "d", "1", "a", "table", "ok", 1, 1.0))
+        log._next_cleaning = audit.now()
+    log.close()
+    assert outcomes(office.store).count("ok") == 2
+    assert "OverflowError while old entries were forgotten." in caplog.text
+
+
 # Sessions and forms
 
 

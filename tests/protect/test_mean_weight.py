@@ -34,6 +34,14 @@ def survey(bounds=BOUNDS, seed=7):
     return replace(table.with_secret(SECRET), data_set=DataSet("survey", bounds=bounds))
 
 
+def test_frames_of_counts_and_weights_declare_the_mean_too():
+    frame = {"a": ["x", "y"], "n": [3, 4], "w": [80.0, 140.0]}
+    table = dc.Table.from_counts(frame, "n", "a", weight="w", mean_weight=STEP)
+    assert table.data_set.bounds == Bounds(mean_weight=STEP)
+    steps = table.simulate(dc.Pram(grid="mean-weight"), seed=1, unit="weight").z / STEP
+    np.testing.assert_array_equal(steps, np.rint(steps))
+
+
 def reference(table, release, noise, kind):
     """Equations (4) and (5) cell by cell, rounded to steps."""
     expected = []

@@ -45,6 +45,7 @@ def test_two_periods_and_a_correction(office, capsys):
     records(3).to_csv("people.csv", index=False)
     assert publish("2026-r1", "--corrects", "2026") == 2
     assert "reason" in capsys.readouterr().err
+    assert publish("2026-r1", "--corrects", "2026", "--reason", "  ") == 2
     assert publish("2026-r1", "--corrects", "2026", "--reason", "Regions were exchanged.") == 0
     old = (office / "published" / "2026" / "note.en.md").read_text()
     assert "Edition 2026-r1 has taken the place of this edition: Regions were exchanged." in old

@@ -82,6 +82,8 @@ def test_what_is_not_finished_needs_a_reason(office, plan):
     hurried = replace(plan, method=SOUND, gate=Gate(seconds=0))
     with pytest.raises(GateError, match="did not finish"):
         editions.publish(hurried, office, edition="1")
+    with pytest.raises(GateError, match="did not finish"):
+        editions.publish(hurried, office, edition="1", accept=" \n")
     assert not published(office)
     editions.publish(hurried, office, edition="1", accept="Checked by hand.")
     assert published(office)

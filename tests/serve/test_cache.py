@@ -167,6 +167,34 @@ def test_many_questions_of_one_visitor_leave_the_next_seat_to_another(is_fair, m
     assert done.index("other") == (1 if is_fair else 16)
 
 
+def test_a_seat_goes_to_whoever_holds_fewest_though_another_has_waited_longer():
+    seats, leave, done = Seats(2), threading.Event(), []
+
+    def ask(visitor, until=None):
+        with seats.take(visitor):
+            done.append(visitor)
+            if until is not None:
+                until.wait()
+
+    stay = threading.Event()
+    threads = [threading.Thread(target=ask, args=("holds one", stay))]
+    threads[0].start()
+    crowded(seats, 1, 0)
+    ask("holds none")
+    for waiting, (visitor, until) in enumerate(
+        [("third", leave), ("holds one", None), ("holds none", None)]
+    ):
+        threads.append(threading.Thread(target=ask, args=(visitor, until)))
+        threads[-1].start()
+        crowded(seats, 2, waiting)
+    leave.set()
+    for thread in threads[1:]:
+        thread.join()
+    stay.set()
+    threads[0].join()
+    assert done[3:] == ["holds none", "holds one"]
+
+
 def test_everybody_who_waits_gets_a_refusal_of_their_own():
     """Tables that would be answered are written on it, and they differ from visitor to visitor."""
     seats, release, found = Seats(1), threading.Event(), []

@@ -26,7 +26,7 @@ from discreet.serve import (
     read_site,
     start_site,
 )
-from discreet.serve.data.price import Price
+from discreet.serve.data.price import Price, price_of
 from tests.serve.client import Client
 from tests.serve.records import RECIPE, small_country
 from tests.serve.sites import ABOUT, live, once
@@ -93,6 +93,13 @@ def test_prices_grow_with_cells_in_both_modes():
         assert small.seconds < large.seconds
         assert (small.cells, large.cells) == (3, 12 * 4 * 3)
         assert small.bytes < large.bytes
+
+
+def test_a_group_by_more_variables_takes_longer():
+    """Records are grouped by each variable in turn, however few cells come of it."""
+    (one,) = question(live(), "rows=sex").in_public_order
+    alone, beside = price_of([one], "records", 10**7), price_of([one, one], "records", 10**7)
+    assert (beside.seconds - alone.seconds) / alone.seconds > 0.9
 
 
 # What follows from them

@@ -164,6 +164,8 @@ class Finding(Displayed):
     def __str__(self) -> str:
         if not self.judged.targets:
             return f"{self.attack}: {self._certain}"
+        if not self.judged.claims:
+            return "; ".join([f"{self.attack}: {self._silence}", *self._certain_if_any])
         low, high = self.judged.interval()
         ends = self.lift_interval()
         found = (
@@ -172,7 +174,7 @@ class Finding(Displayed):
             f"named; {self.beside} is right in {self.guess:.1%}; "
             f"lift {self.lift:.2f} ({ends[0]:.2f} to {ends[1]:.2f})"
         )
-        return found + (f"; {self._certain}" if self.proven or self.undecided else "")
+        return "; ".join([found, *self._certain_if_any])
 
     def _display(self) -> Display:
         low, high = self.judged.interval()
@@ -184,11 +186,12 @@ class Finding(Displayed):
             self.beside: f"{self.guess:.1%}",
             "lift": f"{self.lift:.2f} ({ends[0]:.2f} to {ends[1]:.2f})",
         }
-        certain = {"certain": self._certain if self.proven or self.undecided else ""}
+        if not self.judged.claims:
+            facts = {"claims": self._silence} if self.judged.targets else {}
         return Display(
             f"Attack: {self.attack}",
             "confidential",
-            {**(facts if self.judged.targets else {}), **certain},
+            {**facts, "certain": "".join(self._certain_if_any)},
             lines=self.worst_lines,
         )
 
@@ -199,6 +202,14 @@ class Finding(Displayed):
             return []
         cells = [f"told: {cell}" for cell in self.worst]
         return [*cells, f"what would stop it: {self.remedy}"]
+
+    @property
+    def _silence(self) -> str:
+        return f"no claim about any of {self.judged.targets:,} targets"
+
+    @property
+    def _certain_if_any(self) -> list[str]:
+        return [self._certain] if self.proven or self.undecided else []
 
     @property
     def _certain(self) -> str:

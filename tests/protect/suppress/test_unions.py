@@ -70,6 +70,19 @@ def test_an_enterprise_in_three_hidden_cells_is_not_known_from_their_sum(way, mo
     assert "what one contributor has in cells" in why
 
 
+def test_the_dominance_rule_asks_of_sums_what_it_asks_of_cells(monkeypatch):
+    """Others have 22 % of what the largest has: he has 82 % of the sum, and the rule says 80."""
+    sizes = {"B05": 90.0, "B06": 80.0, "B07": 70.0}
+    rows = [("big", act, x) for act, x in sizes.items()]
+    rows += [(f"{act} {k}", act, 0.055 * x) for act, x in sizes.items() for k in range(4)]
+    rows += [(f"{act} {k}", act, 20.0 + k) for act in ("B08", "B09") for k in range(5)]
+    table, rule = table_of(rows), dc.rules.Dominance(1, 80)
+    alone = without_unions(monkeypatch, table, rule)
+    assert hidden(alone) == ["B05", "B06", "B07"]
+    assert len(dc.audit(alone).told_of_contributors) == 3
+    assert len(hidden(dc.Suppress(rule).pattern(table))) == 4
+
+
 def test_sums_are_protected_from_where_the_search_for_cells_ended(monkeypatch):
     """Later rounds hide more, and find the sums that a search for all would find."""
     seen, swaps = [], []

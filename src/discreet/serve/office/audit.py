@@ -189,6 +189,8 @@ class AuditLog:
             forget_entries(self.store, self.keep_days)
         except DatabaseError:
             return
+        except Exception as error:  # without this thread nobody would be answered
+            _log.error("%s while old entries were forgotten.", type(error).__name__)
 
 
 def has_entries_before(store: OfficeDatabase, moment: datetime) -> bool:

@@ -298,6 +298,9 @@ class JobRunner:
                     self._queue.end(job, self._worker, self._make(job))
             except DatabaseError:  # the office says so; jobs are given back when it is there again
                 self._stop.wait(10 * _IDLE)
+            except Exception as error:  # no memory for a process; without this thread none is made
+                _log.error("%s in the queue; it is tried again.", type(error).__name__)
+                self._stop.wait(10 * _IDLE)
 
     def _make(self, job: QueueJob) -> JobState:
         """Have a table made; how that ended."""
