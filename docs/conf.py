@@ -4,6 +4,8 @@ import shutil
 import sys
 from pathlib import Path
 
+from sphinx.util.inspect import TypeAliasForwardRef
+
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 project = "discreet"
@@ -22,6 +24,7 @@ default_role = "code"
 # arrays under the names of `discreet.arrays`, which the front page of the reference explains
 _ARRAYS = ("ArrayLike", "npt.ArrayLike", "Array", "Real", "Whole", "Mask", "Index")
 autodoc_type_aliases = {name: name.removeprefix("npt.") for name in _ARRAYS}
+TypeAliasForwardRef.__repr__ = lambda self: self.name  # where an array is one of several types
 maximum_signature_line_length = 90  # longer ones have a line for each argument
 html_theme = "furo"
 html_title = "discreet"

@@ -87,6 +87,19 @@ def test_sentences_are_short(page):
     assert longest <= 40, "see python tools/readability.py --long 40"
 
 
+def headless_rows(text):
+    """First rows of tables that no line of dashes follows: a page would show them as plain text."""
+    plain = re.sub(r"^(`{3,}).*?^\1", "", text, flags=re.DOTALL | re.MULTILINE)
+    tables = re.findall(r"(?:^\|.*\n)+", plain, re.MULTILINE)
+    return [rows.split("\n")[0] for rows in tables if not re.match(r".*\n\|[-:| ]+\n", rows)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_tables_of_pages_are_whole(page):
+    assert not headless_rows(page.read_text(encoding="utf-8"))
+    assert headless_rows("| a |\n|---|\n| 1 |\n\n| 2 |\n") == ["| 2 |"]
+
+
 def test_a_long_sentence_is_noticed(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("It counts. It has " + "one more " * 20 + "word than `x = 1` allows.\n")
@@ -383,6 +396,7 @@ def test_the_documentation_is_built_and_loads_nothing_from_elsewhere(tmp_path):
         text = page.read_text(encoding="utf-8")
         loaded = re.findall(r'<(?:script|img|link)[^>]+(?:src|href)="(https?:[^"]+)"', text)
         assert not loaded, f"{page.name} loads {loaded}"
+        assert "AliasForwardRef" not in text, f"{page.name} shows how Sphinx holds a name"
         barriers = [mark for mark in ('role="heading">', "<pre>") if mark in text]
         assert not barriers, f"{page.name}: keys do not reach, or nobody hears, {barriers}"
     assert not broken_links(tmp_path), "links of the built pages that lead nowhere"

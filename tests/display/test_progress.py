@@ -12,10 +12,13 @@ import discreet as dc
 from discreet.display import bars
 from discreet.display.bars import show_progress, shows_progress
 from discreet.progress import is_heard, report
+from discreet.publication.editions import publish, publish_periods
 
 VERBS = [
     dc.compare, dc.attack, dc.attack_method, dc.audit, dc.assess, dc.synthesize,
     dc.Microdata.tabulate, dc.Table.protect, dc.Table.simulate, dc.Release.fit, dc.Release.round,
+    dc.attack_service, dc.argus.run_batch, dc.demo.census, dc.demo.sample, publish, publish_periods,
+    dc.assessment.select_margins, dc.synthesis.swap_records,
 ]  # fmt: skip
 
 

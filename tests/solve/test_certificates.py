@@ -58,6 +58,16 @@ def test_uneven_weights_and_exact_margins_are_met(options, seeds):
         assert gate.judge_non_negative(case, fit) <= case.allowed
 
 
+def test_margins_that_are_all_exact_are_met():
+    """Ones beside 10⁸ and twelve independent margins of thirteen: a deviation of 2.5 stayed."""
+    rows = "0000001001011 0000001000011 0000100100001 0010110001001 0000100010001 0000101100001 "
+    rows += "0010010100001 0010101000111 0001011100001 0000000010101 0001110010101 0001001000111 "
+    X = np.array([[int(v) for v in row] for row in (rows + "1111110000011").split()])
+    y = [61916233, 1, 1, 73781986, 475740036, 18160255, 1, 431410200, 1, 1, 1, 1, 57511894]
+    fit = dc.NonNegative(exact=range(13))(dc.Design.from_matrix(X), y @ X).require()
+    assert np.abs(fit.z - y @ X).max() < 1e-3
+
+
 def _uneven():
     design = dc.Design.from_matrix(np.array([[1, 1, 0], [1, 0, 1]]))
     z, w = np.array([10.0, 3, 6]), np.array([1e4, 1e-3, 1e-3])

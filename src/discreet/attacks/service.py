@@ -25,6 +25,7 @@ import numpy as np
 from discreet.attacks.frame import Claims
 from discreet.attacks.run import Findings
 from discreet.attacks.scoring import LEVEL, Finding, judge, proportion_interval, tally
+from discreet.display.bars import shows_progress
 from discreet.errors import DataError, ParameterError, UnknownNameError, whole
 from discreet.facade.table import Table
 from discreet.progress import report
@@ -123,6 +124,7 @@ class Rule:
         return said if np.isinf(self.limit) else f"{said}, up to {self.limit:g}"
 
 
+@shows_progress("attacking the table builder")
 def attack_service(
     url: str,
     truth: Table,

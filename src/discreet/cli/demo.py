@@ -97,14 +97,14 @@ def prepare_census(folder: Path, persons: int, seed: int) -> Microdata:
 
 
 def _write_people(path: Path, persons: int, seed: int) -> None:
-    done = 0
+    is_sample = path.name.startswith("survey")
+    done, expected = 0, persons * (_SAMPLED if is_sample else 1)
 
     def show(rows: int) -> None:
         nonlocal done
         done += rows
-        report("making people", done / persons)
+        report("making people", done / expected)
 
-    is_sample = path.name.startswith("survey")
     write_parquet(path, persons, seed, sample=is_sample, progress=show).chmod(OWNER_ONLY)
 
 

@@ -9,8 +9,10 @@ from discreet.demo.classifications import code_lists, structural_zeros
 from discreet.demo.geography import CodeEntry, CodeList
 from discreet.demo.people import SCHEMA, SURVEY_SCHEMA, generate, survey, write_parquet
 from discreet.design.hierarchy import Hierarchy
+from discreet.display.bars import shows_progress
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
+from discreet.progress import report
 from discreet.records.secret import Secret
 
 __all__ = [
@@ -20,6 +22,7 @@ __all__ = [
 CENSUS, SAMPLE = "tarvenia-census", "tarvenia-sample"
 
 
+@shows_progress("inventing people")
 def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
     """The people of the country, with hierarchies, labels, ids, keys and structural zeros.
 
@@ -33,6 +36,7 @@ def census(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = N
     return _people(persons, seed, path, is_sample=False)
 
 
+@shows_progress("inventing people")
 def sample(persons: int = 100_000, seed: int = 1, *, path: str | Path | None = None) -> Microdata:
     """A household survey of the census of as many people, with weights and keys."""
     return _people(persons, seed, path, is_sample=True).with_roles(
@@ -51,9 +55,16 @@ def _people(persons: int, seed: int, path: str | Path | None, *, is_sample: bool
     if path is None:
         source = pa.concat_tables((survey if is_sample else generate)(persons, seed))
     else:
-        write_parquet(path, persons, seed, sample=is_sample)
-    people = opened(source).named(SAMPLE if is_sample else CENSUS)
-    return people.with_keys(Secret.demo())
+        expected, written = persons / (MEAN_WEIGHT if is_sample else 1), 0
+
+        def tell(rows: int) -> None:
+            nonlocal written
+            written += rows
+            report("inventing people", written / max(expected, 1))
+
+        write_parquet(path, persons, seed, sample=is_sample, progress=tell)
+    made = opened(source).named(SAMPLE if is_sample else CENSUS)
+    return made.with_keys(Secret.demo())
 
 
 def opened(source: Any) -> Microdata:

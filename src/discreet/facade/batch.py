@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from discreet.display.bars import shows_progress
 from discreet.errors import DataError, DiscreetError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
 from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+from discreet.progress import report
 from discreet.protect.controlled_rounding import ControlledRounding
 from discreet.records.secret import Secret, secret_of
 from discreet.suppress.argus import batch
@@ -76,6 +78,7 @@ class BatchResult:
     tables: dict[int, ProtectedTable] = field(default_factory=dict)
 
 
+@shows_progress("running the batch")
 def run_batch(
     path: str | Path, *, secret: str | Path | Secret | None = None, show_kinds: bool = False
 ) -> BatchResult:
@@ -97,7 +100,8 @@ def run_batch(
     steps = batch.read_batch(path)
     given = None if secret is None else secret_of(secret, Path(path).stem)
     job = _Run(Path(path).parent, given, show_kinds)
-    for step in steps:
+    for done, step in enumerate(steps):
+        report(f"line {step.line} of {Path(path).name}", done / len(steps))
         try:
             job.take(step)
         except DiscreetError as error:

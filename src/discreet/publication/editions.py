@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Never
 
 from discreet import __version__, registry
 from discreet.design.codes import natural_order
+from discreet.display.bars import shows_progress
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
 from discreet.files import EVERYONE, flush, written_whole
@@ -64,6 +65,7 @@ class PublishedEdition:
     release: Release
 
 
+@shows_progress("publishing")
 def publish(
     publication: Publication,
     base: str | Path,
@@ -134,6 +136,7 @@ def _refuse_published(target: Path, publication: Publication) -> Never:
     )
 
 
+@shows_progress("publishing")
 def publish_periods(
     publication: Publication, base: str | Path, *, again: bool = False, accept: str = ""
 ) -> list[PublishedEdition]:

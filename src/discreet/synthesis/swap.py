@@ -23,6 +23,7 @@ from discreet import __version__
 from discreet.arrays import Whole
 from discreet.design.codes import canonical_array
 from discreet.digests import digest
+from discreet.display.bars import shows_progress
 from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError, whole
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.protect.sentences import limit, process
@@ -133,6 +134,7 @@ class SwappedRecords:
         return f"SwappedRecords (confidential): {self.measures.share:.1%} exchanged"
 
 
+@shows_progress("exchanging households")
 def swap_records(data: UnitRecords, **options: Any) -> SwappedRecords:
     """Exchange rare households with similar ones of other areas.
 

@@ -38,8 +38,10 @@ from discreet.assessment.compare.model_steps import Criterion, ModelPath, build_
 from discreet.design.base import Design
 from discreet.design.formula import Margins, Term, margins, parse, resolve
 from discreet.design.structured import StructuredDesign
+from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, ParameterError
 from discreet.facade.table import Table
+from discreet.progress import report
 from discreet.solve.least_squares.basis import Effects
 
 LARGEST_DENSE = 3_000  # inner cells: a decomposition takes time by their cube
@@ -149,6 +151,7 @@ def select_margins(
     by: Criterion,
     alpha: float = ...,
 ) -> ModelPath: ...
+@shows_progress("ranking margins")
 def select_margins(
     target: Design | Table,
     candidates: Sequence[Margins | MarginPlan] | None = None,
@@ -197,7 +200,8 @@ def select_margins(
     plans = _plans(design, candidates, exact)
     workload = Workload(design, [term for p in plans for term in (*p.perturbed, *p.exact)])
     ranked = []
-    for plan in plans:
+    for done, plan in enumerate(plans):
+        report("ranking margins", done / len(plans))
         strategy = Strategy.of(workload, plan.perturbed, plan.exact)
         sensitivity = strategy.sensitivity
         noise = (variance or 0.0) if epsilon is None else 2 * (sensitivity / epsilon) ** 2

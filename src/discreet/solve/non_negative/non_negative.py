@@ -3,7 +3,8 @@ r"""Non-negative least squares, ridge and exact margins (Methods B and C of Lang
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
@@ -294,11 +295,36 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
     is_judged = best.certificate.holds and not _is_uneven(problem)
     if is_judged or prepared.penalty or entries > MOST_ENTRIES:
         return best
-    for start in (best.y, RidgePath(problem, DIRECT, prepared.options.max_steps).y):
+    return _polished(prepared, problem, best)
+
+
+def _polished(
+    prepared: _PreparedNonNegative, problem: LeastSquaresProblem, best: _Solution
+) -> _Solution:
+    """The fit by active sets, where its certificate holds; else the best there is."""
+    for start in _starts(problem, best.y, prepared.options.max_steps):
         polished = _by_active_sets(prepared, problem, start)
         if polished.certificate.holds:
             return polished
+        if not best.certificate.holds:
+            best = min(best, polished, key=lambda answer: answer.certificate.worst)
     return best
+
+
+def _starts(problem: LeastSquaresProblem, best: Real, max_steps: int) -> Iterator[Real]:
+    """Tables from which active sets begin, one after the other."""
+    yield best
+    yield RidgePath(problem, DIRECT, max_steps).y
+    movable = np.flatnonzero(problem.prior.movable(problem.design.n_inner))
+    if len(problem.exact) and len(movable):
+        # Where exact margins leave little or nothing open, sets that do not meet them can circle.
+        from scipy.optimize import nnls
+
+        X = problem.design.matrix().toarray()[np.ix_(movable, problem.exact)]
+        y = np.zeros(problem.design.n_inner)
+        with suppress(RuntimeError):  # too many steps
+            y[movable] = nnls(X.T.astype(np.float64), problem.z[problem.exact])[0]
+            yield y
 
 
 def _starting_table(problem: LeastSquaresProblem, answer: _Solution) -> _Solution:
