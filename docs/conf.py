@@ -38,6 +38,7 @@ BARRIERS = {
     'role="heading">': 'role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     "<pre>": '<pre tabindex="0">',
+    '<th class="head"><p></p></th>': "<td></td>",
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
 }
 # A signature with a line for each argument: Sphinx makes a list of definitions without terms.
