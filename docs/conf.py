@@ -1,5 +1,6 @@
 """Sphinx settings. Tutorials are run; a script beside the pages draws formulas, also offline."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -37,7 +38,11 @@ BARRIERS = {
     'role="heading">': 'role="heading" aria-level="2">',
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="All pages">',
     "<pre>": '<pre tabindex="0">',
+    '<th class="head"><p></p></th>': "<td></td>",
+    '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
 }
+# A signature with a line for each argument: Sphinx makes a list of definitions without terms.
+SIGNATURE = re.compile(r'(<span class="sig-paren">[(\[]</span>)\s*<dl>\s*(<dd>.*?)</dl>', re.DOTALL)
 FORMULAS = Path(__file__).parents[1] / "tests/browser/node_modules/mathjax/es5/tex-svg.js"
 if FORMULAS.exists():  # `make docs` brings it; without it formulas stay in TeX
     mathjax_path = FORMULAS.name
@@ -55,7 +60,13 @@ def _remove_barriers(app, error):
             text = page.read_text(encoding="utf-8")
             for found, mended in BARRIERS.items():
                 text = text.replace(found, mended)
+            text = SIGNATURE.sub(_as_lines, text)
             page.write_text(text, encoding="utf-8")
+
+
+def _as_lines(signature):
+    lines = signature[2].replace("<dd>", '<span class="argument">').replace("</dd>", "</span>")
+    return f'{signature[1]}<span class="arguments">{lines}</span>'
 
 
 def _copy_formulas(app, error):

@@ -100,6 +100,7 @@ FAST = {
     "attack": [
         "tests/attack/test_attack.py",
         "tests/attack/test_privacy_game.py",
+        "tests/attack/test_public_side.py",
         "tests/attack/test_scoring.py",
         "tests/attack/test_variability.py",
         "tests/attacks/test_second_releases.py",

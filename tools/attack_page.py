@@ -266,9 +266,9 @@ _MIDDLE = """
 - *Nothing* shows what the attacks can do. Where even that is not told, no method is credited with
   withstanding. An empty cell: the attack has nothing to attack there. A dash: it made no claim
   about the people it is judged on.
-- `integer-reconstruction` and the refits are about people of combinations that the tables do not
-  show; `group-attributes` and `nested-crossings` about the last variable of a person; `complements`
-  and `contributor` about hidden counts. These tell of people.
+- `integer-reconstruction`, the refits and `inner-table` are about people of combinations that the
+  tables do not show; `group-attributes` and `nested-crossings` about the last variable of a person;
+  `complements` and `contributor` about hidden counts. These tell of people.
 - `bounds`, `averages` and `several-laws` are about the smallest published count of a person. A
   method that leaves most small counts as they are is told there, whatever it does to the others,
   and a count near the truth is what tables are published for.

@@ -644,10 +644,10 @@ MUTANTS = (
         "tests/publication/test_gate.py",
     ),
     Mutant(
-        "a reason without words",
-        "if corrects and not reason.strip():",
-        "if corrects and not reason:",
-        "tests/publication/test_editions.py -k two_periods",
+        "periods that are published already",
+        "if not (folder / period / MANIFEST).is_file()]",
+        "if (folder / period).name]",
+        "tests/publication/test_periods.py",
     ),
     Mutant(
         "what blocks hand on in the adjoint",

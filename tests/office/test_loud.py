@@ -158,6 +158,24 @@ def test_a_clock_far_ahead_erases_nothing_after_a_restart_either(office, monkeyp
     assert outcomes(office.store).count("ok") == 53
 
 
+def test_so_many_entries_are_kept_whatever_the_clock_says(office, monkeypatch):
+    log = AuditLog(office.store, keep_days=400, keep_entries=5)
+    present = audit.now()
+    for step in range(8):  # a clock that goes back, too
+        moment = present - timedelta(days=step)
+        entry = AuditEntry(moment, f"v{step}", "d", "1", "a", "table", "ok", 1, 1.0)
+        log.record(entry)
+        log._next_cleaning = present
+    log.close()
+    with office.store.reading() as connection:
+        asked = select(AUDIT.c.visitor, AUDIT.c.address).order_by(AUDIT.c.id)
+        found = connection.execute(asked).all()
+    assert [visitor for visitor, _ in found if visitor[0] == "v"][-1] == "v7"
+    assert "v0" not in {visitor for visitor, _ in found}
+    assert len(found) <= 6
+    assert found[-1].address.endswith("entries beyond 5")
+
+
 def test_what_fails_while_entries_are_forgotten_stops_no_answer(office, caplog):
     log = AuditLog(office.store, keep_days=10**7)  # no calendar goes back so far
     for _ in range(2):

@@ -1,5 +1,6 @@
 """The gate: a weak publication is stopped before anybody gets it, a sound one stays what it is."""
 
+import hashlib
 import re
 import shutil
 from dataclasses import replace
@@ -31,6 +32,9 @@ EXACT = Gate(attack=("integer-reconstruction", "bounds"))
 def plan(office):
     """A few people in the office's tables, without a fit, so that proofs have noise to read."""
     records(1, 15).to_csv("people.csv", index=False)
+    secret = Path("keys.secret")  # what suppression hides beside follows from it
+    secret.write_text(hashlib.sha256(b"a gate").hexdigest())
+    secret.chmod(0o600)
     read = Publication.read("publication.toml")
     return replace(read, fitter=None, rounding=None, seed=None, gate=EXACT)
 

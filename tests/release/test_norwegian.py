@@ -5,8 +5,8 @@ import pytest
 import discreet as dc
 from discreet.errors import DataError
 from discreet.release.language import Language
-from discreet.release.notes import methods_note, public_note
-from discreet.rules import Dominance, PPercent
+from discreet.release.notes import headed_methods, methods_note, public_note
+from discreet.rules import Dominance, PPercent, ZeroUnsafe
 
 CODES = """
 [region]
@@ -19,6 +19,19 @@ other = "drop"
 missing = "drop"
 """
 NORWEGIAN = Language.read("nb")
+ENGLISH = {
+    "were",
+    "noise",
+    "rounded",
+    "the",
+    "of",
+    "have",
+    "stands",
+    "most",
+    "true",
+    "which",
+    "cells",
+}
 METHODS = {
     "discrete-laplace": {"epsilon": 1.0},
     "laplace": {"epsilon": 1.0},
@@ -72,9 +85,11 @@ def test_a_sentence_that_is_missing_is_named(source):
 
 
 def assert_said(release):
-    said = " ".join(text for _, lines in methods_note(release, NORWEGIAN) for text in lines)
+    assert methods_note(release, NORWEGIAN)
+    headed = headed_methods(release, NORWEGIAN)  # without titles of works in other languages
+    said = " ".join(text for _, lines in headed for text in lines)
     said += public_note(release, NORWEGIAN) + NORWEGIAN.say(release.statement.office)
-    assert not {"were", "noise", "rounded"} & {*said.split()}
+    assert not ENGLISH & {*said.split()}
 
 
 @pytest.mark.parametrize("variance", [None, 0.05, 0.4])
@@ -87,6 +102,14 @@ def test_notes_of_weighted_counts(source, method, grid, variance):
     assert_said(table.simulate(method, seed=1, unit="weight", grid=grid))
 
 
+@pytest.mark.parametrize("grid", [2.5, "mean-weight"])
+@pytest.mark.parametrize("method", ["laplace", "discrete-laplace", "discrete-gaussian"])
+def test_notes_of_private_weighted_counts(source, method, grid):
+    people = dc.open(source / "people.csv", codes=str(source / "codes.toml"), id="id")
+    table = people.with_roles(weight="w", weight_bound=5, mean_weight=2.5).tabulate("region*sex")
+    assert_said(table.simulate(method, seed=1, unit="weight", grid=grid, **METHODS[method]))
+
+
 @pytest.mark.parametrize(
     ("method", "options"),
     [
@@ -96,6 +119,9 @@ def test_notes_of_weighted_counts(source, method, grid, variance):
         ("small-count-rounding", {"identify_new": False}),
         ("cell-key", {"margins": "summed"}),
         (dc.Adjust(), {}),
+        ("quality", {"D": 5, "V": 3, "edges": (1, 4)}),
+        ("quality", {"D": 5, "V": 3, "edges": (2,)}),
+        (dc.Suppress(decimals="rmse"), {}),
     ],
 )
 def test_notes_of_chosen_options(source, method, options):
@@ -104,7 +130,13 @@ def test_notes_of_chosen_options(source, method, options):
 
 
 @pytest.mark.parametrize(
-    "method", ["magnitude-key", dc.Suppress([PPercent(10)]), dc.Suppress([Dominance(2, 90)])]
+    "method",
+    [
+        "magnitude-key",
+        dc.Suppress([PPercent(10)]),
+        dc.Suppress([Dominance(2, 90)]),
+        dc.Suppress([ZeroUnsafe()]),
+    ],
 )
 def test_notes_of_sums(source, method):
     people = dc.open(source / "people.csv", codes=str(source / "codes.toml"), id="id")

@@ -15,7 +15,7 @@ from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
 from discreet.solve.non_negative.non_negative import NonNegative
 from discreet.tables.protected import COUNT
 
-_LARGEST = 200_000  # inner cells: a fit of seconds
+_LARGEST = 500_000  # inner cells: a fit of seconds
 
 
 @dataclass(frozen=True)

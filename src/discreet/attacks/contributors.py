@@ -20,6 +20,7 @@ from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.suppress.attackers import PUBLIC, Attacker
 from discreet.tables.protected import COUNT
 
+_LARGEST = 20_000  # inner cells: two seconds for twenty hidden cells, minutes for four times more
 _MOST_HIDDEN = 5_000  # two linear programs each: a minute
 ATTACKER = "attacker"
 """The name under which `Knowledge.extra` holds an `Attacker`; the public when absent."""
@@ -44,6 +45,8 @@ class Contributor(PublicAttack):
             return "no cell is hidden"
         if is_perturbed(release):
             return "the shown values have noise"
+        if release.design.n_inner > _LARGEST:
+            return f"more than {_LARGEST:,} inner cells"
         n = int(np.isin(release.status, WITHHELD).sum())
         return f"more than {_MOST_HIDDEN:,} hidden cells" if n > _MOST_HIDDEN else ""
 

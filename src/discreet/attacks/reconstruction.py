@@ -33,7 +33,7 @@ from discreet.progress import report
 from discreet.solve.linear.program import highs_model, load_highs
 from discreet.tables.protected import COUNT, CellStatus, Protected
 
-_LARGEST = 200_000  # inner cells: passing bounds takes a second there, programs are counted apart
+_LARGEST = 500_000  # inner cells: passing bounds takes a second there, programs are counted apart
 _FIXED, _SEEN = 2.0, 1.0  # confidence of what is proven, and of what one of the tables says
 _ROUNDS = 12  # of generated tables: candidates that are still the same after as many seldom move
 _STALE = 2  # rounds after which generating stops if no candidate moved

@@ -13,7 +13,7 @@ from discreet.release.fitting import fit_cells
 from discreet.release.uncertainty import likelihoods_of
 from discreet.tables.protected import COUNT
 
-_LARGEST = 100_000  # inner cells, for fits of a few seconds
+_LARGEST = 500_000  # inner cells, for fits of a few seconds
 _NAMES = {"non-negative": "least-squares"}
 _LARGEST_OF = {"least-absolute": 20_000, "noise-likelihood": 1_500}
 """Smaller limits of fits by programs: a minute for more."""

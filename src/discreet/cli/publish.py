@@ -58,33 +58,37 @@ def publish(
     """
     from discreet.publication import editions  # start-up time
 
-    drafts = draft is not None or convert is not None
     own = {"--edition": edition, "--corrects": corrects, "--again": again, "--accept": accept}
-    if drafts:
+    if draft is not None or convert is not None:
         _refuse("--draft", {**own, "--withdraw": withdraw, "--reason": reason})
-    elif withdraw is not None:
-        _refuse("--withdraw", {**own, "--codes": codes})
-    else:
-        _refuse("a publication", {"--codes": codes})
-        _refuse("an edition that corrects none", {} if corrects else {"--reason": reason})
-    if drafts:
         _write_draft(publication, draft, codes, convert, json)
         return
-    plan, base = Publication.read(publication), publication.parent
+    base = publication.parent
     if withdraw is not None:
-        folder = editions.withdraw(plan, base, withdraw, reason)
+        _refuse("--withdraw", {**own, "--codes": codes})
+        folder = editions.withdraw(Publication.read(publication), base, withdraw, reason)
         answer({"folder": str(folder), "withdrawn": withdraw}, json, f"{folder}: withdrawn.")
         return
-    is_named = edition or corrects or plan.data.get("edition")
-    named: dict[str, Any] = {"edition": edition, "corrects": corrects, "reason": reason}
+    _refuse("a publication", {"--codes": codes})
+    _refuse("an edition that corrects none", {} if corrects else {"--reason": reason})
+    plan = Publication.read(publication)
+    of = {"edition": edition, "corrects": corrects, "reason": reason}
     with show_progress():
-        if isinstance(plan.data.get("time"), str) and not is_named:
-            made = editions.publish_periods(plan, base, again=again, accept=accept)
-        else:
-            made = [editions.publish(plan, base, **named, again=again, accept=accept)]
+        made = _publish(plan, base, {**of, "again": again, "accept": accept})
     summaries, texts = zip(*map(_summary, made), strict=True)
     summary = summaries[0] if len(made) == 1 else {"editions": list(summaries)}
     answer(summary, json, "\n".join(texts))
+
+
+def _publish(plan: Publication, base: Path, given: dict[str, Any]) -> list[PublishedEdition]:
+    """One edition, or every period of records that say by a column which period they are of."""
+    from discreet.publication import editions  # start-up time
+
+    is_named = given["edition"] or given["corrects"] or plan.data.get("edition")
+    if isinstance(plan.data.get("time"), str) and not is_named:
+        again, accept = given["again"], given["accept"]
+        return editions.publish_periods(plan, base, again=again, accept=accept)
+    return [editions.publish(plan, base, **given)]
 
 
 def _refuse(what: str, options: Mapping[str, object]) -> None:

@@ -16,7 +16,7 @@ from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.base import Design, Restricted
 from discreet.design.formula import Margins
 from discreet.design.parts import coarsen_axes
-from discreet.design.product import ProductDesign, first_of_equal
+from discreet.design.product import ProductDesign, first_of_equal, sum_groups
 from discreet.design.structured import StructuredDesign, rank_positions
 from discreet.design.support import (
     LARGEST_DENSE,
@@ -354,10 +354,8 @@ class DeclaredDesign(SparseDesign):
             kept = tuple(a for a, level in enumerate(levels) if level is not None)
             counted = possible_cells([c.sizes for c in classes], masks, kept)
             for place, a in enumerate(kept):
-                level = cast("Level", levels[a])
-                groups = level.group[classes[a].first]
-                into = (groups[:, None] == np.arange(len(level))).astype(np.int64)
-                counted = np.moveaxis(np.tensordot(counted, into, (place, 0)), -1, place)
+                groups = cast("Level", levels[a]).group[classes[a].first]
+                counted = sum_groups(counted, groups, place)
             z[self._full.slice_of(k)] = counted.ravel()
         return self._full.complete(z)
 

@@ -94,16 +94,9 @@ def publish(
         if book is not None and protected.statement.privacy is not None:
             cost = cost_of(protected.statement.privacy)
             book.spend(table.data_set, cost, {"method": chosen.name})
-    said, counted = editions.said(found), book is not None
-    first = data_step(
-        table,
-        chosen,
-        is_counted=counted,
-        number=number,
-        plan=said,
-        place=found.place,
-        follows=chosen is not as_given,
-    )
+    told: dict[str, Any] = {"number": number, "plan": editions.said(found), "place": found.place}
+    told |= {"is_counted": book is not None, "follows": chosen is not as_given}
+    first = data_step(table, chosen, **told)
     statement = replace(protected.statement.with_first_step(first), version=__version__)
     if not publish_parameters:
         statement = without_parameters(statement)

@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Never
 
 from discreet import __version__, registry
 from discreet.design.codes import natural_order
@@ -113,11 +113,7 @@ def publish(
         log = log_file(publication, base, named)
         return PublishedEdition(target, log, named, read_release(target / RELEASE))
     if target.exists():
-        _require_own(target, publication)
-        raise DataError(
-            f"edition {named} is published already, in {target}. A corrected one has a name of its "
-            f"own: discreet publish --edition {named}-r1 --corrects {named} --reason '…'."
-        )
+        _refuse_published(target, publication)
     period = _period_of(target.with_name(corrects)) if corrects else named
     place = Place(base, named, period, corrects, reason)
     staging = target.with_name(f".{named}.part")
@@ -129,6 +125,15 @@ def publish(
     _rename(staging, target)
     _finish(target, kept)
     return PublishedEdition(target, log, named, release)
+
+
+def _refuse_published(target: Path, publication: Publication) -> Never:
+    _require_own(target, publication)
+    raise DataError(
+        f"edition {target.name} is published already, in {target}. A corrected one has a name of "
+        f"its own: discreet publish --edition {target.name}-r1 --corrects {target.name} "
+        "--reason '…'."
+    )
 
 
 @shows_progress("publishing")

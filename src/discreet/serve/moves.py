@@ -112,7 +112,7 @@ def counting_only(query: Query, variable: str, codes: Iterable[str]) -> Query:
 
 def with_group(query: Query, variable: str, label: str, codes: Iterable[str]) -> Query:
     """One more group of codes, under the visitor's own label."""
-    groups = {**query.groups.get(variable, {}), label: tuple(sorted(codes))}
+    groups = {**query.groups.get(variable, {}), label: tuple(sorted({*codes}))}
     kept = {v: c for v, c in query.picked.items() if v != variable}
     return query.changed(groups={**query.groups, variable: groups}, picked=kept)
 

@@ -96,8 +96,10 @@ class Questions:
             found.append(("edit", f"{kind}.{variable.name}"))
             if kind == "group" and self.chance(0.5):
                 codes = [e.code for e in variable.entries(variable.details[0])]
-                found += [("new.of", variable.name), ("new.label", "New | one")]
-                found += [("new.code", code) for code in self.few(codes)]
+                label = self.random.choice(("New | one", "New\x01 | one"))
+                found += [("new.of", variable.name), ("new.label", label)]
+                some = self.few(codes)
+                found += [("new.code", code) for code in [*some, *some[:1]]]
         if self.chance(0.1):
             found.append(("unit", self.random.choice(("count", "weight", "turnover"))))
         return found

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import DataError
 from discreet.serve import write_site
-from discreet.serve.static.bundle import bundle_modules
+from discreet.serve.static.build import bundle_modules
 from discreet.serve.static.manifest import check_files
 from tests.serve.kernel.node import run_node
 from tests.serve.static.sites import static_site

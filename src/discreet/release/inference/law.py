@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -76,8 +78,16 @@ def matrix_of(protected: Protected) -> TransitionMatrix:
     name = str(step.parameters.get("matrix", default))
     if name not in _BUILDERS:
         raise DesignError(f"the statement does not tell the matrix of {step.name!r}. {_GIVE}")
-    build, known = _BUILDERS[name]
-    return build(**{key: step.parameters[key] for key in known if key in step.parameters})
+    _, known = _BUILDERS[name]
+    given = {key: step.parameters[key] for key in known if key in step.parameters}
+    return _build_matrix(name, json.dumps(given, sort_keys=True))
+
+
+# Notes of each file that a release is written to ask for it: a perturbation table is solved anew in
+# 2 to 4 ms. Its arrays cannot be written to.
+@lru_cache(maxsize=64)
+def _build_matrix(name: str, parameters: str) -> TransitionMatrix:
+    return _BUILDERS[name][0](**json.loads(parameters))
 
 
 def mechanism_of(cells: TableCells, matrix: TransitionMatrix | None) -> TransitionMatrix | float:

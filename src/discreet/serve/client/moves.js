@@ -96,7 +96,7 @@ export function counting_only(query, variable, codes) {
 
 /** @param {Query} query @param {string} variable @param {string} label @param {string[]} codes */
 export function with_group(query, variable, label, codes) {
-  const groups = new Map(query.groups.get(variable)).set(label, sorted(codes));
+  const groups = new Map(query.groups.get(variable)).set(label, sorted(new Set(codes)));
   return query.changed({ groups: new Map(query.groups).set(variable, groups), picked: without(query.picked, variable) });
 }
 

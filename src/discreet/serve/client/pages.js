@@ -103,7 +103,8 @@ async function table(asked, dataset, search) {
     return table_page(asked, dataset, query, edit, search);
   }
   const given = [...own, ...asked.given.filter(([name]) => name === LANGUAGE)];
-  return table_page(asked, dataset, query_of({ ...asked, given }, dataset), edit, `?${page_address(query, edit)}`);
+  const found = query_of({ ...asked, given }, dataset); // read once more, as a server reads where it sends visitors on to
+  return table_page(asked, dataset, found, edit, `?${page_address(found, edit)}`);
 }
 
 /** The table of an address, for files. @param {Site} site @param {string} name @param {string} search @param {string} code */

@@ -105,10 +105,11 @@ class AuditLog:
     Args:
       store: The office's database.
       keep_days: Entries are forgotten after so many days; without it, never.
+      keep_entries: So many are kept at most; without it, all of them.
     """
 
-    def __init__(self, store: OfficeDatabase, keep_days: int | None = None) -> None:
-        self.store, self.keep_days = store, keep_days
+    def __init__(self, store: OfficeDatabase, keep_days: int = 0, keep_entries: int = 0) -> None:
+        self.store, self.keep_days, self.keep_entries = store, keep_days, keep_entries
         self._waiting: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._next_cleaning = now()
         self._thread: threading.Thread | None = None
@@ -176,21 +177,26 @@ class AuditLog:
 
     def _clean(self) -> None:
         """Forget old entries now and then; a failure is tried again the next time."""
-        if self.keep_days is None or now() < self._next_cleaning:
+        if now() < self._next_cleaning <= now() + _FORGET_EVERY:  # further away: a clock went back
             return
         self._next_cleaning = now() + _FORGET_EVERY
         try:
-            oldest = now() - timedelta(days=self.keep_days)
-            if not has_entries_before(self.store, oldest):
-                return
-            if not is_continuous(self.store, oldest):
-                _log.error("the clock, or the site, leapt over a month: no old entry is forgotten.")
-                return
-            forget_entries(self.store, self.keep_days)
+            if self.keep_days:
+                self._forget_old(now() - timedelta(days=self.keep_days))
+            if self.keep_entries:
+                forget_beyond(self.store, self.keep_entries)
         except DatabaseError:
             return
         except Exception as error:  # without this thread nobody would be answered
             _log.error("%s while old entries were forgotten.", type(error).__name__)
+
+    def _forget_old(self, oldest: datetime) -> None:
+        if not has_entries_before(self.store, oldest):
+            return
+        if is_continuous(self.store, oldest):
+            forget_entries(self.store, self.keep_days)
+        else:
+            _log.error("the clock, or the site, leapt over a month: no old entry is forgotten.")
 
 
 def has_entries_before(store: OfficeDatabase, moment: datetime) -> bool:
@@ -219,11 +225,23 @@ def is_continuous(store: OfficeDatabase, since: datetime) -> bool:
 def forget_entries(store: OfficeDatabase, keep_days: int) -> int:
     """Remove entries that are older than so many days, and leave a mark; returns how many."""
     oldest = now() - timedelta(days=keep_days)
+    return _remove(store, oldest > _C.time, f"before {oldest:%Y-%m-%d %H:%M}")
+
+
+def forget_beyond(store: OfficeDatabase, keep_entries: int) -> int:
+    """Remove the entries that were written first, beyond so many; returns how many."""
+    with store.reading() as connection:
+        newest_first = select(_C.id).order_by(_C.id.desc())
+        last = connection.execute(newest_first.offset(keep_entries).limit(1)).scalar()
+    return 0 if last is None else _remove(store, _C.id <= last, f"beyond {keep_entries:,}")
+
+
+def _remove(store: OfficeDatabase, which: Any, said: str) -> int:
     with store.writing() as connection:
-        removed = connection.execute(delete(AUDIT).where(AUDIT.c.time < oldest)).rowcount
+        removed = connection.execute(delete(AUDIT).where(which)).rowcount
         if removed:
-            said = f"{removed} entries before {oldest:%Y-%m-%d %H:%M}"
-            mark = AuditEntry(now(), "discreet", "", "", said, "admin", "forgotten", 0, 0.0)
+            told = f"{removed} entries {said}"
+            mark = AuditEntry(now(), "discreet", "", "", told, "admin", "forgotten", 0, 0.0)
             connection.execute(insert(AUDIT), [mark.row])
         return removed
 

@@ -58,12 +58,17 @@ class AuditConfig:
 
     store: str = setting("office.db", "An SQLite file, or postgresql://user@host/database.")
     keep_days: int = setting(400, "Days after which entries are forgotten; 0 keeps them.")
+    keep_entries: int = setting(0, "Most entries that are kept; 0 sets no limit.")
 
     def __post_init__(self) -> None:
         if not self.store.strip():
             raise ParameterError("store of [audit] must name a file or a PostgreSQL address.")
         if self.keep_days < 0:
             raise ParameterError(f"keep_days of [audit] must not be negative: {self.keep_days}.")
+        if self.keep_entries < 0:
+            raise ParameterError(
+                f"keep_entries of [audit] must not be negative: {self.keep_entries}."
+            )
 
     def address(self, folder: Path) -> str:
         """The database; a file is relative to the folder of the site."""

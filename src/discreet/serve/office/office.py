@@ -81,7 +81,7 @@ class Office:
         self._state = OfficeState()
         if store is not None:
             self.jobs = JobQueue(store)
-            self.audit = AuditLog(store, self.config.audit.keep_days or None)
+            self.audit = AuditLog(store)
             self._state = read_state(store)
         self._read = time.monotonic()
         self._stop = threading.Event()
@@ -114,6 +114,9 @@ class Office:
         accounts = config.accounts
         self.config = config
         self.proxies = Proxies(accounts.trusted_proxies)
+        if self.audit is not None:
+            self.audit.keep_days = config.audit.keep_days
+            self.audit.keep_entries = config.audit.keep_entries
         if (accounts.rate, accounts.burst) != (self.rate_limiter.rate, self.rate_limiter.burst):
             self.rate_limiter = RateLimiter(accounts.rate, accounts.burst)
 

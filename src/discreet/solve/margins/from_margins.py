@@ -176,17 +176,7 @@ class _PreparedMargins:
         firm = self._in_crossing(given, _FIRM * most) if is_dense else w
         found = estimate(self.space, values, firm)
         total = round(float(found.effects[0]))
-        n = self.options.n_records or total
-        if n < 1:
-            raise DesignError(
-                f"the margins have an estimated total of {total}, so there are no records to draw. "
-                "Name their number with n_records=."
-            )
-        if n > _LARGEST_RECORDS:
-            raise DesignError(
-                f"the margins have an estimated total of {n:,}; at most {_LARGEST_RECORDS:,} "
-                "records are drawn. Name a smaller number with n_records=."
-            )
+        n = self._number_of_records(total)
         unit = self._unit_variance(found, values, w)
         noise = math.sqrt((unit or 1.0) / float(np.median(w[w > 0])))
         bounded = fit_non_negative(found, values, firm, tolerance=self.options.tolerance * noise)
@@ -224,6 +214,20 @@ class _PreparedMargins:
             non_negative=self._in_design(non_negative),
             records=search.x,
         )  # fmt: skip
+
+    def _number_of_records(self, total: int) -> int:
+        n = self.options.n_records or total
+        if n < 1:
+            raise DesignError(
+                f"the margins have an estimated total of {total}, so there are no records to draw. "
+                "Name their number with n_records=."
+            )
+        if n > _LARGEST_RECORDS:
+            raise DesignError(
+                f"the margins have an estimated total of {n:,}; at most {_LARGEST_RECORDS:,} "
+                "records are drawn. Name a smaller number with n_records=."
+            )
+        return n
 
     def _in_crossing(self, values: Real, outside: float) -> Real:
         found: Real = self.embedding.to_public_cells(values, outside)
