@@ -383,7 +383,7 @@ def test_csv_files_have_the_statement_beside_them(tmp_path):
     made = dc.synthesize(frame, MODEL, secret=SECRET)
     path = made.save(tmp_path / "synthetic.csv")
     assert pd.read_csv(path)["note"].tolist() == ["'=cmd()"] * len(frame)
-    assert (tmp_path / "synthetic.statement.txt").read_text() == made.statement.text + "\n"
+    assert (tmp_path / "synthetic.statement.txt").read_text() == f"{made.statement}\n"
     assert json.loads((tmp_path / "synthetic.statement.json").read_text())["method"] == "ipso"
 
 

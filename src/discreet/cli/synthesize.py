@@ -289,7 +289,7 @@ def private(
     write_rows(rows, out)
     told = out.with_suffix(".statement.txt")
     with written_whole(told) as temporary:
-        temporary.write_text(f"{made.statement.text}\n", encoding="utf-8", newline="\n")
+        temporary.write_text(f"{made.statement}\n", encoding="utf-8", newline="\n")
     summary = {
         "file": str(out),
         "side": "public",

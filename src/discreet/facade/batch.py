@@ -261,7 +261,7 @@ class _Run:
         self.say(step, f"{path.name}: {len(cells.codes):,} cells ({side}).")
         if is_public:
             beside = path.with_name(f"{path.name}.statement.txt")
-            beside.write_text(f"{found.release.statement.text}\n", encoding="utf-8", newline="\n")
+            beside.write_text(f"{found.release.statement}\n", encoding="utf-8", newline="\n")
             self.result.files.append(beside)
 
     def _write_true(

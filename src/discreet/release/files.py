@@ -76,7 +76,7 @@ def write_with_statement(
 ) -> None:
     """Write a table as CSV, and beside it a statement for people and a header for programs."""
     content = csv_bytes(table)
-    beside = {"txt": statement.text, "json": json.dumps(header, ensure_ascii=False)}
+    beside = {"txt": str(statement), "json": json.dumps(header, ensure_ascii=False)}
     for ending, text in beside.items():
         with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
             temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
