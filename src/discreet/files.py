@@ -55,6 +55,13 @@ def written_whole(path: str | Path, mode: int = EVERYONE) -> Iterator[Path]:
         raise
 
 
+def write_text(path: str | Path, text: str, mode: int = EVERYONE) -> Path:
+    """Write a text file whole or not at all; its lines end in the same way on every system."""
+    with written_whole(path, mode) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
+
+
 @contextmanager
 def made_once(path: Path) -> Iterator[Path]:
     """A temporary path that its owner alone reads; on success it takes the name, if that is free.

@@ -17,7 +17,7 @@ from discreet.display.bars import shows_progress
 from discreet.errors import DataError, DiscreetError
 from discreet.facade.release import Release
 from discreet.facade.table import Table
-from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+from discreet.files import EVERYONE, OWNER_ONLY, write_text
 from discreet.progress import report
 from discreet.protect.controlled_rounding import ControlledRounding
 from discreet.records.secret import Secret, secret_of
@@ -254,15 +254,13 @@ class _Run:
         cells = output_cells(found, job.spec, show_kinds=self.show_kinds)
         is_public = cells.state is None
         text = output_text(cells, step.kind, status=step.has("AS"), skip_empty=step.has("SE"))
-        with written_whole(path, EVERYONE if is_public else OWNER_ONLY) as temporary:
-            temporary.write_text(text, encoding="utf-8", newline="\n")
+        write_text(path, text, EVERYONE if is_public else OWNER_ONLY)
         self.result.files.append(path)
         side = "public" if is_public else "confidential: it tells primary from secondary cells"
         self.say(step, f"{path.name}: {len(cells.codes):,} cells ({side}).")
         if is_public:
             beside = path.with_name(f"{path.name}.statement.txt")
-            beside.write_text(f"{found.release.statement.text}\n", encoding="utf-8", newline="\n")
-            self.result.files.append(beside)
+            self.result.files.append(write_text(beside, f"{found.release.statement.text}\n"))
 
     def _write_true(
         self, step: batch.WriteTable, path: Path, found: ProtectedTable, jobs: list[TableJob]
@@ -273,8 +271,7 @@ class _Run:
                 f"line {step.line}: a rounded table has no statuses; write type 1 to 4."
             )
         if step.kind == 6:
-            with written_whole(path, OWNER_ONLY) as temporary:
-                temporary.write_text(jj_text(found.pattern), encoding="utf-8", newline="\n")
+            write_text(path, jj_text(found.pattern), OWNER_ONLY)
             written = [path]
         else:
             # One table of a linked set is made again by itself; its cells have the same states.
@@ -291,9 +288,8 @@ class _Run:
     def write_log(self) -> None:
         """Write the log where the job asks for one."""
         if self.log_file is not None:
-            with written_whole(self.log_file, OWNER_ONLY) as temporary:
-                text = "".join(f"{line}\n" for line in self.result.log)
-                temporary.write_text(text, encoding="utf-8", newline="\n")
+            text = "".join(f"{line}\n" for line in self.result.log)
+            write_text(self.log_file, text, OWNER_ONLY)
             self.result.files.append(self.log_file)
 
 

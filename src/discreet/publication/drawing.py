@@ -19,7 +19,7 @@ from discreet.errors import DataError, GateError, ParameterError, UnknownNameErr
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text
 from discreet.ledger import Ledger
 from discreet.publication.plan import Outlet, Publication, is_local
 from discreet.publication.wording import Wording, check_wordings
@@ -277,8 +277,7 @@ class WaitingDraw:
 
     def write(self, path: Path) -> None:
         """Keep it, for its owner alone."""
-        with written_whole(path, OWNER_ONLY) as temporary:
-            temporary.write_text(json.dumps(vars(self)), encoding="utf-8", newline="\n")
+        write_text(path, json.dumps(vars(self)), OWNER_ONLY)
 
 
 def log_file(publication: Publication, base: Path, edition: str) -> Path:

@@ -21,7 +21,7 @@ from discreet.design.codes import natural_order
 from discreet.display.bars import shows_progress
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
-from discreet.files import EVERYONE, flush, written_whole
+from discreet.files import EVERYONE, flush, write_text, written_whole
 from discreet.publication.drawing import (
     HIDDEN,
     RELEASE,
@@ -293,9 +293,8 @@ def _write_manifest(
         "release": _digest((folder / RELEASE).read_bytes()),
         "files": {name: _digest(content) for name, content in files.items()},
     }
-    with written_whole(folder / MANIFEST) as temporary:
-        text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
-        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
+    text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
+    write_text(folder / MANIFEST, text + "\n")
 
 
 def _editions_by_period(publication: Publication, place: Place) -> dict[str, str]:

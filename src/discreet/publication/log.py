@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet import __version__
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text
 from discreet.publication.drawing import Place, data_set_of, ledger_of, log_file
 from discreet.publication.plan import Publication
 from discreet.publication.wording import Wording
@@ -46,6 +46,5 @@ def write_log(
         lines += [say(f"The series of {name!r} begins with {period}, since codes changed."), ""]
     lines += [f"## {say('What to watch')}", "", say(release.statement.office), ""]
     path = log_file(publication, place.base, edition)
-    with written_whole(path, OWNER_ONLY) as temporary:
-        temporary.write_text("\n".join(lines), encoding="utf-8", newline="\n")
+    write_text(path, "\n".join(lines), OWNER_ONLY)
     return path

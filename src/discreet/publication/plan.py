@@ -22,7 +22,7 @@ from discreet.design.formula import Margins, parse
 from discreet.design.support import Support
 from discreet.errors import DataError, ParameterError, UnknownNameError
 from discreet.facade.table import Table
-from discreet.files import written_whole
+from discreet.files import write_text
 from discreet.publication.rules import Gate, changed_entries, check_kind
 from discreet.release.fitting import METHODS, check_zeros
 
@@ -342,8 +342,7 @@ class Publication:
         """Write the publication as TOML."""
         import tomli_w
 
-        with written_whole(path) as temporary:
-            temporary.write_text(tomli_w.dumps(self.to_dict()), encoding="utf-8", newline="\n")
+        write_text(path, tomli_w.dumps(self.to_dict()))
         return Path(path)
 
 
