@@ -65,9 +65,9 @@ def attack(
 
     Example: discreet attack --url http://127.0.0.1:8000/d/census --truth table.parquet
     """
+    from discreet import attack_service  # start-up time
     from discreet.attacks import Knowledge  # start-up time
     from discreet.attacks import attack as attack_release  # start-up time
-    from discreet.attacks.service import attack_service  # start-up time
 
     if (url is None) == (release is None):
         raise ParameterError("name a release, or a table builder by --url; one of both.")
