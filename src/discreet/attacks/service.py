@@ -26,7 +26,7 @@ from discreet.attacks.frame import Claims
 from discreet.attacks.run import Findings
 from discreet.attacks.scoring import LEVEL, Finding, judge, proportion_interval, tally
 from discreet.display.bars import shows_progress
-from discreet.errors import DataError, ParameterError, UnknownNameError, whole
+from discreet.errors import DataError, ParameterError, check_known, whole
 from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.randomness import stream
@@ -156,9 +156,7 @@ def attack_service(
     hidden = secret or names[-1]
     if hidden not in names or len(names) < 2:
         raise ParameterError(f"the truth has no variable {hidden!r} beside others.")
-    for name in attacks or ():
-        if name not in ATTACKS:
-            raise UnknownNameError("attack on a table builder", name, ATTACKS)
+    check_known("attack on a table builder", attacks or (), ATTACKS)
     known = tuple(name for name in names if name != hidden)
     found = []
     if attacks is None or "query-search" in attacks:

@@ -25,7 +25,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.display.bars import show_progress
 from discreet.errors import DataError
 from discreet.facade.microdata import Microdata
-from discreet.files import OWNER_ONLY, write_text, written_whole
+from discreet.files import OWNER_ONLY, read_toml, write_text, written_whole
 from discreet.progress import report
 from discreet.protect.options import GRIDS
 from discreet.publication import Publication
@@ -143,7 +143,7 @@ def _show_files(folder: Path, port: int | None, *, check: bool) -> None:
 
     from discreet.serve.static.build import write_static  # start-up time
 
-    site = tomllib.loads((folder / SITE).read_text(encoding="utf-8"))
+    site = read_toml(folder / SITE)
     census = site["datasets"]["census"]
     # Files cannot keep what a rule on figures refuses; SAFE has protected every table already.
     census["policy"] = {}

@@ -87,7 +87,9 @@ def _publish(plan: Publication, base: Path, given: dict[str, Any]) -> list[Publi
     is_named = given["edition"] or given["corrects"] or plan.data.get("edition")
     if isinstance(plan.data.get("time"), str) and not is_named:
         again, accept = given["again"], given["accept"]
-        return room.publish_periods(plan, base, again=again, accept=accept)
+        made: list[PublishedEdition]
+        made = room.publish_periods(plan, base, again=again, accept=accept)
+        return made
     return [room.publish(plan, base, **given)]
 
 

@@ -251,7 +251,8 @@ class _Run:
                     f"line {step.line}: controlled rounding is for counts; sums are suppressed "
                     "(MOD) or adjusted (CTA)."
                 )
-            return ControlledRounding(int([*step.numbers, 0][0]) or 3)
+            rounding: Method = ControlledRounding(int([*step.numbers, 0][0]) or 3)
+            return rounding
         secondary = "optimal" if step.way == "OPT" and not is_large else "interval"
         decimals = Decimals() if step.way == "CTA" else None
         return Suppress(secondary=secondary, decimals=decimals, **made.arguments)

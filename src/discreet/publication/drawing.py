@@ -15,7 +15,7 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import DataError, GateError, ParameterError, UnknownNameError
+from discreet.errors import DataError, GateError, ParameterError, check_known
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
@@ -210,9 +210,7 @@ def _open(publication: Publication, more: Mapping[str, Any]) -> Microdata:
     if "source" not in given:
         raise ParameterError("the publication has no [data] with a source.")
     known = [*signature(open_records).parameters]
-    for name in given:
-        if name not in known:
-            raise UnknownNameError("publication entry of [data]", name, known)
+    check_known("publication entry of [data]", given, known)
     return open_records(given.pop("source"), **given)
 
 

@@ -8,7 +8,6 @@ translation would say half the truth.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DataError
+from discreet.files import read_toml
 
 ENGLISH = "en"
 FOLDER = "texts"
@@ -155,17 +155,10 @@ class Language:
 def built_in(code: str) -> dict[str, Any]:
     """What comes with us of a language; nothing where we do not know it."""
     path = _BUILT_IN / f"{code}.toml"
-    return _read(path) if path.is_file() else {}
+    return read_toml(path) if path.is_file() else {}
 
 
 def read_own(code: str, folder: Path | None) -> dict[str, Any]:
     """A publication's own file of a language; nothing where it has none."""
     path = None if folder is None else folder / FOLDER / f"{code}.toml"
-    return {} if path is None or not path.is_file() else _read(path)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path} is not valid TOML: {error}.") from error
+    return {} if path is None or not path.is_file() else read_toml(path)
