@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from discreet.files import OWNER_ONLY, written_whole
 from discreet.publication.drawing import Place, data_set_of, ledger_of, log_file
 from discreet.publication.plan import Publication
 from discreet.publication.wording import Wording
+from discreet.release.language import ENGLISH, Language
 
 if TYPE_CHECKING:
     from discreet.facade.release import Release
@@ -21,6 +23,7 @@ def write_log(
 ) -> Path:
     """What the office keeps: what was published of which records, and what to watch."""
     language = Wording.read_all(publication, place.base)[0].language
+    language = replace(language, fallback=Language(ENGLISH))  # the office reads it, nobody else
     say, edition = language.say, place.edition
     ledger = ledger_of(publication, place.base)
     data_set = data_set_of(publication, edition)
