@@ -179,6 +179,7 @@ def wording_faults(
     unit = publication.unit or publication.magnitude.get("value") or "count"
     found = {}
     for wording in Wording.read_all(publication, folder):
+        _check_titles(wording.translate(publication), wording.language.code)
         missing = wording.missing(publication, axes, unit)
         said = [f"missing: {_place(entry)}" for entry in missing]
         said += wording.strange(publication, axes, unit)
@@ -196,6 +197,19 @@ def check_wordings(publication: Publication, folder: Path, design: Design) -> No
                 f"{FOLDER}/{code}.toml does not fit the publication: {listed}. Complete it "
                 "(`discreet check publication` lists all of it), or let it say `fallback = true` "
                 "in its first line: what is missing is then as in the first language."
+            )
+
+
+def _check_titles(publication: Publication, code: str) -> None:
+    """Refuse two tables of one title, which readers cannot tell from each other."""
+    found: dict[str, str] = {}
+    for name in publication.margins if isinstance(publication.margins, Mapping) else ():
+        title = publication.told.get(name, {}).get("title") or name
+        other = found.setdefault(title, name)
+        if other != name:
+            raise ParameterError(
+                f"tables {other!r} and {name!r} have the same title in language {code!r}, "
+                f"{title!r}: readers could not tell them from each other."
             )
 
 
