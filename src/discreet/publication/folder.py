@@ -51,6 +51,7 @@ def edition_files(
     found = folder_files(books, publication.outlet.formats)
     for wording, book in zip(wordings, books, strict=True):
         found |= notes_files(release, book.options.about, wording.language)
+        wording.language.check_complete(folder)
     for code in publication.outlet.languages:
         if (path := folder / FOLDER / f"{code}.toml").is_file():
             found[f"{FOLDER}/{path.name}"] = path.read_bytes()
@@ -86,6 +87,7 @@ def _about(publication: Publication, edition: str, notices: Sequence[str]) -> Ab
         contact=outlet.contact,
         edition=edition,
         footnotes=(*notices, *outlet.footnotes),
+        notices=tuple(notices),
     )
 
 
@@ -153,6 +155,7 @@ def series_files(
             pages.append(TablePage(table, wording.label(stacked[table]), options))
         about = wording.complete(_about(plan, edition, ()), release)
         books.append(TableBook(pages, Options(about=about)))
+        wording.language.check_complete(folder)
     return Series(folder_files(books, publication.outlet.formats), broken)
 
 
