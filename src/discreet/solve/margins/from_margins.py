@@ -35,10 +35,10 @@ from discreet.solve.margins.effects import (
     Estimate,
     axes_of,
     estimate,
-    fit_non_negative,
     maximal,
     variances,
 )
+from discreet.solve.margins.non_negative import fit_non_negative
 from discreet.solve.margins.records import SETTLING, TASK, Search, draw_records
 
 # Temperatures that are tried, as shares of that of a Gibbs sampler, from hot to cold: one chain
@@ -55,9 +55,10 @@ _EXACT_RATIO = 1e5  # weights above the median by this ratio are those of known 
 # Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
 # avoids a cell of this weight as it is.
 _IMPOSSIBLE = 100.0
-_FIRM = 1e9  # the same in dense algebra, which has digits for as much
 _REPAIRS = 20  # rounds over rules that share variables, each of which may undo another
 _LARGEST_RECORDS = 100_000_000
+# By how many standard errors a cell of an estimate of drawn noise may be off, by a wide bound.
+_DRAWN = 0.1
 _DRAWS = 64  # draws of noise from which standard errors are computed where there is no formula
 
 
@@ -85,7 +86,7 @@ class MarginFit(Fit):
     def standard_errors(self) -> Real:
         """Standard errors of `unbiased`, in counts; not a number where the noise is not known.
 
-        Cost: nothing where there is a formula, and a dense factor for up to 200 effects; else, with
+        Cost: nothing where there is a formula, and a dense factor for few effects; else, with
         levels of hierarchies, structural zeros or uneven weights, 64 estimates of drawn noise.
         """
         return self.compute_errors()
@@ -105,8 +106,9 @@ class FromMargins(FitterBase):
     independent errors under Gaussian noise and uncorrelated ones under any other.
 
     Promise: `z` are margins of the records; known margins that name each variable in a tree of
-    margins are met exactly; structural zeros stay empty. Unbiased margins and their standard errors
-    do not depend on the search. The seed need not be secret: all of it follows from public values.
+    margins are met exactly; structural zeros stay empty. The certificate says by how many standard
+    errors unbiased and non-negative margins can be off; they and their standard errors do not
+    depend on the search. The seed need not be secret: all of it follows from public values.
 
     Cost: published cells times categories for each sweep of a record; at most eighty sweeps.
 
@@ -116,7 +118,8 @@ class FromMargins(FitterBase):
         possible, `None` chooses by splitting the noise.
       unit_variance: Variance of a published value with weight one; estimated from contradictions
         between margins by default.
-      tolerance: Largest negative cell of the non-negative margins, in standard errors of the noise.
+      tolerance: By how many standard errors of its own a cell of the unbiased and the non-negative
+        margins may be off.
       seed: Seed of the search.
     """
 
@@ -172,15 +175,15 @@ class _PreparedMargins:
         given, w = w, self._in_crossing(w, _IMPOSSIBLE * most)
         values = self._in_crossing(values, 0.0)
         # Dense algebra can hold what is impossible at zero; the search below could not move then.
-        is_dense = not self.space.is_diagonal(w) and self.space.dense is not None
-        firm = self._in_crossing(given, _FIRM * most) if is_dense else w
+        is_dense = not self.space.is_diagonal(w) and self.space.dense(w) is not None
+        firm = self._in_crossing(given, np.inf) if is_dense else w
         found = estimate(self.space, values, firm)
         total = round(float(found.effects[0]))
         n = self._number_of_records(total)
         unit = self._unit_variance(found, values, w)
-        noise = math.sqrt((unit or 1.0) / float(np.median(w[w > 0])))
+        noise = math.sqrt(unit or 1.0)
         bounded = fit_non_negative(found, values, firm, tolerance=self.options.tolerance * noise)
-        non_negative = self.space.aggregate(bounded.effects)
+        non_negative = np.maximum(self.space.aggregate(bounded.effects), 0.0)
         search, temperature = self._search(found, values, w, n, unit)
         search = self._without_impossible(search)
         scale = total / n
@@ -189,15 +192,14 @@ class _PreparedMargins:
         missed = np.abs(search.sums[: len(w)] * scale - values)
         deviation = float(np.where(w > _known_from(w), missed, 0.0).max(initial=0.0))
         certificate = Certificate(
-            stationarity=found.residual,
-            feasibility=max(bounded.negative / noise, deviation, self._impossible(search.x)),
+            stationarity=max(found.off, bounded.off) / noise,
+            feasibility=max(bounded.negative, deviation, self._impossible(search.x)),
             tolerance=self.options.tolerance,
         )
-        is_done = certificate.holds and bounded.change <= self.options.tolerance * noise
         return MarginFit(
             cells=records,
             z=published.astype(np.float64) * scale if n != total else published,  # type: ignore[arg-type]
-            status=Status.converged if is_done else Status.stalled,
+            status=Status.converged if certificate.holds else Status.stalled,
             certificate=certificate,
             iterations=bounded.steps,
             seconds=time.perf_counter() - began,
@@ -292,8 +294,8 @@ class _PreparedMargins:
             return np.full(self.design.n_published, np.nan)
         if self.space.is_diagonal(w):
             return self._in_design(np.sqrt(unit * variances(self.space, found.precisions)))
-        if self.space.dense is not None:
-            return self._in_design(np.sqrt(unit * self.space.dense.variances(w)))
+        if (dense := self.space.dense(w)) is not None:
+            return self._in_design(np.sqrt(unit * dense.variances()))
         # With levels or uneven weights there is no formula: the estimate is linear, so its errors
         # are those of noise alone, drawn with the same precisions.
         rng = stream(self.options.seed, "standard errors of margins")
@@ -301,7 +303,7 @@ class _PreparedMargins:
         total = np.zeros(self.full.n_published)
         for _ in range(_DRAWS):
             noise = rng.standard_normal(self.full.n_published) * spread
-            total += estimate(self.space, noise, w, tolerance=1e-4).fitted_cells() ** 2
+            total += estimate(self.space, noise, w, tolerance=_DRAWN).fitted_cells() ** 2
         return self._in_design(np.sqrt(unit * total / _DRAWS))
 
     def _search(
