@@ -255,6 +255,24 @@ def test_known_margins_are_met_and_structural_zeros_stay_empty():
     assert not ((found[:, 1] == 1) & (found[:, 2] == 2) & (found[:, 3] == 0)).any()
 
 
+def test_known_margins_are_met_where_most_values_are_known():
+    """The weights of the few noisy values tell which ones are known, not those of most."""
+    zeros = [{"b": ["1", "2"], "c": ["2"]}]
+    variables = {"a": 6, "b": 4, "c": 3, "d": 5}
+    design = dc.Design.product(variables, "a*b + b*c + a*c + c*d", structural_zeros=zeros)
+    names = [block.name for block in design.blocks]
+    cells = [design.slice_of(names.index(name)) for name in ("a×b", "b×c", "a×c")]
+    for seed in (5, 7):
+        rng = np.random.default_rng(seed)
+        truth = design.aggregate(rng.multinomial(2000, rng.dirichlet(np.full(design.n_inner, 0.1))))
+        z, w = truth + rng.normal(0, 5, len(truth)), np.full(len(truth), 1 / 25)
+        for own in cells:
+            z[own], w[own] = truth[own], 1e6
+        fit = FromMargins(unit_variance=1.0)(design, z, weights=w).require()
+        for own in cells:
+            np.testing.assert_array_equal(fit.z[own], truth[own])
+
+
 def test_a_private_release_of_thirty_columns_becomes_records():
     names = [f"v{i}" for i in range(30)]
     rng = np.random.default_rng(8)

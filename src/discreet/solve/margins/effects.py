@@ -284,6 +284,16 @@ def finite(w: Real) -> Real:
     return np.where(np.isinf(w), 0.0, w)
 
 
+_EXACT_RATIO = 1e5  # gap between the weights of noisy values and of known ones
+
+
+def known_from(w: Real) -> float:
+    """Weights above this are those of values without noise, however many they are."""
+    found = np.unique(w[w > 0])
+    gaps = np.flatnonzero(found[1:] >= _EXACT_RATIO * found[:-1])
+    return float(found[gaps[-1]]) if len(gaps) else math.inf
+
+
 def _least_share(space: EffectSpace, w: Real) -> float:
     """The smallest weight of a block, relative to their mean; others are not in use."""
     parts = [w[space.design.slice_of(k)] for k in range(len(space.design.blocks))]

@@ -35,6 +35,7 @@ from discreet.solve.margins.effects import (
     Estimate,
     axes_of,
     estimate,
+    known_from,
     maximal,
     variances,
 )
@@ -51,7 +52,6 @@ _TRIAL_SETTLING, _LAST_SETTLING = 6, 8
 _TRIAL_SWEEPS = 2 * _SWEEPS * len(_LADDER) + _TRIAL_SETTLING
 _TRIED, _MOVED = 0.55, 0.9  # shares of all sweeps, nearly, after the trial and before the last ones
 _SPLIT = 0.8  # noise added for a trial, in standard deviations; less makes its judge noisier
-_EXACT_RATIO = 1e5  # weights above the median by this ratio are those of known margins
 # Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
 # avoids a cell of this weight as it is.
 _IMPOSSIBLE = 100.0
@@ -190,7 +190,7 @@ class _PreparedMargins:
         records = ListedTable(self.design, search.x)
         published = records.aggregate(self.design)
         missed = np.abs(search.sums[: len(w)] * scale - values)
-        deviation = float(np.where(w > _known_from(w), missed, 0.0).max(initial=0.0))
+        deviation = float(np.where(w > known_from(w), missed, 0.0).max(initial=0.0))
         certificate = Certificate(
             stationarity=max(found.off, bounded.off) / noise,
             feasibility=max(bounded.negative, deviation, self._impossible(search.x)),
@@ -280,7 +280,7 @@ class _PreparedMargins:
         """Variance of a value with weight one: given, or estimated from contradictions."""
         if self.options.unit_variance is not None:
             return self.options.unit_variance or None
-        noisy = (w > 0) & (w <= _known_from(w))
+        noisy = (w > 0) & (w <= known_from(w))
         free = int(noisy.sum()) - self._rank()
         if free < 30:  # fewer contradictions tell the variance to no better than a quarter
             return None
@@ -324,7 +324,7 @@ class _PreparedMargins:
 
         ladder, begun = cast("tuple[float, ...]", (0.0,)), 0.0
         if unit is not None and self.options.temperature is None:
-            spread = np.where(w <= _known_from(w), np.sqrt(unit / np.where(w > 0, w, 1.0)), 0.0)
+            spread = np.where(w <= known_from(w), np.sqrt(unit / np.where(w > 0, w, 1.0)), 0.0)
             added = rng.standard_normal(len(z)) * spread
             judged = z - added / _SPLIT
             weight = np.where(spread > 0, w, 0.0)
@@ -343,7 +343,7 @@ class _PreparedMargins:
             mean += final.sums / _LAST_SWEEPS
         # The mean over sweeps has less noise than any of them; the records then go towards it.
         # While it is hot, the search also visits cells that cannot have records.
-        is_fixed = (w > _known_from(w)) | is_impossible
+        is_fixed = (w > known_from(w)) | is_impossible
         span, target = (_MOVED, 1.0, _LAST_SETTLING), np.where(is_fixed, scale * z, mean)
         settled = replace(final, target=target, span=span)
         return settled.run((), settle=_LAST_SETTLING), ladder[-1]
@@ -368,7 +368,7 @@ class _PreparedMargins:
 
         Others, such as three that form a circle, are approached by their weight alone.
         """
-        limit, found = _known_from(w), []
+        limit, found = known_from(w), []
         for k, block in enumerate(self.full.blocks):
             axes = _leaf_axes(block)
             if axes and (w[self.full.slice_of(k)] > limit).all():
@@ -429,12 +429,6 @@ def _give_codes(
         codes = np.unravel_index(cells, sizes[len(shared) :])
         for a, code in zip(fresh, codes, strict=True):
             x[rows[: len(cells)], a] = code
-
-
-def _known_from(w: Real) -> float:
-    """Weights above this are those of values without noise."""
-    some = w[w > 0]
-    return _EXACT_RATIO * float(np.median(some)) if len(some) else math.inf
 
 
 def _best_ladder(trial: Search, judged: Real, w: Real) -> tuple[float, ...]:

@@ -22,12 +22,12 @@ import numpy as np
 from discreet.arrays import Real
 from discreet.progress import report
 from discreet.solve.least_squares.conjugate import conjugate_gradients
-from discreet.solve.margins.effects import Axes, EffectSpace, Estimate, finite, maximal
+from discreet.solve.margins.effects import Axes, EffectSpace, Estimate, finite, known_from, maximal
 
 # Steps of conjugate gradients at most from where the last ones ended, and the gradient, in standard
 # errors, below which they stop.
 _STEPS_WITHIN, _WITHIN = 8, 1e-7
-_ROUNDING = 1e-14  # share of the largest cell below which others are zero
+_ROUNDING = 1e-13  # share of the largest cell below which others are zero
 _RELAX = 1.7  # over-relaxation; between 1.5 and 1.8 the steps are fewest, at 1 about a half more
 _ALMOST_ZERO = 1e6  # weight of cells that are zero where dense factors failed
 _NEARER = 0.3  # factor by which steps go on where the margins that they lead to are not near enough
@@ -100,7 +100,8 @@ def _by_copies(
     copies = {axes: np.maximum(space.margin(start.effects, axes), 0.0) for axes in margins}
     slack = {axes: np.zeros_like(copy) for axes, copy in copies.items()}
     # Copies weigh as much as the noisy cells do: more or less makes either residual shrink slowly.
-    weight = float(np.median(w[w > 0])) if (w > 0).any() else 1.0
+    noisy = w[(w > 0) & (w <= known_from(w))]
+    weight = float(np.median(noisy)) if len(noisy) else 1.0
     step = _QuadraticStep(space, z, w, dict.fromkeys(margins, weight))
     aim, c, off, steps = tolerance / math.sqrt(weight), start.effects, math.inf, 0
     while off > tolerance and steps < most_steps:
