@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FRONT = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "GOVERNANCE.md")
+FRONT = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "GOVERNANCE.md")
 _SKIPPED = re.compile(
     r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\|.*?$|^#.*?$|^ {4,}\S.*?$|^!\[.*?$",
     re.DOTALL | re.MULTILINE,

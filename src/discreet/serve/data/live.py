@@ -33,6 +33,7 @@ from discreet.records.code_list import CodeLists
 from discreet.records.connection import split_table
 from discreet.records.query_engine import MOST_CELLS, CondensedCells, QueryEngine
 from discreet.records.records import UnitRecords
+from discreet.records.sources import name_of
 from discreet.release.cube import Cube
 from discreet.serve.data.cache import busy_refusal
 from discreet.serve.data.price import UNDECLARED_RECORDS, Price, Rows, price_of
@@ -360,6 +361,27 @@ def open_records(records: RecordsConfig, folder: Path) -> Microdata:
         data = data.with_roles(mean_weight=records.mean_weight)
     data = data.with_structural_zeros(records.structural_zeros)
     return data.recode(records.recode) if records.recode else data
+
+
+def edition_notices(records: RecordsConfig, folder: Path) -> tuple[str, ...]:
+    """What readers are told of an edition that was corrected or withdrawn.
+
+    The ledger's reasons stay with the office: some were entered for itself alone.
+    """
+    if records.ledger is None or not (folder / records.ledger).is_file():
+        return ()
+    name, edition = records.name or name_of(records.source, records.source), records.edition
+    found = []
+    for row in Ledger(folder / records.ledger).rows():
+        if row.get("name") != name or row.get("decision") not in ("corrected", "withdrawn"):
+            continue
+        if row["decision"] == "withdrawn" and row["edition"] == edition:
+            found.append("This edition was withdrawn.")
+        elif row["edition"] == edition:
+            found.append(f"Edition {row['about']} has taken the place of this edition.")
+        elif row["about"] == edition:
+            found.append(f"This edition replaces edition {row['edition']}.")
+    return tuple(dict.fromkeys(found))
 
 
 def _resolve(source: str, folder: Path) -> str:

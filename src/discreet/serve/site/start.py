@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING
 
 from discreet.digests import digest
 from discreet.errors import DiscreetError
-from discreet.ledger import Ledger
-from discreet.records.sources import name_of
 from discreet.serve.build import open_records_of, origin_of
 from discreet.serve.data.cache import DiskCache
 from discreet.serve.data.dataset import Dataset, DatasetInfo
@@ -26,6 +24,7 @@ from discreet.serve.data.live import (
     LiveSource,
     PrivateSource,
     RecipeTables,
+    edition_notices,
     file_stamps,
     files_of,
     is_private,
@@ -81,7 +80,10 @@ class _SiteMaker:
         return site
 
     def _dataset(self, config: SiteConfig, wanted: DatasetConfig) -> tuple[object, Dataset]:
-        wanted = replace(wanted, about=_with_notices(config, wanted))
+        if wanted.records is not None:
+            notices = edition_notices(wanted.records, config.folder)
+            about = replace(wanted.about, footnotes=(*notices, *wanted.about.footnotes))
+            wanted = replace(wanted, about=about)
         # What readers are told and what they may ask changes without opening the records again.
         behind = replace(wanted, about=DatasetInfo(), policy=Policy())
         build = current_build(config.cache_folder / wanted.name)
@@ -102,28 +104,6 @@ class _SiteMaker:
         if (before.about, before.policy) == (wanted.about, wanted.policy):
             return stamp, before
         return stamp, replace(before, about=wanted.about, policy=wanted.policy)
-
-
-def _with_notices(config: SiteConfig, dataset: DatasetConfig) -> DatasetInfo:
-    """What readers are told, and first whether the edition was corrected or withdrawn.
-
-    The ledger's reasons stay with the office: some were entered for itself alone.
-    """
-    records, about = dataset.records, dataset.about
-    if records is None or records.ledger is None or not (config.folder / records.ledger).is_file():
-        return about
-    name, edition = records.name or name_of(records.source, records.source), records.edition
-    found = []
-    for row in Ledger(config.folder / records.ledger).rows():
-        if row.get("name") != name or row.get("decision") not in ("corrected", "withdrawn"):
-            continue
-        if row["decision"] == "withdrawn" and row["edition"] == edition:
-            found.append("This edition was withdrawn.")
-        elif row["edition"] == edition:
-            found.append(f"Edition {row['about']} has taken the place of this edition.")
-        elif row["about"] == edition:
-            found.append(f"This edition replaces edition {row['edition']}.")
-    return replace(about, footnotes=(*dict.fromkeys(found), *about.footnotes))
 
 
 def _open_dataset(config: SiteConfig, dataset: DatasetConfig) -> Dataset:
