@@ -94,11 +94,11 @@ def test_no_page_has_a_barrier_and_none_spills_over_on_a_phone(reader, path):
 
 
 ODD_PAGES = (
-    *("/index.html", "/d/counts/about/index.html", "/d/counts/index.html?lang=nb"),
-    "/d/counts/table/index.html?rows=place&columns=constructor&chart=bars&edit=pick.place",
-    "/d/decimals/table/index.html?rows=place&columns=__proto__&chart=heat",
+    *("/index.html", "/d/odd/about/index.html", "/d/odd/index.html?lang=nb"),
+    "/d/odd/table/index.html?rows=place&columns=constructor&chart=bars&edit=pick.place",
+    "/d/signed/table/index.html?rows=place&columns=__proto__&chart=heat",
     "/d/large/table/index.html?rows=place&group.place=%3Cimg+src%3Dx+onerror%3Dhurt%28%29%3E%7CA%7CB",
-    "/d/counts/table/index.html?rows=%3Cscript%3Ewindow.hurt+%3D+1%3C%2Fscript%3E",
+    "/d/odd/table/index.html?rows=%3Cscript%3Ewindow.hurt+%3D+1%3C%2Fscript%3E",
 )
 RUNS_OVER = """return [...document.querySelectorAll("main th, main .boxes label")]
   .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"""

@@ -63,8 +63,8 @@ def odd_site():
     )
     n = int(can_be.sum())
     figures = {
-        "counts": draws.integers(1, 10**6, n),
-        "decimals": draws.normal(0, 10**4, n).round(3),  # some below zero
+        "odd": draws.integers(1, 10**6, n),
+        "signed": draws.normal(0, 10**4, n).round(3),
         "large": draws.integers(2**36, 2**40, n),
     }
     about = DatasetInfo(f'"Odd" {HURT}', HURT, "a&b<c", footnotes=(f"</footer>{HURT}",))
@@ -72,7 +72,7 @@ def odd_site():
         name: once(name=name, about=about, source=InnerSource(replace(table, values=values)))
         for name, values in figures.items()
     }
-    datasets["decimals"] = replace(datasets["decimals"], time="year")
+    datasets["signed"] = replace(datasets["signed"], time="year")
     return Site(SiteConfig(f"Odd {HURT}", description=HURT), datasets)
 
 

@@ -113,7 +113,7 @@ def test_odd_names_and_figures_are_answered_alike(odd):
 )
 def test_what_can_never_occur_adds_nothing_to_a_sum(odd, asked, figures):
     made, server, client, _ = odd
-    address = f"/d/counts/table?{asked}"
+    address = f"/d/odd/table?{asked}"
     assert difference(server, client, made, address, "en") is None
     response, _ = served(server, address, "en")
     assert response.status_code == 200
