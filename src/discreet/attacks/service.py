@@ -17,11 +17,7 @@ from discreet.attacks.query_search import REMEDY, search
 from discreet.attacks.run import Findings
 from discreet.attacks.scoring import Finding, judge, tally
 from discreet.display.bars import shows_progress
-<<<<<<< HEAD
-from discreet.errors import DataError, ParameterError, check_known, whole
-=======
-from discreet.errors import ParameterError, UnknownNameError, whole
->>>>>>> w-attack
+from discreet.errors import ParameterError, check_known, whole
 from discreet.facade.table import Table
 from discreet.randomness import stream
 
@@ -102,8 +98,8 @@ def _other_ways(asked: Crawler, names: Sequence[str], truth: Table) -> Finding:
         return Finding("other-ways", tally(Claims.ranked([], [], []), {}), 0.0)
     claims, alone = (Claims.ranked(list(c), list(c.values()), [1.0] * len(c)) for c in (mean, once))
     made = judge(claims, right, attack="other-ways", baseline=alone)
-    said = {"worst": tuple(told), "beside": "the same figure, asked for once"}
-    return replace(made, remedy=REMEDY, **said)
+    beside = "the same figure, asked for once"
+    return replace(made, remedy=REMEDY, worst=tuple(told), beside=beside)
 
 
 Way = tuple[int, dict[Crossing, float]]

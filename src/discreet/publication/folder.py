@@ -23,7 +23,7 @@ from discreet.release.formats.write import (
     folder_files,
     pages_of,
 )
-from discreet.release.language import FOLDER
+from discreet.release.language import ENGLISH, FOLDER, Language
 from discreet.release.notes import notes_files
 
 if TYPE_CHECKING:
@@ -187,6 +187,7 @@ def write_log(
 ) -> Path:
     """The confidential log: what was published of which records, and what to watch."""
     language = Wording.read_all(publication, place.base)[0].language
+    language = replace(language, fallback=Language(ENGLISH))  # the office reads it, nobody else
     say, edition = language.say, place.edition
     ledger = ledger_of(publication, place.base)
     data_set = data_set_of(publication, edition)
