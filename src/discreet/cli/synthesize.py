@@ -29,7 +29,7 @@ from discreet.cli.options import (
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.files import ending_of, written_whole
+from discreet.files import ending_of, write_text
 
 MIXED = "mixed"
 
@@ -288,8 +288,7 @@ def private(
         save_or_write(made, release)
     write_rows(rows, out)
     told = out.with_suffix(".statement.txt")
-    with written_whole(told) as temporary:
-        temporary.write_text(f"{made.statement}\n", encoding="utf-8", newline="\n")
+    write_text(told, f"{made.statement}\n")
     summary = {
         "file": str(out),
         "side": "public",

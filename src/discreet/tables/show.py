@@ -5,14 +5,16 @@ A crossed tree has headings that fold, and the figures between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.arrays import Array
-from discreet.display import Grid, Mark, align_columns
+from discreet.arrays import Array, Index
+from discreet.design.axis import Axis
+from discreet.design.base import Design
+from discreet.display import Grid, Heading, Mark, align_columns
 from discreet.errors import MissingDependencyError
 from discreet.frames import value_names
 
@@ -20,14 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-
-from collections.abc import Callable
-from typing import NamedTuple
-
-from discreet.arrays import Index
-from discreet.design.axis import Axis
-from discreet.design.base import Design
-from discreet.display import Heading
 
 HEAD = 12
 CONFIDENTIAL = ":c"

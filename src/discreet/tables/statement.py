@@ -150,10 +150,10 @@ class Statement(Displayed):
 
     @property
     def office(self) -> str:
-        """What the office should watch; confidential."""
+        """What the office should watch, in paragraphs; confidential."""
         watched = [s for s in self.sentences if s.kind in (*_WATCHED, *_ADVICE)]
         texts = [f"{s.text} {_ADVICE.get(s.kind, '')}".strip() for s in watched]
-        return " ".join(dict.fromkeys(texts))
+        return "\n\n".join(dict.fromkeys(texts))
 
     def says(self, kind: str) -> bool:
         """Whether a sentence of this kind is part of the statement."""
