@@ -390,5 +390,5 @@ def test_csv_files_have_the_statement_beside_them(tmp_path):
 def test_what_is_shown_are_some_records_and_the_statement():
     made = dc.synthesize(PEOPLE, MODEL, secret=SECRET)
     assert "Synthetic: 240 records, income, tax by ipso" in repr(made)
-    assert "What is preserved is disclosed" in repr(made).replace("\n", " ")
+    assert "What is preserved is disclosed" in " ".join(repr(made).split())
     assert made._repr_html_().count("<tr>") == 7

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 HEADER = b"discreet_synthetic"
 FORMAT = 1
 _HEAD = 6
-_WIDTH = 100  # of a printed statement
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,9 +75,10 @@ class Synthetic(Displayed, show.Frames, Synthesized):
         return save(self, path)
 
     def __repr__(self) -> str:
-        said = textwrap.fill(self.statement.plain, _WIDTH)
         title, rows = self._title_and_head()
-        return "\n".join([title, *align_columns(rows, right=self._numbers()), "", said])
+        return "\n".join(
+            [title, *align_columns(rows, right=self._numbers()), "", str(self.statement)]
+        )
 
     def _display(self) -> Display:
         title, rows = self._title_and_head()
