@@ -71,6 +71,10 @@ def test_statements_are_folded_by_the_page_and_tables_are_not():
     said = "Each figure was changed by a small amount. On average figures are neither too high, nor"
     lines = ["A Kronmark   2,781", said, "too low.", "- a point of a list", "B Westerlund   1,853"]
     assert tutorials._unfold(lines) == [lines[0], f"{said} too low.", *lines[3:]]
+    assert tutorials._unfold([f"- {said}", "  too low.", "- No."]) == [
+        f"- {said} too low.",
+        "- No.",
+    ]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -166,9 +166,11 @@ def _unfold(lines):
     """Lines in which a statement was broken to fit a terminal, as one: pages fold by themselves."""
     whole, last = [], ""
     for line in lines:
-        is_rest = not line.startswith((" ", "-", "*")) and "  " not in line
-        if line and is_rest and len(last) in _FULL and _is_sentence(last):
-            whole[-1] += f" {line}"
+        in_list = bool(whole) and whole[-1].startswith("- ") and line.startswith("  ")
+        words = line.removeprefix("  ") if in_list else line
+        is_rest = not words.startswith((" ", "-", "*")) and "  " not in words
+        if words and is_rest and len(last) in _FULL and _is_sentence(last):
+            whole[-1] += f" {words}"
         else:
             whole.append(line)
         last = line
