@@ -350,6 +350,13 @@ def test_printed_groups_stand_above_their_parts():
     assert [int(line.split()[-1]) for line in lines] == [3, 2, 1, 4, 4, 7]
 
 
+def test_a_printed_hierarchy_is_a_tree():
+    tree = dc.Hierarchy.from_dict({"All": {"A": ["a1", "a2"], "B": ["b1"]}})
+    assert str(tree).splitlines()[1:] == ["All", "  A", "    a1", "    a2", "  B", "    b1"]
+    long = str(dc.Hierarchy.flat([f"c{k}" for k in range(99)])).splitlines()
+    assert (len(long), long[-1]) == (32, "… and 70 further codes")
+
+
 def test_frames_out_agree():
     table = party_table(weight="w")
     assert (

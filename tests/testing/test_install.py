@@ -1,5 +1,7 @@
 """The validation pack: every method has a golden case, and a wrong golden figure is found."""
 
+from pathlib import Path
+
 import pytest
 
 from discreet import registry
@@ -76,3 +78,11 @@ def test_the_report_is_a_page_as_well(tmp_path):
     assert "#00724f" not in page, "what passed in part is marked as a warning"
     whole = install.Validation((install.GoldenResult("a", "same", 0.0, ""),), {"discreet": "0"})
     assert "#00724f" in whole.write(tmp_path / "whole.html").read_text(encoding="utf-8")
+
+
+def test_the_page_on_installation_counts_the_cases():
+    page = (Path(__file__).parents[2] / "docs" / "installation.md").read_text(encoding="utf-8")
+    cases = install.read_golden()
+    assert f"{len(cases)} of {len(cases)} golden cases" in page
+    extra = [c for c in cases if c.startswith("synthesizer") or c.endswith(("laplace", "gaussian"))]
+    assert f"{len(extra)} cases need `[private]` or `[synthesis]`" in page

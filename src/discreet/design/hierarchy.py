@@ -411,21 +411,8 @@ class Hierarchy(Displayed):
 
     def _display(self) -> Display:
         """The tree, open down to a screen of codes; of very many codes the first."""
-        above: dict[str, tuple[int, ...]] = {}
-        for code in self.codes[:_MOST_SHOWN]:
-            parent = self.parents.get(code)
-            above[code] = () if parent is None else (*above[parent], self._positions[parent])
-        heads = [
-            Heading(
-                code if self.labels.get(code, code) == code else f"{code} {self.labels[code]}",
-                len(path),
-                path,
-            )
-            for code, path in above.items()
-        ]
-        sizes = [
-            sum(len(path) <= depth for path in above.values()) for depth in range(self.depth + 1)
-        ]
+        heads = self._headings(self.codes[:_MOST_SHOWN])
+        sizes = [sum(h.depth <= depth for h in heads) for depth in range(self.depth + 1)]
         unfolded = max(1, sum(size <= _MOST_OPEN for size in sizes) - 1)
         rest = len(self.codes) - len(heads)
         tree = Grid(
@@ -433,7 +420,7 @@ class Hierarchy(Displayed):
             [Heading("level"), Heading("categories")],
             [
                 [self._level_of(len(h.above)), f"{len(self.leaves_of(c)):,}"]
-                for h, c in zip(heads, above, strict=True)
+                for h, c in zip(heads, self.codes, strict=False)
             ],
             corner="code",
             unfolded=(unfolded, 1),
@@ -446,5 +433,23 @@ class Hierarchy(Displayed):
     def _level_of(self, depth: int) -> str:
         return self.level_names[depth] if self.level_names else str(depth)
 
+    def _headings(self, codes: Sequence[str]) -> list[Heading]:
+        above: dict[str, tuple[int, ...]] = {}
+        for code in codes:
+            parent = self.parents.get(code)
+            above[code] = () if parent is None else (*above[parent], self._positions[parent])
+        labels = {code: self.labels.get(code, code) for code in above}
+        return [
+            Heading(code if labels[code] == code else f"{code} {labels[code]}", len(path), path)
+            for code, path in above.items()
+        ]
+
     def __repr__(self) -> str:
         return f"Hierarchy({self.root!r}, {len(self.leaves)} leaves, depth {self.depth})"
+
+    def __str__(self) -> str:
+        """The tree, its parts set in; of many codes the first."""
+        heads = self._headings(self.codes[:_MOST_OPEN])
+        lines = [repr(self), *("  " * head.depth + head.text for head in heads)]
+        rest = len(self.codes) - len(heads)
+        return "\n".join([*lines, f"… and {rest:,} further codes"] if rest else lines)
