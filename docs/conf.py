@@ -43,6 +43,8 @@ BARRIERS = {
 }
 # A signature with a line for each argument: Sphinx makes a list of definitions without terms.
 SIGNATURE = re.compile(r'(<span class="sig-paren">[(\[]</span>)\s*<dl>\s*(<dd>.*?)</dl>', re.DOTALL)
+# Paths and long names may be broken after a stroke: tables would be wider than the page.
+STROKES = re.compile(r'(?<=<span class="pre">)[^<]*[/_][^<]*(?=</span>)')
 FORMULAS = Path(__file__).parents[1] / "tests/browser/node_modules/mathjax/es5/tex-svg.js"
 if FORMULAS.exists():  # `make docs` brings it; without it formulas stay in TeX
     mathjax_path = FORMULAS.name
@@ -61,6 +63,7 @@ def _remove_barriers(app, error):
             for found, mended in BARRIERS.items():
                 text = text.replace(found, mended)
             text = SIGNATURE.sub(_as_lines, text)
+            text = STROKES.sub(lambda code: re.sub("([/_])", r"\1<wbr>", code[0]), text)
             page.write_text(text, encoding="utf-8")
 
 
