@@ -176,12 +176,14 @@ def _rows(design: Design, z: Array, unit: str) -> list[list[str]]:
     grid = np.ma.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
     grid[rows, columns] = z
     down, across = _reading_order(row_axis, row_codes), _reading_order(column_axis, column_codes)
+    is_long = len(down) > 2 * HEAD
+    shown = [*[*down][:HEAD], *[*down][-3:]] if is_long else [*down]
     body = [
-        ["  " * depth + row_axis.describe(row_codes[k]), *map(_number, grid[k, [*across]])]
-        for k, depth in down.items()
+        ["  " * down[k] + row_axis.describe(row_codes[k]), *map(_number, grid[k, [*across]])]
+        for k in shown
     ]
-    if len(body) > 2 * HEAD:
-        body[HEAD:-3] = [["…"] * len(body[0])]
+    if is_long:
+        body.insert(HEAD, ["…"] * (1 + len(across)))
     head = [f"{row_axis.name} \\ {column_axis.name}", *(column_codes[k] for k in across)]
     return [head, *body]
 
