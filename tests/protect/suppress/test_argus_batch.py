@@ -398,6 +398,10 @@ def test_a_job_has_the_primaries_and_values_that_tau_argus_recorded(enterprises)
         assert len(with_status(ours, status)) == n
     assert all(value in ("x", theirs[cell][0]) for cell, (value, _) in ours.items())
     assert len(with_status(ours, "11")) < len(with_status(theirs, "11")) == 133
+    secondary, both = with_status(ours, "11"), with_status(ours, "11") & with_status(theirs, "11")
+    page = (HERE.parents[3] / "docs" / "coming_from_tau_argus.md").read_text(encoding="utf-8")
+    row = f"| `GH`, activity × product | 1,665 | 283 | 133 | {len(secondary)} | {len(both)} |"
+    assert row in page
 
 
 @needs_shared
