@@ -370,6 +370,59 @@ def test_every_path_of_where_is_what_exists():
     assert missing_paths(text.replace("`release.py`", "`releases.py`")) == ["releases.py"]
 
 
+QUESTIONS = {
+    "Where is the noise law of PRAM?": ("laws of noise", "noise/pram.py", "def pram"),
+    "Who decides that a request is too large?": (
+        "who decides that a request",
+        "serve/policy/rules.py",
+        "def check_size",
+    ),
+    "What happens to zeros?": ("what happens to zeros", "protect/cells.py", "def keys_with_zeros"),
+    "Which sums are sensitive by p%?": (
+        "which cells are sensitive",
+        "rules/magnitudes.py",
+        "class PPercent",
+    ),
+    "What proves that an interval is wide enough?": (
+        "which other cells",
+        "suppress/proofs.py",
+        "class Proofs",
+    ),
+    "Where does a release leave, and who may stop it?": (
+        "the one way from a table",
+        "protect/publish.py",
+        "def publish",
+    ),
+    "How is the noise of the next edition drawn?": (
+        "how the next edition",
+        "tables/editions.py",
+        "class EditionMode",
+    ),
+    "Which SQL is DuckDB asked in?": ("the SQL", "records/query.py", "def compiled"),
+    "When has a fit reached its tolerance?": ("a fit:", "solve/fit.py", "class Certificate"),
+    "What does a budget of ε add up to?": ("what ε costs", "accounting.py", "class Total"),
+}
+"""What a newcomer asks: the row of the page, the file that it names, and what answers there."""
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_newcomers_question_is_answered_by_the_file_that_the_page_names(question):
+    looked_for, file, answer = QUESTIONS[question]
+    text = (ROOT / "docs" / "where_is_what.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith(f"| {looked_for}")]
+    assert len(rows) == 1
+    assert file.rpartition("/")[2] in rows[0]
+    assert answer in (SOURCE / file).read_text(encoding="utf-8")
+
+
+def test_what_the_page_names_in_brackets_is_in_its_file():
+    text = (ROOT / "docs" / "where_is_what.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)` \(`(\w+)`", text)
+    assert len(named) >= 2
+    for file, name in named:
+        assert f"def {name}(" in (SOURCE / file).read_text(encoding="utf-8")
+
+
 def broken_links(folder):
     """Links within built pages whose file or anchor is missing."""
     texts = {p: p.read_text(encoding="utf-8") for p in folder.rglob("*.html")}

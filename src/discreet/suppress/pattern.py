@@ -21,7 +21,7 @@ from discreet.rules.counts import Difference
 from discreet.suppress.proofs import Proofs
 from discreet.tables.canonical import Arrangement
 from discreet.tables.magnitude import CellContributions
-from discreet.tables.show import frame_of, grids, number
+from discreet.tables.show import Frames, frame_of, grids, number
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Closeness(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pattern(Displayed):
+class Pattern(Displayed, Frames):
     """**Confidential.** True values with the state of every published cell.
 
     Attributes:
@@ -257,10 +257,6 @@ class Pattern(Displayed):
         """Published cells with true values, states and reasons. Confidential."""
         why = np.array([self.reasons.get(k, "") for k in range(len(self.z))], dtype=object)
         return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})
-
-    def to_pandas(self) -> Any:
-        """The same as a pandas frame. Confidential."""
-        return self.to_arrow().to_pandas()
 
     def _display(self) -> Display:
         why = {PRIMARY: ("p", "sensitive", 0.5), SECONDARY: ("s", "protects others", 0.2)}

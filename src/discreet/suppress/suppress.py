@@ -15,7 +15,7 @@ from discreet.arrays import Array, Real
 from discreet.errors import (
     InfeasibleError,
     ParameterError,
-    UnknownNameError,
+    check_known,
     is_number,
     truth_value,
 )
@@ -162,10 +162,8 @@ class Suppress:
             # Shown to everybody, also where a file or the command line names it: results change.
             warnings.warn(_NO_GAUSS, FutureWarning, stacklevel=3)
             object.__setattr__(self, "secondary", "interval")
-        if self.secondary not in _SECONDARY:
-            raise UnknownNameError("secondary suppression", self.secondary, _SECONDARY)
-        if self.cost not in _COSTS:
-            raise UnknownNameError("cost", self.cost, _COSTS)
+        check_known("secondary suppression", [self.secondary], _SECONDARY)
+        check_known("cost", [self.cost], _COSTS)
 
     @property
     def claims(self) -> Claims:

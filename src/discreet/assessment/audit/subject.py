@@ -24,11 +24,9 @@ from discreet.suppress.attackers import Attackers, attackers
 from discreet.suppress.pattern import Pattern, of_table, published_values
 from discreet.suppress.unions import Unions
 from discreet.tables.protected import COUNT, CellStatus, Protected
-from discreet.tables.show import frame_of, to_pandas
+from discreet.tables.show import Frames, frame_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from discreet.assessment.audit.inversion import Inversion
 
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
@@ -243,7 +241,7 @@ _FAULTS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Displayed):
+class Audit(Displayed, Frames):
     """**Confidential.** What the public, and somebody alone in a cell, can find out.
 
     Positions are those of published cells. Sensitive differences of a pattern follow behind the
@@ -409,10 +407,6 @@ class Audit(Displayed):
         for name, values in {**columns, "wrong": pa.array(wrong, pa.string())}.items():
             cells = cells.append_column(name, values)
         return cells
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas frame."""
-        return to_pandas(self.to_arrow())
 
     @property
     def text(self) -> str:
