@@ -283,6 +283,8 @@ def test_a_private_release_of_thirty_columns_becomes_records():
     table = dc.open(pa.table(frame), name="wide").tabulate(margins, hierarchies=flat)
     fitted = table.protect(dc.DiscreteGaussian(rho=2.0)).fit()
     assert fitted.fit_result.notes["fitter"] == "from-margins"
+    with pytest.raises(DesignError, match="nonnegative=False"):  # small values are too high
+        _ = fitted.fit_result.standard_errors
     records = fitted.to_microdata()
     assert records.num_columns == 30
     assert records.num_rows == fitted.z[fitted.design.position({})]
@@ -290,6 +292,8 @@ def test_a_private_release_of_thirty_columns_becomes_records():
     assert again.z[again.design.position({"v0": "x"})] == records["v0"].to_pylist().count("x")
     assert fitted.statement.says("adds-up")
     assert fitted.statement.says("whole-numbers")
+    plain = table.protect(dc.DiscreteGaussian(rho=2.0, nonnegative=False)).fit()
+    assert (plain.fit_result.standard_errors > 0).all()
 
 
 @pytest.mark.parametrize("temperature", [None, 0.1, 0.0])
