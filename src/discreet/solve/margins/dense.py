@@ -26,7 +26,7 @@ _MOST_EFFECTS = 1_000
 _CORRECTIONS = 3  # the second changes nothing where weights differ by less than ten powers of ten
 # Sides of cells that nothing moves, relative to the largest; pulls that may be rounding errors, all
 # lengths being one; and the entries that take them off.
-_LEAST_SIDE, _NO_PULLS, _LAST_ROW = 1e-12, (1e-13, 1e-12, 1e-11), 1e-7
+_LEAST_SIDE, _NO_PULLS, _LAST_ROW = 1e-12, (1e-14, 1e-13, 1e-12, 1e-11), 1e-7
 # Weight of cells that are not in use, beside the lightest that are, and rounds that move them.
 _LIGHT, _ROUNDS = 1e-4, 5
 
