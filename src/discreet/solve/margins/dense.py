@@ -101,18 +101,18 @@ class DenseMargins:
             w, rounds = np.where(self.used, w, _LIGHT * w[self.used].min(initial=1.0)), _ROUNDS
             z = np.where(self.used, z, self.cells @ self._nearest(z))
             factor = RowScaledFactor(self.cells, np.sqrt(w))
-        factor, root = factor or self._factor, np.sqrt(w)
+        factor, found = factor or self._factor, np.zeros(0)
+        forces: Real | None = None
         for _ in range(rounds):
-            found = factor.solve(root * z)
+            found = factor.solve(np.sqrt(w) * z)
             if (forces := _forces(factor.whiten(rows), -factor.image(found))) is None:
                 return None
             pull = rows.T @ forces
             for _ in range(_CORRECTIONS):
-                found = found + factor.solve_normal(
-                    pull + self.cells.T @ (w * (z - self.cells @ found))
-                )
+                left = w * (z - self.cells @ found)
+                found = found + factor.solve_normal(pull + self.cells.T @ left)
             z = np.where(self.used, z, self.cells @ found)
-        return self.effects @ found, forces
+        return None if forces is None else (self.effects @ found, forces)
 
 
 def _forces(sides: Real, target: Real) -> Real | None:
