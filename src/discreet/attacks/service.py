@@ -100,8 +100,8 @@ def _other_ways(asked: Crawler, names: Sequence[str], truth: Table) -> Finding:
         return Finding("other-ways", tally(Claims.ranked([], [], []), {}), 0.0)
     claims, alone = (Claims.ranked(list(c), list(c.values()), [1.0] * len(c)) for c in (mean, once))
     made = judge(claims, right, attack="other-ways", baseline=alone)
-    said = {"worst": tuple(told), "beside": "the same figure, asked for once"}
-    return replace(made, remedy=REMEDY, **said)
+    once_only = "the same figure, asked for once"
+    return replace(made, worst=tuple(told), beside=once_only, remedy=REMEDY)
 
 
 Way = tuple[int, dict[Crossing, float]]
