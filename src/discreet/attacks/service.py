@@ -17,7 +17,7 @@ from discreet.attacks.query_search import REMEDY, search
 from discreet.attacks.run import Findings
 from discreet.attacks.scoring import Finding, judge, tally
 from discreet.display.bars import shows_progress
-from discreet.errors import ParameterError, UnknownNameError, whole
+from discreet.errors import ParameterError, check_known, whole
 from discreet.facade.table import Table
 from discreet.randomness import stream
 
@@ -57,9 +57,7 @@ def attack_service(
     hidden = secret or names[-1]
     if hidden not in names or len(names) < 2:
         raise ParameterError(f"the truth has no variable {hidden!r} beside others.")
-    for name in attacks or ():
-        if name not in ATTACKS:
-            raise UnknownNameError("attack on a table builder", name, ATTACKS)
+    check_known("attack on a table builder", attacks or (), ATTACKS)
     known = tuple(name for name in names if name != hidden)
     leaves = {axis.name: axis.leaves for axis in truth.design.axes}
     found = []
@@ -100,8 +98,8 @@ def _other_ways(asked: Crawler, names: Sequence[str], truth: Table) -> Finding:
         return Finding("other-ways", tally(Claims.ranked([], [], []), {}), 0.0)
     claims, alone = (Claims.ranked(list(c), list(c.values()), [1.0] * len(c)) for c in (mean, once))
     made = judge(claims, right, attack="other-ways", baseline=alone)
-    once_only = "the same figure, asked for once"
-    return replace(made, worst=tuple(told), beside=once_only, remedy=REMEDY)
+    beside = "the same figure, asked for once"
+    return replace(made, remedy=REMEDY, worst=tuple(told), beside=beside)
 
 
 Way = tuple[int, dict[Crossing, float]]

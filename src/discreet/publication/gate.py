@@ -25,7 +25,7 @@ from discreet.attacks.reconstruction import IntegerReconstruction, possible_sums
 from discreet.attacks.run import public_view, refusal_of, true_view, views_of
 from discreet.attacks.scoring import WORST, Finding
 from discreet.errors import DiscreetError, GateError, ParameterError
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text
 from discreet.progress import OutOfTimeError, report, time_limit
 from discreet.publication.plan import Publication
 from discreet.publication.rules import Gate
@@ -164,8 +164,7 @@ class Gatekeeper:
         if found.what == "release" and self.report.is_file():
             before = self.report.read_text(encoding="utf-8").split("## The release")[0]
         self.report.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with written_whole(self.report, OWNER_ONLY) as temporary:
-            temporary.write_text(f"{before}{found.text}\n\n", encoding="utf-8", newline="\n")
+        write_text(self.report, f"{before}{found.text}\n\n", OWNER_ONLY)
 
 
 _HEAD = "CONFIDENTIAL. What attacks found before publication. For the office alone.\n\n"
