@@ -3,8 +3,9 @@
 `python tools/attack_page.py` attacks and writes `docs/withstands.json`, the page and its pictures
 (`make attack`, some twenty minutes of one core). Parts can be run alone: `census`, `survey`,
 `groups`, `people`, `records`, the first two also for one attack alone (`census:inner-table`), the
-third for one method (`groups:SAFE`); `--page` writes page and pictures from the stored figures. The survey is a public use file that is not part of this
-repository: where it is missing its stored figures stay.
+third for one method (`groups:SAFE`); `--page` writes page and pictures from the stored figures. The
+survey is a public use file that is not part of this repository: where it is missing its stored
+figures stay.
 """
 
 from __future__ import annotations
@@ -293,10 +294,12 @@ _GROUPS = """
 ## The surest claims
 
 Few of {people:,} people of the demo census share a district, a sex and a marital status or an age:
-`{margins}`, {draws} draws. The attacks look for sex, of which all else is known. An intruder acts
-on claims that are sure, so the surest tenth stands beside all: what is right, and after the bar the
-same attack without the person's record. **Bold**: beyond chance (95 %) above that and above naming
-the commonest sex, which is right in {usual} of these claims.
+`{margins}`,
+{draws} draws. The attacks look for sex; all else is known. An intruder acts on claims that are
+sure, so the surest tenth stands beside all: what is right, and after the bar the same attack
+without the person's record. **Bold**: beyond chance (95 %) above that, and above naming the
+commonest sex for the same people.
+{missing}
 
 | method | `group-attributes`, all | the surest | `nested-crossings`, all | the surest |
 |---|---|---|---|---|"""
@@ -403,10 +406,10 @@ def page(data: dict[str, Any]) -> str:
 
 def groups_of(rows: list[dict[str, Any]]) -> list[str]:
     """Methods by attacks on small groups, all claims and the surest."""
-    parts = [row[which] for row in rows for which in ("all", "surest") if row[which]["claims"]]
-    usual = sorted(part["usual"] for part in parts)
-    said = f"{usual[0]:.0%} to {usual[-1]:.0%}"
-    options = {"people": GROUPS_PEOPLE, "margins": GROUPS, "draws": GROUPS_DRAWS, "usual": said}
+    there = {row["method"] for row in rows}
+    out = [name for name in METHODS if name not in there]
+    said = f"Left out, since their draws take long: {', '.join(out)}." if out else ""
+    options = {"people": GROUPS_PEOPLE, "margins": GROUPS, "draws": GROUPS_DRAWS, "missing": said}
     lines, (found, methods, attacks) = [_GROUPS.format(**options)], by_pair(rows)
     for method in methods:
         each = [found.get((method, name), {}) for name in attacks]
