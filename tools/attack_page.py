@@ -408,7 +408,7 @@ def groups_of(rows: list[dict[str, Any]]) -> list[str]:
     """Methods by attacks on small groups, all claims and the surest."""
     there = {row["method"] for row in rows}
     out = [name for name in METHODS if name not in there]
-    said = f"Left out, since their draws take long: {', '.join(out)}." if out else ""
+    said = f"Left out, since their draws take long: {'; '.join(out)}." if out else ""
     options = {"people": GROUPS_PEOPLE, "margins": GROUPS, "draws": GROUPS_DRAWS, "missing": said}
     lines, (found, methods, attacks) = [_GROUPS.format(**options)], by_pair(rows)
     for method in methods:
