@@ -50,7 +50,10 @@ function table_sheet(cube, options) {
   return sheet;
 }
 
-/** Names of the rows' variables, and headings of columns; what stands over several columns spans them. @param {Sheet} sheet @param {TableLayout} table @param {Cube} cube @param {Options} options */
+/**
+ * Names of the rows' variables, and headings of columns; what stands over several columns spans them.
+ * @param {Sheet} sheet @param {TableLayout} table @param {Cube} cube @param {Options} options
+ */
 function write_heads(sheet, table, cube, options) {
   const labels = options.labels ?? "labels";
   const stub = table.row_axes.length;
@@ -77,7 +80,10 @@ function write_heads(sheet, table, cube, options) {
   heads.forEach((texts, j) => sheet.put(last, stub + j, texts[depth - 1], { ...side, align: "right" }));
 }
 
-/** @param {Sheet} sheet @param {TableLayout} table @param {Options} options @param {number} first @param {string} number */
+/**
+ * @param {Sheet} sheet @param {TableLayout} table @param {Options} options @param {number} first
+ * @param {string} number
+ */
 function write_figures(sheet, table, options, first, number) {
   const labels = options.labels ?? "labels";
   const stub = table.row_axes.length;
@@ -89,7 +95,12 @@ function write_figures(sheet, table, options, first, number) {
       const indent = Math.max(entry.depth - 1, 0);
       sheet.put(first + k, j, heading(entry, labels), entry.is_total ? { bold: true } : indent ? { indent } : {});
     });
-    for (let j = 0; j < width; j++) sheet.put(first + k, stub + j, signs[k * width + j] || table.values[k * width + j], look);
+    for (let j = 0; j < width; j++) sheet.put(
+      first + k,
+      stub + j,
+      signs[k * width + j] || table.values[k * width + j],
+      look,
+    );
   });
   table.row_axes.forEach((axis, j) => {
     sheet.widths.set(j, width_of(axis.entries.map((entry) => "  ".repeat(entry.depth) + entry.label)));
@@ -97,7 +108,9 @@ function write_figures(sheet, table, options, first, number) {
   const heads = sheet.rows.get(first - 1) ?? [];
   for (let j = 0; j < width; j++) {
     const head = String(heads.find(([column]) => column === stub + j)?.[1] ?? "");
-    const shown = table.rows.slice(0, MEASURED).map((_, k) => signs[k * width + j] || format_grouped(table.values[k * width + j], 1));
+    const shown = table.rows.slice(0, MEASURED).map(
+      (_, k) => signs[k * width + j] || format_grouped(table.values[k * width + j], 1),
+    );
     sheet.widths.set(stub + j, width_of([head, ...shown]));
   }
 }
@@ -120,11 +133,15 @@ function notes_sheet(cube, options) {
   return sheet;
 }
 
-/** Refuse a table that a sheet cannot hold, rather than write a part of it. @param {number} rows @param {number} columns */
+/**
+ * Refuse a table that a sheet cannot hold, rather than write a part of it.
+ * @param {number} rows @param {number} columns
+ */
 function check_size(rows, columns) {
   if (rows <= MOST_ROWS && columns <= MOST_COLUMNS) return;
   const most = `${format_grouped(MOST_ROWS)} and ${format_grouped(MOST_COLUMNS)}`;
-  throw new Error(`The table has ${format_grouped(rows)} rows and ${format_grouped(columns)} columns, but a sheet holds ${most}. Choose CSV.`);
+  const size_said = `${format_grouped(rows)} rows and ${format_grouped(columns)} columns`;
+  throw new Error(`The table has ${size_said}, but a sheet holds ${most}. Choose CSV.`);
 }
 
 /** @param {Cube} cube */
@@ -135,4 +152,5 @@ function number_format(cube) {
 }
 
 /** @param {string[]} texts */
-const width_of = (texts) => Math.max(NARROWEST, Math.min(WIDEST, texts.reduce((most, text) => Math.max(most, size(text)), 0) + 2));
+const width_of = (texts) =>
+  Math.max(NARROWEST, Math.min(WIDEST, texts.reduce((most, text) => Math.max(most, size(text)), 0) + 2));
