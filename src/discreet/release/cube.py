@@ -17,7 +17,7 @@ from discreet.arrays import Array, Index, Mask
 from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.formula import heading_of
 from discreet.design.structured import StructuredDesign
-from discreet.errors import ConfidentialError, DesignError, UnknownNameError
+from discreet.errors import ConfidentialError, DesignError, UnknownNameError, check_known
 from discreet.tables.protected import HIDDEN, CellStatus, PublicTable
 from discreet.tables.statement import Statement
 
@@ -258,8 +258,7 @@ class Cube:
         return values, found.astype(np.int8)
 
     def _dimension(self, name: str) -> int:
-        if name not in self.names:
-            raise UnknownNameError("variable", name, self.names)
+        check_known("variable", [name], self.names)
         return self.names.index(name)
 
 

@@ -59,11 +59,16 @@ export class Dataset {
 
   /** The table that a query asks for; a `Refusal` says why there is none, and what would be. @param {Query} query */
   async answer(query) {
-    const question = Question.checked(this, query);
+    /** @type {Question | undefined} */ let question;
     try {
+      question = Question.checked(this, query);
       this.policy.check(question);
     } catch (refusal) {
-      if (refusal instanceof Refusal && refusal.offers.length === 0) refusal.offers = this.nearby_tables(question);
+      if (refusal instanceof Refusal) {
+        const given = refusal.offers.filter(([, offered]) => this.is_offered(offered));
+        const has_none = refusal.offers.length === 0;
+        refusal.offers = question && has_none ? this.nearby_tables(question) : given.slice(0, MOST_OFFERS);
+      }
       throw refusal;
     }
     const judged = this.policy.judge(arrange(with_impossible(await this.cube(question), question), question));

@@ -196,8 +196,9 @@ class Dataset:
         """
         with note_question(self.name, self.edition, query.address) as note:
             self.switch.check(self.title)
-            question = Question.checked(self, query)
+            question = None
             try:
+                question = Question.checked(self, query)
                 self._check_shares(question)
                 self.policy.check(question)
                 self._check_price(question)
@@ -205,8 +206,10 @@ class Dataset:
                 judged = self._judge(question, lambda details: self.cube(details, counted))
             except Refusal as refusal:
                 # Asked for only now: each offer is checked like a question of its own.
-                if not refusal.offers:
-                    refusal.offers = tuple(nearby_tables(question, self._is_allowed))
+                given = [offer for offer in refusal.offers if self._is_allowed(offer[1])]
+                if question is not None and not refusal.offers:
+                    given = nearby_tables(question, self._is_allowed)
+                refusal.offers = tuple(given[:_MOST_OFFERS])
                 raise
             note.cells = judged.cube.values.size
             under_way = current_note()
