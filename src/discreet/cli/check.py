@@ -141,7 +141,11 @@ def _check_publication(path: Path, json: bool) -> None:
         if found.said or (path.parent / FOLDER / f"{code}.toml").exists():
             lines += [f"{FOLDER}/{code}.toml: {len(found.said) or 'no'} faults", *found.said]
         if found.missing:
-            lines += ["", f"# to be translated, {code}", tomli_w.dumps(found.missing)]
+            lines += [
+                "",
+                f"# to be translated, in {FOLDER}/{code}.toml",
+                tomli_w.dumps(found.missing),
+            ]
     said = {code: list(found.said) for code, found in faults.items()}
     answer({"publication": str(path), "faults": said}, json, "\n".join(lines))
     if broken := [code for code, found in faults.items() if found.said]:

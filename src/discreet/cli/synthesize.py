@@ -188,7 +188,7 @@ def synthesize(
         "statement": made.statement.text,
         "confidential_report": None if about.report is None else str(about.report),
     }
-    answer(summary, json, f"{made}" if out is None else f"{out}: {made.statement.text}")
+    answer(summary, json, f"{made}" if out is None else f"{out}\n\n{made.statement}")
 
 
 def _check_options(method: str, out: Path | None, report: Path | None, seed: int | None) -> None:
@@ -245,7 +245,7 @@ def swap(
         "statement": made.statement.text,
     }
     said = f"{out} (confidential): {made.measures.share:.1%} exchanged, {made.measures.unmatched} "
-    answer(summary, json, f"{said}without a similar one. {made.statement.text}")
+    answer(summary, json, f"{said}without a similar one.\n\n{made.statement}")
 
 
 @with_options
@@ -296,4 +296,4 @@ def private(
         "statement_file": str(told),
         "statement": made.statement.text,
     }
-    answer(summary, json, f"{out}: {rows.num_rows:,} synthetic records. {made.statement.text}")
+    answer(summary, json, f"{out}: {rows.num_rows:,} synthetic records.\n\n{made.statement}")

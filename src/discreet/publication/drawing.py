@@ -179,6 +179,27 @@ def _gatekeeper(publication: Publication, place: Place, accept: str) -> Gatekeep
     return Gatekeeper(log.with_name(f"{log.stem}.gate.md"), accept, ledger, data_set)
 
 
+def check_outlet(publication: Publication, base: Path) -> None:
+    """Refuse folders where readers would find what is confidential, and no format at all."""
+    outlet, data = publication.outlet, publication.data
+    if not outlet.formats:
+        raise ParameterError('[publication] formats names none, such as formats = ["xlsx", "csv"].')
+    custody = {f"[data] {name}": data.get(name) for name in _CUSTODY if data.get(name)}
+    private = {"[publication] log": outlet.log, **custody}
+    public = (base / outlet.folder).resolve()
+    for entry, path in private.items():
+        if is_local(str(path)) and (base / str(path)).resolve().is_relative_to(public):
+            raise ParameterError(
+                f"{entry} = {str(path)!r} is confidential, and lies in the folder that readers "
+                f"get, [publication] folder = {outlet.folder!r}. Name another folder for one of "
+                "them."
+            )
+
+
+_CUSTODY = ("source", "secret", "ledger", "keys", "random_keys")
+"""Entries of [data] that name confidential files."""
+
+
 def ledger_of(publication: Publication, base: Path) -> Ledger | None:
     """The ledger of a publication, if it has one."""
     path = publication.data.get("ledger")
@@ -217,6 +238,7 @@ def _open(publication: Publication, more: Mapping[str, Any]) -> Microdata:
 def count_edition(publication: Publication, base: Path) -> Table:
     """The confidential tables of an edition to come, for a check; nothing is drawn or entered."""
     publication.build()
+    check_outlet(publication, base)
     plan = _without_custody(publication.at(base))
     edition = str(plan.data.get("edition") or "")
     if not edition and isinstance(plan.data.get("time"), str):
@@ -231,7 +253,7 @@ def edition_periods(publication: Publication, base: Path) -> list[str]:
 
 def _without_custody(publication: Publication) -> Publication:
     """The publication without secret, keys and ledger: records are looked at, nothing is made."""
-    custody = ("secret", "ledger", "keys", "random_keys")
+    custody = {*_CUSTODY} - {"source"}
     given = {name: value for name, value in publication.data.items() if name not in custody}
     return replace(publication, data=given)
 

@@ -27,6 +27,7 @@ from discreet.publication.drawing import (
     RELEASE,
     Place,
     WaitingDraw,
+    check_outlet,
     data_set_of,
     draw_release,
     edition_periods,
@@ -101,6 +102,7 @@ def publish(
     base = Path(base)
     if corrects and not reason.strip():
         raise ParameterError("a correction needs a reason that readers are told: --reason.")
+    check_outlet(publication, base)
     named = _require_name(edition or publication.data.get("edition"))
     target = base / publication.outlet.folder / named
     if target.exists() and not (target / MANIFEST).is_file():

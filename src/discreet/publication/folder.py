@@ -23,7 +23,7 @@ from discreet.release.formats.write import (
     folder_files,
     pages_of,
 )
-from discreet.release.language import FOLDER
+from discreet.release.language import ENGLISH, FOLDER, Language
 from discreet.release.notes import notes_files
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def edition_files(
     found = folder_files(books, publication.outlet.formats)
     for wording, book in zip(wordings, books, strict=True):
         found |= notes_files(release, book.options.about, wording.language)
+        wording.language.check_complete(folder)
     for code in publication.outlet.languages:
         if (path := folder / FOLDER / f"{code}.toml").is_file():
             found[f"{FOLDER}/{path.name}"] = path.read_bytes()
@@ -86,6 +87,7 @@ def _about(publication: Publication, edition: str, notices: Sequence[str]) -> Ab
         contact=outlet.contact,
         edition=edition,
         footnotes=(*notices, *outlet.footnotes),
+        notices=tuple(notices),
     )
 
 
@@ -153,6 +155,7 @@ def series_files(
             pages.append(TablePage(table, wording.label(stacked[table]), options))
         about = wording.complete(_about(plan, edition, ()), release)
         books.append(TableBook(pages, Options(about=about)))
+        wording.language.check_complete(folder)
     return Series(folder_files(books, publication.outlet.formats), broken)
 
 
@@ -184,6 +187,7 @@ def write_log(
 ) -> Path:
     """The confidential log: what was published of which records, and what to watch."""
     language = Wording.read_all(publication, place.base)[0].language
+    language = replace(language, fallback=Language(ENGLISH))  # the office reads it, nobody else
     say, edition = language.say, place.edition
     ledger = ledger_of(publication, place.base)
     data_set = data_set_of(publication, edition)

@@ -139,7 +139,12 @@ class Publication:
     gate: Gate | None = None
 
     def __post_init__(self) -> None:
-        parse(self.margins)
+        crossed = {name.partition("[")[0] for term in parse(self.margins) for name in term}
+        if self.time in crossed:
+            raise ParameterError(
+                f"tables are crossed with {self.time!r}, which tells periods: each period is an "
+                "edition, and series have all of them. Leave it out of the margins."
+            )
         _only(self.magnitude, _MAGNITUDE, "entry of [tabulate]")
         if self.rounding is not None and self.fitter is None:
             raise ParameterError("only fitted inner cells can be rounded: name a fitter.")

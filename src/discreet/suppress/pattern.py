@@ -85,6 +85,7 @@ class Pattern(Displayed, Frames):
         nothing is known; `None` where there are no bounds.
       method: The method that made it, which the public knows; `None` for other programs' patterns.
       is_drawn: Whether its costs were drawn from a secret.
+      is_signed: Whether values may be negative for all that anybody knows: some contribution is.
     """
 
     design: Design
@@ -108,6 +109,7 @@ class Pattern(Displayed, Frames):
     unproved: tuple[int, ...] = ()
     method: Any = None
     is_drawn: bool = False
+    is_signed: bool = False
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)
@@ -115,6 +117,9 @@ class Pattern(Displayed, Frames):
             raise ParameterError("the states of a pattern are 0 (published), 1 and 2 (suppressed).")
         object.__setattr__(self, "state", state)
         object.__setattr__(self, "z", np.asarray(self.z))
+        values = [self.z] if self.y is None else [self.z, np.asarray(self.y)]
+        is_signed = self.is_signed or any(bool((each < 0).any()) for each in values)
+        object.__setattr__(self, "is_signed", is_signed)
         n, m = self.design.n_published, self.design.n_inner
         lengths = [(n, name, getattr(self, name)) for name in _PUBLISHED_PARTS]
         lengths += [(m, name, getattr(self, name)) for name in _INNER_PARTS]
@@ -317,18 +322,19 @@ def of_table(table: TrueTable) -> dict[str, Any]:
             return {}
         y = table.z[places] if table.inner is None else table.y
         return {"y": y, "lone": y == 1}
-    inner = given.inner
+    inner, is_signed = given.inner, given.has_negative
     if inner is None and places is not None:
         inner = given.published.take(places)
     if inner is None:
-        return {}
+        return {"is_signed": is_signed}
     counts = inner.count
     # A record that contributes nothing is still somebody's: the public does not know that cell to
     # be empty unless it is shown as zero, and whoever is alone in it knows it.
     records = counts if table.inner is None else np.maximum(table.inner.count, counts)
     lone = (counts == 1) | ((counts == 0) & (records == 1))
     known = {"lone": lone, "owner": inner.lone, "known": records == 0}
-    return {"y": inner.sum, **known, "contributions": inner, "owners": given.owners}
+    known |= {"contributions": inner, "owners": given.owners, "is_signed": is_signed}
+    return {"y": inner.sum, **known}
 
 
 def published_values(table: TrueTable) -> Array:

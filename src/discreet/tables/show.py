@@ -175,13 +175,26 @@ def _rows(design: Design, z: Array, unit: str) -> list[list[str]]:
     row_axis, column_axis = (design.axes[k] for k in sides)
     grid = np.ma.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
     grid[rows, columns] = z
+    down, across = _reading_order(row_axis, row_codes), _reading_order(column_axis, column_codes)
     body = [
-        [row_axis.describe(code), *map(_number, line)]
-        for code, line in zip(row_codes, grid, strict=True)
+        ["  " * depth + row_axis.describe(row_codes[k]), *map(_number, grid[k, [*across]])]
+        for k, depth in down.items()
     ]
     if len(body) > 2 * HEAD:
         body[HEAD:-3] = [["…"] * len(body[0])]
-    return [[f"{row_axis.name} \\ {column_axis.name}", *column_codes], *body]
+    head = [f"{row_axis.name} \\ {column_axis.name}", *(column_codes[k] for k in across)]
+    return [head, *body]
+
+
+def _reading_order(axis: Axis, names: Sequence[str]) -> dict[int, int]:
+    """Places of codes with how far each is set in: parts below their group, the total last."""
+    tree = _tree_of(axis, names)
+    place = {name: k for k, name in enumerate(names)}
+    depths = dict(zip((place[name] for name in tree.codes), tree.depth, strict=True))
+    if tree.codes[0] != axis.total:
+        return depths
+    total = place[axis.total]
+    return {**{k: d - 1 for k, d in depths.items() if k != total}, total: 0}
 
 
 def _long_rows(design: Design, z: Array, unit: str) -> list[list[str]]:

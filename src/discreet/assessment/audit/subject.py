@@ -55,6 +55,7 @@ class Subject:
     # What is public of each published cell, smallest and largest values.
     bounds: tuple[Any, Any] | None = None
     note: str = ""  # what a reader of the findings has to know about them
+    may_be_signed: bool = False  # whether some contribution is negative, if no sum of them is
 
     @cached_property
     def X(self) -> Any:
@@ -123,7 +124,8 @@ class Subject:
     @property
     def is_signed(self) -> bool:
         """Whether some value is negative, as far as they are at hand."""
-        return bool((self.z < 0).any() or (self.y is not None and (self.y < 0).any()))
+        has_negative = (self.z < 0).any() or (self.y is not None and (self.y < 0).any())
+        return self.may_be_signed or bool(has_negative)
 
     def rounding(self, values: Real) -> Real:
         """By how much programs on values of this size may be off; amounts are known to a share."""
@@ -169,6 +171,7 @@ def _of_pattern(pattern: Pattern) -> Subject:
         without.difference_columns() if differences else None,
         tuple(each.why for each in differences),
         pattern.bounds,
+        may_be_signed=pattern.is_signed,
     )
 
 
@@ -195,7 +198,8 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
     if release.unit == COUNT and release.statement.says("empty-cells"):
         bounds = np.where(suppressed & (z != 0), 1.0, -np.inf), np.inf
     least = (release.design, z, suppressed, suppressed, none, none)
-    return Subject(*least, parts.get("y"), who, parts.get("known"), bounds=bounds, note=_ALL_COUNT)
+    more = {"known": parts.get("known"), "may_be_signed": parts.get("is_signed", False)}
+    return Subject(*least, parts.get("y"), who, **more, bounds=bounds, note=_ALL_COUNT)
 
 
 def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:

@@ -41,6 +41,7 @@ class About:
       citation: How the table is cited.
       notes: What was done to the figures, in plain words; the statement's own where it is empty.
       footnotes: What readers must know of the data.
+      notices: What became of the edition; footnotes begin with it.
       statement: The statement for methodologists; the release's own, in English, where it is empty.
       methods: The methods note in place of the statement: headings, each with its paragraphs.
       language: The language of titles, labels and notes.
@@ -58,6 +59,7 @@ class About:
     citation: str = ""
     notes: tuple[str, ...] = ()
     footnotes: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     statement: str = ""
     methods: tuple[tuple[str, tuple[str, ...]], ...] = ()
     language: str = "en"
@@ -90,6 +92,12 @@ class About:
             for text in [texts] if isinstance(texts, str) else texts:
                 if text:
                     yield self.word(heading), text
+
+    @property
+    def imprint(self) -> str:
+        """What stands under a title: who made the figures, and of which edition they are."""
+        edition = self.edition and f"{self.word('Edition')} {self.edition}"
+        return " · ".join(text for text in (self.source, edition, self.updated) if text)
 
     def word(self, word: str) -> str:
         """A word of the file in its language."""
