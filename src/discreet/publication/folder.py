@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.design.formula import heading_of
 from discreet.publication.plan import Publication
 from discreet.publication.wording import Wording
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
@@ -170,7 +171,7 @@ def _stack(by_period: Mapping[str, Mapping[str, Cube]], table: str, name: str) -
             break
         kept[period] = cube
     entries = tuple(CubeEntry(code, code, 1, is_sum=False) for code in reversed([*kept]))
-    axis = CubeAxis(name, name[:1].upper() + name[1:], entries)
+    axis = CubeAxis(name, heading_of(name), entries)
     series = Cube.stack(axis, [*kept.values()][::-1])
     return replace(series, axes=(*[*kept.values()][0].axes, axis))  # labels as they are now
 
