@@ -260,6 +260,31 @@ def test_the_newest_correction_stands_in_the_series(office):
         assert sorted(shown) == sorted(table.z[: table.design.n_published])
 
 
+def test_series_say_that_they_have_figures_of_an_edition_that_is_no_more(office, capsys):
+    plan = Publication.read("publication.toml")
+    for k, year in enumerate(("2025", "2026")):
+        records(k + 1).to_csv("people.csv", index=False)
+        editions.publish(plan, office, edition=year)
+    later = office / "published" / "2026"
+    figures = (later / "series" / "age-by-region.csv").read_bytes()
+    own = (later / "age-by-region.px").read_bytes()
+    records(3).to_csv("people.csv", index=False)
+    assert publish("2025-r1", "--corrects", "2025", "--reason", "Wrong.") == 0
+    said = "The series has figures of edition 2025, which edition 2025-r1 has taken the place of"
+    text = (later / "series" / "age-by-region.px").read_text()
+    assert f"{said}: Wrong." in text
+    assert "som utgave 2025-r1 har tatt plassen til: Wrong." in text
+    newest = office / "published" / "2025-r1" / "series" / "age-by-region.px"
+    assert "The series has figures" not in newest.read_text()
+    assert run("publish", "publication.toml", "--withdraw", "2026", "--reason", "R.") == 0
+    assert "edition 2026, withdrawn: R." in (later / "series" / "age-by-region.px").read_text()
+    assert "edition 2026, withdrawn: R." in newest.read_text()
+    assert (later / "series" / "age-by-region.csv").read_bytes() == figures
+    assert (later / "age-by-region.px").read_bytes() != own
+    for name in ("2025", "2026", "2025-r1"):
+        assert run("republish", later.with_name(name), "--out", f"again-{name}") == 0, name
+
+
 def test_the_manifest_lists_files_of_series(office):
     assert publish("1") == 0
     folder = office / "published" / "1"

@@ -176,7 +176,8 @@ def withdraw(publication: Publication, base: str | Path, edition: str, reason: s
     is_entered = _manifest(folder)["valid"] and bool(_decisions(ledger, data_set, "withdrawn"))
     if ledger is not None and not is_entered:
         ledger.withdraw(data_set, reason)
-    _renew(folder, f"This edition was withdrawn: {reason}")
+    _renew_series(folder, f"The series has figures of edition {edition}, withdrawn: {reason}")
+    _renew(folder, f"This edition was withdrawn: {reason}")  # last: until then it may be finished
     return folder
 
 
@@ -237,12 +238,23 @@ def _make_again(source: Path, manifest: Mapping[str, Any]) -> dict[str, bytes]:
     notices = manifest["notices"]
     found |= edition_files(publication, release, edition, notices, source, is_published=True)
     if told := manifest.get("series"):
-        outlet = replace(publication.outlet, time=told["time"])
-        releases = _releases_of(told["editions"], source.parent, edition, release)
-        plan = replace(publication, outlet=outlet)
-        series = series_files(plan, releases, edition, source, is_published=True)
-        found |= _in_folder(series.files)
+        found |= _series_again(source, publication, release, edition, told)
     return found
+
+
+def _series_again(
+    source: Path,
+    publication: Publication,
+    release: Release,
+    edition: str,
+    told: Mapping[str, Any],
+) -> dict[str, bytes]:
+    """The series of a published edition, of the releases beside it."""
+    plan = replace(publication, outlet=replace(publication.outlet, time=told["time"]))
+    releases = _releases_of(told["editions"], source.parent, edition, release)
+    notices = told.get("notices", ())
+    series = series_files(plan, releases, edition, source, notices, is_published=True)
+    return _in_folder(series.files)
 
 
 def _stage(
@@ -295,6 +307,10 @@ def _write_manifest(
         "release": _digest((folder / RELEASE).read_bytes()),
         "files": {name: _digest(content) for name, content in files.items()},
     }
+    _put_manifest(folder, manifest)
+
+
+def _put_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     with written_whole(folder / MANIFEST) as temporary:
         text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
         temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
@@ -375,7 +391,10 @@ def _finish(target: Path, kept: Path) -> None:
     told = _manifest(target)
     if (corrects := told.get("corrects")) is not None:
         notice = f"Edition {told['edition']} has taken the place of this edition: {told['reason']}"
-        _renew(_require_edition(target.with_name(corrects)), notice)
+        old = _require_edition(target.with_name(corrects))
+        place = f"The series has figures of edition {corrects}, which edition {told['edition']}"
+        _renew_series(old, f"{place} has taken the place of: {told['reason']}")
+        _renew(old, notice)
     kept.unlink(missing_ok=True)  # last: as long as it is there, a run may be finished
 
 
@@ -394,6 +413,29 @@ def _renew(folder: Path, notice: str) -> None:
     told = {name: manifest[name] for name in names if name in manifest}
     told |= {"notices": list(notices), "valid": False}
     _write_manifest(folder, publication, files, told)
+
+
+def _renew_series(folder: Path, notice: str) -> None:
+    """Write all series that have figures of an edition again, with a notice.
+
+    Where editions that they are made of are no more, they stay as they are.
+    """
+    for other in sorted(folder.parent.glob("[!.]*")):
+        manifest = _manifest(other) if (other / MANIFEST).is_file() else {}
+        told = manifest.get("series", {})
+        over = told.get("editions", {}).values()
+        if folder.name not in over or not all(
+            (folder.with_name(e) / RELEASE).is_file() for e in over
+        ):
+            continue
+        notices = list(dict.fromkeys([*told.get("notices", []), notice]))
+        manifest["series"] = {**told, "notices": notices, "version": __version__}
+        publication = Publication.from_dict(manifest["publication"])
+        release = read_release(other / RELEASE)
+        files = _series_again(other, publication, release, manifest["edition"], manifest["series"])
+        _write_files(other, files)
+        manifest["files"] |= {name: _digest(content) for name, content in files.items()}
+        _put_manifest(other, manifest)
 
 
 def _enter_correction(
