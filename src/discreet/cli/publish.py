@@ -141,7 +141,7 @@ def republish(
 
     Example: discreet republish published/2026-1 --out again
     """
-    from discreet.publication.editions import republish as make_again  # start-up time
+    from discreet.publication.published import republish as make_again  # start-up time
 
     made = make_again(folder, out)
     answer({"folder": str(made)}, json, f"{made}: the files of {folder}, byte by byte.")

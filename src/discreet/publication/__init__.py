@@ -1,7 +1,8 @@
 """A publication: a set of tables from data to files, period after period.
 
-`plan` says what is published as plain data, `editions` publishes it whole or not at all, `folder`
-makes the files of an edition, `wording` says everything in other languages.
+`plan` says what is published as plain data, `editions` publishes it whole or not at all,
+`published` keeps it in files and makes it again, `folder` makes these files, `wording` says
+everything in other languages.
 """
 
 from __future__ import annotations
@@ -18,7 +19,11 @@ __all__ = ["Choice", "Outlet", "Publication"]
 # Loaded on first use: the command line reads a plan more often than it publishes one.
 _later = lazy_names(
     __name__,
-    {"draft": "draft_publication", "editions": "publish publish_periods republish withdraw"},
+    {
+        "draft": "draft_publication",
+        "editions": "publish publish_periods withdraw",
+        "published": "republish",
+    },
 )
 
 
