@@ -177,6 +177,13 @@ def test_shares_that_would_all_be_the_whole_are_refused(address):
     assert once().answer(offered).query.view.show == "count"
 
 
+@pytest.mark.parametrize("rest", ["where.region=N&where.region=N1", "group.sex=Both|F|M|T"])
+def test_a_question_with_two_faults_is_offered_nothing_that_has_the_other(rest):
+    with pytest.raises(Refusal, match="would all be 100") as caught:
+        once().answer(Query.parse(f"rows=sex&show=row&{rest}"))
+    assert caught.value.offers == ()
+
+
 def test_layers_alone_have_no_shares_and_offers_drop_those_that_lost_their_meaning():
     assert Query.parse("layers=sex&show=total").shows == ["count"]
     with pytest.raises(Refusal) as caught:

@@ -22,7 +22,7 @@ from discreet.cli.options import (
 )
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text, written_whole
 from discreet.ledger import Ledger
 from discreet.records.secret import secret_of
 from discreet.serve.office.config import Role
@@ -94,8 +94,7 @@ def codes(
     data = records.open(source)
     with show_progress():
         draft = draft_code_lists(data, max_codes)
-    with written_whole(out, OWNER_ONLY) as temporary:
-        temporary.write_text(draft.text, encoding="utf-8", newline="\n")
+    write_text(out, draft.text, OWNER_ONLY)
     summary = {
         "file": str(out),
         "side": "confidential",

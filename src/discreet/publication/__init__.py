@@ -20,7 +20,7 @@ __all__ = ["Choice", "Outlet", "Publication"]
 _later = lazy_names(
     __name__,
     {
-        "draft": "draft_publication",
+        "draft": "draft_publication write_draft",
         "editions": "publish publish_periods withdraw",
         "published": "republish",
     },

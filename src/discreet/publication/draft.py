@@ -10,7 +10,7 @@ from discreet.design.formula import table_name
 from discreet.errors import DataError, ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
-from discreet.files import written_whole
+from discreet.files import write_text
 from discreet.publication.plan import Choice, Outlet, Publication
 from discreet.records.backend import fetch
 
@@ -68,8 +68,7 @@ def write_draft(publication: Publication, path: Path) -> Path:
         lines += [line, *free]
     if publication.gate is None:
         lines += _GATE_HINT.splitlines()
-    with written_whole(path) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    write_text(path, "\n".join(lines) + "\n")
     return path
 
 

@@ -15,11 +15,11 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import DataError, GateError, ParameterError, UnknownNameError
+from discreet.errors import DataError, GateError, ParameterError, check_known
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text
 from discreet.ledger import Ledger
 from discreet.publication.plan import Outlet, Publication, is_local
 from discreet.publication.wording import Wording, check_wordings
@@ -231,9 +231,7 @@ def _open(publication: Publication, more: Mapping[str, Any]) -> Microdata:
     if "source" not in given:
         raise ParameterError("the publication has no [data] with a source.")
     known = [*signature(open_records).parameters]
-    for name in given:
-        if name not in known:
-            raise UnknownNameError("publication entry of [data]", name, known)
+    check_known("publication entry of [data]", given, known)
     return open_records(given.pop("source"), **given)
 
 
@@ -299,8 +297,7 @@ class WaitingDraw:
 
     def write(self, path: Path) -> None:
         """Keep it, for its owner alone."""
-        with written_whole(path, OWNER_ONLY) as temporary:
-            temporary.write_text(json.dumps(vars(self)), encoding="utf-8", newline="\n")
+        write_text(path, json.dumps(vars(self)), OWNER_ONLY)
 
 
 def log_file(publication: Publication, base: Path, edition: str) -> Path:

@@ -30,8 +30,7 @@ from discreet.publication.drawing import (
     ledger_of,
     log_file,
 )
-from discreet.publication.folder import edition_files, series_files
-from discreet.publication.log import write_log
+from discreet.publication.folder import edition_files, series_files, write_log
 from discreet.publication.plan import Publication
 from discreet.publication.published import (
     MANIFEST,

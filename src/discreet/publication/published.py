@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from discreet import __version__
 from discreet.errors import DataError
 from discreet.facade.table import read_release
-from discreet.files import EVERYONE, flush, written_whole
+from discreet.files import EVERYONE, flush, write_text, written_whole
 from discreet.publication.drawing import RELEASE
 from discreet.publication.folder import edition_files, series_files
 from discreet.publication.plan import Publication
@@ -190,9 +190,8 @@ def write_manifest(
 
 
 def _put_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    with written_whole(folder / MANIFEST) as temporary:
-        text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
-        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
+    text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
+    write_text(folder / MANIFEST, text + "\n")
 
 
 def in_series(series: Mapping[str, bytes]) -> dict[str, bytes]:

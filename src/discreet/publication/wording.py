@@ -32,7 +32,7 @@ from typing import Any
 
 from discreet.design.base import Design
 from discreet.design.formula import heading_of
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import DataError, ParameterError, check_known
 from discreet.publication.plan import Publication
 from discreet.release.cube import Cube, CubeAxis, axes_of
 from discreet.release.formats.write import About
@@ -87,9 +87,7 @@ class Wording:
     @classmethod
     def _read(cls, code: str, folder: Path, is_first: bool) -> Wording:
         language, own = Language.read(code, folder), read_own(code, folder)
-        for section in own:
-            if section not in _SECTIONS:
-                raise UnknownNameError(f"section of {FOLDER}/{code}.toml", section, _SECTIONS)
+        check_known(f"section of {FOLDER}/{code}.toml", own, _SECTIONS)
         return cls(language, is_first, own)
 
     def missing(self, publication: Publication, axes: Sequence[CubeAxis], unit: str) -> Entries:

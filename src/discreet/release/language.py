@@ -8,7 +8,6 @@ translation would say half the truth.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.errors import DataError
-from discreet.files import written_whole
+from discreet.files import read_toml, write_text
 
 ENGLISH = "en"
 FOLDER = "texts"
@@ -162,8 +161,7 @@ class Language:
 
         own = _own_file(self.code, folder)
         lost, n = own.with_name(f"{self.code}.missing.toml"), sum(map(len, self.lost.values()))
-        with written_whole(lost) as temporary:
-            temporary.write_text(tomli_w.dumps(self.lost), encoding="utf-8", newline="\n")
+        write_text(lost, tomli_w.dumps(self.lost))
         raise DataError(
             f"language {self.code!r} has no translation of {n} texts, which stand in {lost}. "
             f"Translate what is on the right there, braces for numbers and names, and put it into "
@@ -193,13 +191,13 @@ class Language:
 def built_in(code: str) -> dict[str, Any]:
     """What comes with us of a language; nothing where we do not know it."""
     path = _BUILT_IN / f"{code}.toml"
-    return _read(path) if path.is_file() else {}
+    return read_toml(path) if path.is_file() else {}
 
 
 def read_own(code: str, folder: Path | None) -> dict[str, Any]:
     """A publication's own file of a language; nothing where it has none."""
     path = None if folder is None else _own_file(code, folder)
-    return {} if path is None or not path.is_file() else _read(path)
+    return {} if path is None or not path.is_file() else read_toml(path)
 
 
 def _own_file(code: str, folder: Path) -> Path:
@@ -211,10 +209,3 @@ def _sentences() -> Templates:
     """What we say, by itself: a language that comes with us has all of it."""
     known = built_in("nb")["texts"]
     return Templates({text: text.replace("{}", "{{}}") for text in known})
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path} is not valid TOML: {error}.") from error

@@ -36,7 +36,9 @@ _OTHER_FILES = 100  # databases, builds, kept tables and pipes
 _SHARE = 4  # of all connections, one address has at most this part
 _IDLE_SECONDS = 5
 _LONGEST_HEAD = 32_768  # bytes; the guard's longest query takes a quarter of them
-_WORKER_SECONDS = 40  # until a worker that gives no sign of life is replaced
+# Until a worker that gives no sign of life is replaced, and for a new one to be ready: on a busy
+# machine (load 17 on two cores) a reload was given up after 40 s, before the new one had started.
+_WORKER_SECONDS = 120
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
 from discreet import registry
-from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
+from discreet.errors import ConfidentialError, ParameterError, check_known
 from discreet.files import written_whole
 from discreet.release.cube import ABSENT, Cube
 from discreet.tables.protected import PublicTable
@@ -388,9 +388,7 @@ def files_of(path: str | Path) -> list[tuple[Path, Writer]]:
 def options_of(given: dict[str, Any]) -> Options:
     """Options by their names, those of `About` among them."""
     known = [*Options.__dataclass_fields__, *About.__dataclass_fields__]
-    for name in given:
-        if name not in known:
-            raise UnknownNameError("option", name, known)
+    check_known("option", given, known)
     said = {k: v for k, v in given.items() if k in About.__dataclass_fields__}
     rest = {k: v for k, v in given.items() if k not in said}
     return Options(**rest, about=About(**said))

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
-from discreet.serve.answer import Answer, Question, arrange
+from discreet.serve.answer import Answer, Question, arrange, with_impossible
 from discreet.serve.data.cache import MAKING_SEATS, WRITING_SEATS, MemoryCache, Seats
 from discreet.serve.data.measures import Measure
 from discreet.serve.data.price import Price
@@ -196,8 +196,9 @@ class Dataset:
         """
         with note_question(self.name, self.edition, query.address) as note:
             self.switch.check(self.title)
-            question = Question.checked(self, query)
+            question = None
             try:
+                question = Question.checked(self, query)
                 self._check_shares(question)
                 self.policy.check(question)
                 self._check_price(question)
@@ -205,8 +206,10 @@ class Dataset:
                 judged = self._judge(question, lambda details: self.cube(details, counted))
             except Refusal as refusal:
                 # Asked for only now: each offer is checked like a question of its own.
-                if not refusal.offers:
-                    refusal.offers = tuple(nearby_tables(question, self._is_allowed))
+                given = [offer for offer in refusal.offers if self._is_allowed(offer[1])]
+                if question is not None and not refusal.offers:
+                    given = nearby_tables(question, self._is_allowed)
+                refusal.offers = tuple(given[:_MOST_OFFERS])
                 raise
             note.cells = judged.cube.values.size
             under_way = current_note()
@@ -284,7 +287,10 @@ class Dataset:
 
         Rules speak of people: a measure is judged by the counts of its cells.
         """
-        counts = arrange(figures(question.details), question)
+        cube = figures(question.details)
+        if self.source.mode == "release-once":  # on the fly others may be lacking as well
+            cube = with_impossible(cube, question)
+        counts = arrange(cube, question)
         judged = self.policy.judge(question, counts, figures)
         measure = self.measures.get(question.unit)
         if measure is None:

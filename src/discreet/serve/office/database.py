@@ -81,7 +81,9 @@ class OfficeDatabase:
                 if known:
                     number = GENERATION.c.number
                     counted = sa.update(GENERATION).values(number=number + 1).returning(number)
-                    found = self._check(connection.execute(counted).scalar(), known)
+                    after = connection.execute(counted).scalar()
+                    # By what it was before: one step alone would hide that one was taken back.
+                    found = 1 + self._check(None if after is None else after - 1, known)
                 yield connection
         self._generation = max(self._generation, found)  # it stays where nothing was committed
 

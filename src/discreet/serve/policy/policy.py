@@ -137,6 +137,15 @@ class Policy:
                     raise ParameterError(
                         f"{entry} of the policy names {name!r}, which is not on offer: {listed}."
                     )
+        for variable, groups in self.fixed_groups.items():
+            levels = [{e.code for e in known[variable].entries(d)} for d in known[variable].details]
+            for label, codes in groups.items():
+                if not any(level.issuperset(codes) for level in levels):
+                    raise ParameterError(
+                        f"fixed_groups of the policy: no level of {variable!r} on offer has all "
+                        f"codes of the group {label!r}: {', '.join(map(str, codes))}. Visitors "
+                        "could never choose it, and would be told its codes."
+                    )
 
 
 def public_statement(statement: Statement, policy: Policy) -> Statement:

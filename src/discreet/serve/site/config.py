@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
+from discreet.files import read_toml
 from discreet.publication import Publication
 from discreet.serve.data.dataset import DatasetInfo
 from discreet.serve.data.source import Mode
@@ -201,14 +201,7 @@ class SiteConfig:
 
 def read_site(path: str | Path) -> SiteConfig:
     """A site from its file; unknown entries are an error, never ignored."""
-    file = Path(path)
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path} is not valid TOML: {error}.") from error
-    return site_of(given, file.resolve().parent)
+    return site_of(read_toml(path), Path(path).resolve().parent)
 
 
 def site_of(given: Mapping[str, Any], folder: Path) -> SiteConfig:
@@ -240,9 +233,7 @@ def _read_dataset(name: str, given: Any, policy: Mapping[str, Any], folder: Path
         raise ParameterError(f"{where} must be a section of entries, got {given!r}.")
     about = [f.name for f in fields(DatasetInfo)]
     known = [*about, *(f.name for f in fields(DatasetConfig) if f.name not in ("name", "about"))]
-    for entry in given:
-        if entry not in known:
-            raise UnknownNameError(f"entry of {where}", entry, known)
+    check_known(f"entry of {where}", given, known)
     made = {
         "name": name,
         "about": section(DatasetInfo, {k: v for k, v in given.items() if k in about}, where),
