@@ -132,7 +132,7 @@ def test_what_a_draft_has_for_the_taking_can_be_taken(tmp_path, monkeypatch, cap
     text = (tmp_path / "first.toml").read_text(encoding="utf-8")
     entry = re.compile(r"^# ((\w+ = |\[gate).*)$", re.MULTILINE)
     taken = [name for name, _ in entry.findall(text)]
-    assert len(taken) == 11
+    assert len(taken) == 12
     every_one = entry.sub(r"\1", text)
     (tmp_path / "first.toml").write_text(every_one, encoding="utf-8")
     made = Publication.read("first.toml")

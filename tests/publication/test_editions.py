@@ -16,7 +16,7 @@ from discreet import registry
 from discreet.errors import DataError, ParameterError
 from discreet.facade import read_release
 from discreet.ledger import Ledger
-from discreet.publication import Publication, editions
+from discreet.publication import Publication, editions, republish
 from discreet.release.fitting import METHODS
 from discreet.release.language import WORDS, Language
 from discreet.release.notes import methods_note, public_note
@@ -76,7 +76,7 @@ def test_an_edition_is_published_once(office):
 @pytest.mark.parametrize(
     ("method", "parameters"), [("cell-key", KEYS), ("discrete-laplace", PRIVATE)]
 )
-@pytest.mark.parametrize("broken", ["edition_files", "write_log", "_rename"])
+@pytest.mark.parametrize("broken", ["edition_files", "write_log", "put_in_place"])
 def test_what_is_interrupted_is_not_published_and_goes_on(
     office, monkeypatch, broken, method, parameters
 ):
@@ -103,7 +103,7 @@ def test_what_is_interrupted_is_not_published_and_goes_on(
 def test_other_records_do_not_go_on_with_an_old_draw(office, monkeypatch):
     plan = Publication.read("publication.toml")
     with monkeypatch.context() as patch:
-        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        patch.setattr(editions, "put_in_place", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             editions.publish(plan, office, edition="1")
     records(9).to_csv("people.csv", index=False)
@@ -145,7 +145,7 @@ def test_an_interrupted_correction_is_entered_once(office, monkeypatch):
     editions.publish(plan, office, edition="1")
     records(3).to_csv("people.csv", index=False)
     given = {"edition": "1-r1", "corrects": "1", "reason": "Wrong."}
-    for broken in ("_stage", "_rename"):
+    for broken in ("_stage", "put_in_place"):
         with monkeypatch.context() as patch:
             patch.setattr(editions, broken, lambda *_: 1 / 0)
             with pytest.raises(ZeroDivisionError):
@@ -163,7 +163,7 @@ def test_a_correction_killed_after_the_rename_is_finished(office, monkeypatch):
         editions.publish(plan, office, edition=edition)
     given = {"edition": "2026-2-r1", "corrects": "2026-2", "reason": "Wrong."}
     with monkeypatch.context() as patch:
-        patch.setattr(editions, "_renew", lambda *_: 1 / 0)
+        patch.setattr(editions, "renew", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             editions.publish(plan, office, **given)
     with pytest.raises(DataError, match="published already"):
@@ -198,7 +198,7 @@ def test_a_changed_hierarchy_is_another_publication(office, monkeypatch, given):
     plan = replace(plan, data=data, hierarchies=named, outlet=outlet)
     monkeypatch.chdir("/")  # files are named from where the publication lies
     with monkeypatch.context() as patch:
-        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        patch.setattr(editions, "put_in_place", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             editions.publish(plan, office, edition="1")
     file.write_text(file.read_text().replace("A,S", "B,S"))
@@ -216,7 +216,7 @@ def test_a_draw_for_another_folder_publishes_nothing_here(office, monkeypatch):
     other = replace(plan, outlet=replace(plan.outlet, folder="elsewhere"))
     editions.publish(other, office, edition="1")
     with monkeypatch.context() as patch:  # killed before the folder is there
-        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        patch.setattr(editions, "put_in_place", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             editions.publish(plan, office, edition="1")
     with pytest.raises(DataError, match="published already"):
@@ -228,7 +228,7 @@ def test_a_draw_for_another_folder_publishes_nothing_here(office, monkeypatch):
 def test_an_interrupted_run_leaves_no_file_of_other_formats_or_languages(office, monkeypatch):
     plan = Publication.read("publication.toml")
     with monkeypatch.context() as patch:
-        patch.setattr(editions, "_rename", lambda *_: 1 / 0)
+        patch.setattr(editions, "put_in_place", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             editions.publish(plan, office, edition="1")
     mended = replace(plan, outlet=replace(plan.outlet, formats=("csv",), languages=("en",)))
@@ -260,6 +260,33 @@ def test_the_newest_correction_stands_in_the_series(office):
         assert sorted(shown) == sorted(table.z[: table.design.n_published])
 
 
+def test_series_say_that_they_have_figures_of_an_edition_that_is_no_more(office, capsys):
+    with (office / "publication.toml").open("a") as file:
+        file.write('[gate]\nattack = "off"\n')
+    plan = Publication.read("publication.toml")
+    for k, year in enumerate(("2025", "2026")):
+        records(k + 1).to_csv("people.csv", index=False)
+        editions.publish(plan, office, edition=year)
+    later = office / "published" / "2026"
+    figures = (later / "series" / "age-by-region.csv").read_bytes()
+    own = (later / "age-by-region.px").read_bytes()
+    records(3).to_csv("people.csv", index=False)
+    assert publish("2025-r1", "--corrects", "2025", "--reason", "Wrong.") == 0
+    said = "The series has figures of edition 2025, which edition 2025-r1 has taken the place of"
+    text = (later / "series" / "age-by-region.px").read_text()
+    assert f"{said}: Wrong." in text
+    assert "som utgave 2025-r1 har tatt plassen til: Wrong." in text
+    newest = office / "published" / "2025-r1" / "series" / "age-by-region.px"
+    assert "The series has figures" not in newest.read_text()
+    assert run("publish", "publication.toml", "--withdraw", "2026", "--reason", "R.") == 0
+    assert "edition 2026, withdrawn: R." in (later / "series" / "age-by-region.px").read_text()
+    assert "edition 2026, withdrawn: R." in newest.read_text()
+    assert (later / "series" / "age-by-region.csv").read_bytes() == figures
+    assert (later / "age-by-region.px").read_bytes() != own
+    for name in ("2025", "2026", "2025-r1"):
+        assert run("republish", later.with_name(name), "--out", f"again-{name}") == 0, name
+
+
 def test_the_manifest_lists_files_of_series(office):
     assert publish("1") == 0
     folder = office / "published" / "1"
@@ -276,10 +303,10 @@ def test_republish_says_which_version_it_needs(office):
     manifest["files"]["index.csv"] = "0" * 64
     path.write_text(json.dumps(manifest))
     with pytest.raises(DataError, match="changed since"):
-        editions.republish(path.parent, office / "again")
+        republish(path.parent, office / "again")
     path.write_text(json.dumps({**manifest, "version": "0.1.7"}))
     with pytest.raises(DataError, match=r"discreet==0\.1\.7"):
-        editions.republish(path.parent, office / "again")
+        republish(path.parent, office / "again")
     assert not (office / "again").exists()
 
 

@@ -119,7 +119,7 @@ def test_a_withdrawal_that_was_killed_is_finished(office, plan, monkeypatch, cap
     assert publish("1") == 0
     withdraw = ("publish", plan, "--withdraw", "1", "--reason", "Wrong records.")
     with monkeypatch.context() as patched:
-        patched.setattr(editions, "_renew", lambda *_: 1 / 0)
+        patched.setattr(editions, "renew", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             run(*withdraw)
     assert run(*withdraw) == 0

@@ -12,7 +12,7 @@ from discreet.design.formula import Margins, Term
 from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, check_known
 from discreet.release.files import save
-from discreet.release.formats.write import write
+from discreet.release.formats.write import file_stems, write
 from discreet.release.language import Language
 from discreet.tables.protected import Experiment, Protected, PublicTable
 
@@ -229,6 +229,9 @@ class Release(Result, PublicTable):
 
         if not {"methods", "statement"} & {*options}:
             options["methods"] = headed_methods(self, Language("en"))
+        if len(names := [self.table_name] if self.table_name else [*self.tables]) == 1:
+            (name,) = names
+            options = {"title": name, "name": file_stems([name])[name], **options}
         return write(self, path, format, **options)
 
 

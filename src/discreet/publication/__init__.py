@@ -1,7 +1,8 @@
 """A publication: a set of tables from data to files, period after period.
 
-`plan` says what is published as plain data, `editions` publishes it whole or not at all, `folder`
-makes the files of an edition, `wording` says everything in other languages.
+`plan` says what is published as plain data, `editions` publishes it whole or not at all,
+`published` keeps it in files and makes it again, `folder` makes these files, `wording` says
+everything in other languages.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ _later = lazy_names(
     __name__,
     {
         "draft": "draft_publication write_draft",
-        "editions": "publish publish_periods republish withdraw",
+        "editions": "publish publish_periods withdraw",
+        "published": "republish",
     },
 )
 

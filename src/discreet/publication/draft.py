@@ -40,6 +40,7 @@ _BELOW = {
 """,
     "[data]": """\
 # time = "year"                 # a column that tells periods, each of which is an edition
+# planned = 10                  # editions to come: notes tell what all of them show together
 """,
 }
 """Entries of a section that are there for the taking: without the sign they count."""

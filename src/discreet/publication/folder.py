@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet import __version__
+from discreet.design.formula import heading_of
 from discreet.files import OWNER_ONLY, write_text
 from discreet.publication.drawing import Place, data_set_of, ledger_of, log_file
 from discreet.publication.plan import Publication
@@ -124,6 +125,7 @@ def series_files(
     releases: Mapping[str, Release],
     edition: str,
     folder: Path,
+    notices: Sequence[str] = (),
     *,
     is_published: bool = False,
 ) -> Series:
@@ -137,6 +139,7 @@ def series_files(
       releases: Releases by their periods, in order; the last one is this edition's.
       edition: The edition's name.
       folder: Where languages of its own lie.
+      notices: What became of editions since.
       is_published: Whether that is the folder of an edition.
     """
     name, release = publication.time, [*releases.values()][-1]
@@ -144,16 +147,16 @@ def series_files(
     stacked = {table: _stack(by_period, table, name) for table in release.tables}
     begins = {table: cube.axis(name).codes[0] for table, cube in stacked.items()}
     broken = {table: period for table, period in begins.items() if period != [*releases][0]}
-    notices = {table: (f"{_BEGINS[0]}{period}{_BEGINS[1]}",) for table, period in broken.items()}
+    begun = {table: (f"{_BEGINS[0]}{period}{_BEGINS[1]}",) for table, period in broken.items()}
     books = []
     for wording in Wording.read_all(publication, folder, is_published=is_published):
         plan, measure = wording.translate(publication), wording.measure(release.unit)
         pages = []
-        for table, about in _about_by_table(plan, release, edition, ()).items():
-            told = replace(about, footnotes=(*notices.get(table, ()), *about.footnotes))
+        for table, about in _about_by_table(plan, release, edition, notices).items():
+            told = replace(about, footnotes=(*begun.get(table, ()), *about.footnotes))
             options = Options(about=wording.complete(told, release), measure=measure, time=name)
             pages.append(TablePage(table, wording.label(stacked[table]), options))
-        about = wording.complete(_about(plan, edition, ()), release)
+        about = wording.complete(_about(plan, edition, notices), release)
         books.append(TableBook(pages, Options(about=about)))
         wording.language.check_complete(folder)
     return Series(folder_files(books, publication.outlet.formats), broken)
@@ -173,7 +176,7 @@ def _stack(by_period: Mapping[str, Mapping[str, Cube]], table: str, name: str) -
             break
         kept[period] = cube
     entries = tuple(CubeEntry(code, code, 1, is_sum=False) for code in reversed([*kept]))
-    axis = CubeAxis(name, name[:1].upper() + name[1:], entries)
+    axis = CubeAxis(name, heading_of(name), entries)
     series = Cube.stack(axis, [*kept.values()][::-1])
     return replace(series, axes=(*[*kept.values()][0].axes, axis))  # labels as they are now
 

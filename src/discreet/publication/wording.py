@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.design.base import Design
+from discreet.design.formula import heading_of
 from discreet.errors import DataError, ParameterError, check_known
 from discreet.publication.plan import Publication
 from discreet.release.cube import Cube, CubeAxis, axes_of
@@ -235,7 +236,7 @@ def _entries_of(
             yield ("tables", name, "title"), told.get("title") or name
             yield ("tables", name, "footnotes"), tuple(told.get("footnotes", ()))
     if publication.time:
-        yield ("variables", publication.time), publication.time
+        yield ("variables", publication.time), heading_of(publication.time)
     for axis in axes:
         yield ("variables", axis.name), axis.label
         for entry in axis.entries:

@@ -79,6 +79,15 @@ def test_paper_has_room_for_whatever_is_said(release, tmp_path):
     assert narrow.column_dimensions["A"].width > len(narrow["A3"].value)
 
 
+def test_a_table_alone_has_its_name(release, tmp_path):
+    text = release["Age by region"].write(tmp_path / "a.px").read_text()
+    assert 'TITLE="Age by region";' in text
+    assert 'MATRIX="age-by-region";' in text
+    text = release.tabulate("region*age").write(tmp_path / "b.px", title="Mine").read_text()
+    assert 'TITLE="Mine";' in text
+    assert 'MATRIX="region-by-age";' in text
+
+
 def test_pandas_reads_a_sheet(release, tmp_path):
     path = release.write(tmp_path / "book.xlsx")
     frame = pd.read_excel(path, sheet_name="Table 3", header=2, index_col=0, engine="openpyxl")

@@ -256,7 +256,8 @@ def _single_file(release: PublicTable, path: Path, options: Options) -> dict[Pat
         raise ParameterError(
             f"the release has {len(pages)} tables, and {path.name} holds one. Write a folder with "
             f"a file for each, `release.write({path.stem!r}, format={writer.name!r})`, or one "
-            f"table, `release[{pages[0].name!r}].write({path.name!r})`."
+            f"table, `release[{pages[0].name!r}].write({path.name!r})`; `discreet export` takes "
+            "--format and --table."
         )
     cube = pages[0].cube if len(pages) == 1 else Cube.of(release)
     return {target: each.write(cube, options) for target, each in files_of(path)}
