@@ -248,6 +248,8 @@ def test_addresses_of_ipv4_are_what_they_are_on_a_socket_of_ipv6():
         ({"who": "proxy"}, "needs trusted_proxies"),
         ({"trusted_proxies": ["nowhere"]}, "addresses or networks"),
         ({"rate": -1}, "rate >= 0"),
+        ({"rate": float("nan")}, "must be a number, got nan"),
+        ({"session_hours": 1e9}, "at most 8,760"),
         ({"burst": 1.5}, "burst of .accounts. must be a whole number"),
         ({"whom": "open"}, "unknown entry of .accounts. 'whom'"),
     ],

@@ -13,6 +13,7 @@ from discreet.errors import ParameterError
 from discreet.serve.site.sections import setting
 
 Who = Literal["open", "tokens", "proxy"]
+_MOST_HOURS = 8_760
 UNKNOWN = "unknown"
 """The address of a client that cannot be told."""
 
@@ -38,10 +39,12 @@ class AccountsConfig:
                 "[accounts] who = 'proxy' needs trusted_proxies: the addresses whose header is "
                 "believed. Anybody else could write the header too."
             )
-        if self.rate < 0 or self.burst < 1 or self.jobs < 1 or self.session_hours <= 0:
+        is_session = 0 < self.session_hours <= _MOST_HOURS
+        if self.rate < 0 or self.burst < 1 or self.jobs < 1 or not is_session:
             raise ParameterError(
-                "[accounts] needs rate >= 0, burst >= 1, jobs >= 1 and session_hours > 0; got "
-                f"{self.rate:g}, {self.burst}, {self.jobs} and {self.session_hours:g}."
+                "[accounts] needs rate >= 0, burst >= 1, jobs >= 1 and session_hours above 0, at "
+                f"most {_MOST_HOURS:,} (a year); got {self.rate:g}, {self.burst}, {self.jobs} and "
+                f"{self.session_hours:g}."
             )
         Proxies(self.trusted_proxies)
 
