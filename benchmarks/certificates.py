@@ -28,6 +28,7 @@ from discreet.protect.adjust import Frame, adjustment
 from discreet.protect.draws import SeededDraws
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.likelihood.noise_likelihood import CellLikelihoods
+from discreet.solve.margins.effects import axes_of
 from tests.solve.integer.exact import adjust_exactly
 
 KINDS = ("matrix", "crossing", "chosen cells", "hierarchy")
@@ -253,8 +254,12 @@ def judge_adjusted(case: Case, fit: Fit) -> Judgement:
     return not blocked.any() and moved.max() <= MOST_MOVE and list(fit.z) == sums
 
 
-def judge_unbiased(case: Case, fit: Any) -> Judgement:
-    """The best linear unbiased margins; those of the records are sums of whole numbers."""
+def judge_from_margins(case: Case, fit: Any) -> Judgement:
+    """The best linear unbiased margins; those of the records are sums of whole numbers.
+
+    Margins without negative cells are the nearest ones where all variables have one together. Else
+    they need not belong to a table, so that none is nearer to the published cells.
+    """
     if (fit.records < 0).any() or len(fit.records) != RECORDS:
         return False
     # Margins alone know of structural zeros what published cells of the crossing show of them.
@@ -267,7 +272,16 @@ def judge_unbiased(case: Case, fit: Any) -> Judgement:
     if reference is None:
         return None
     wanted = np.array([float(v) for v in reference])[lift.published]
-    return float(np.abs(fit.unbiased - wanted).max())
+    deviation = float(np.abs(fit.unbiased - wanted).max())
+    table = found.not_negative()
+    if table is None:
+        return deviation
+    nearest, bounded = np.array([float(v) for v in table])[lift.published], fit.non_negative
+    if len(axes_of(lift.design.blocks[0])) == len(lift.design.axes):
+        return max(deviation, float(np.abs(bounded - nearest).max()))
+    losses = [float(case.w @ (cells - case.z) ** 2) for cells in (bounded, nearest)]
+    is_nearest = losses[0] <= losses[1] * (1 + 1e-6) + 1e-3 and bounded.min() >= 0
+    return deviation if is_nearest else False
 
 
 NOISY, TRUE = {"noise": True, "weigh": True}, {"noise": False, "weigh": False}
@@ -303,7 +317,7 @@ FITTERS = {
     "from-margins": (
         lambda _: dc.solve.FromMargins(n_records=RECORDS, temperature=0),
         NOISY,
-        judge_unbiased,
+        judge_from_margins,
     ),
 }
 

@@ -13,16 +13,18 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from discreet.serve.site.site import Site
 from discreet.serve.static.build import write_site
 from tests.serve.static.asking import ENDINGS, Client, difference, file_difference
 from tests.serve.static.parquet_sums import ParquetSums
 from tests.serve.static.questions import Questions
-from tests.serve.static.sites import server_of, static_site
+from tests.serve.static.sites import odd_site, server_of, static_site
 
 
 def compare(n: int, seed: int) -> dict[str, int]:
     """Compare so many pages: how many were tables and pages, refusals, and different."""
     site = static_site()
+    site = Site(site.config, {**site.datasets, **odd_site().datasets})
     server, seen = server_of(site), Counter()
     with tempfile.TemporaryDirectory() as folder:
         write_site(site, Path(folder), parquet=True)

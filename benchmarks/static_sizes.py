@@ -134,8 +134,8 @@ def describe(folder):
 
 
 def measure_questions():
-    """Ten thousand questions, of ten seeds."""
-    parts = [compare(1_000, seed) for seed in range(10)]
+    """Ten thousand questions, of twenty seeds."""
+    parts = [compare(500, seed) for seed in range(20)]
     counted = {name: sum(part[name] for part in parts) for name in parts[0]}
     return {**counted, "data sets": parts[0]["data sets"]}
 

@@ -1,9 +1,10 @@
-"""What patterns of suppression tell: the program inverted, its price, and several editions.
+"""What patterns of suppression tell: the program inverted, its price, editions and corrections.
 
 `python -m benchmarks.suppression_patterns inversion 20` looks at 20 further tables in each setting,
 or in those that are named (`"3 0.3 0.15"`: rows, spread, share of decoys);
-`utility` says what drawing costs in recorded tables; `editions 15` takes 15 series. Figures go to
-`docs/suppression_patterns.json` as they come; `tools/suppression_page.py` writes the page.
+`utility` says what drawing costs in recorded tables; `editions 15` takes 15 series, `corrections
+60` so many tables. `effort` says what thinning and swaps are worth in two recorded tables. Figures
+go to `docs/suppression_patterns.json` as they come; `tools/suppression_page.py` writes the pages.
 """
 
 import json
@@ -18,11 +19,12 @@ import numpy as np
 
 import discreet as dc
 from benchmarks._recorded import recorded, recorded_sums
+from benchmarks.suppression_hierarchies import Attacked
 from discreet import registry
 from discreet.assessment.audit import inversion
 from discreet.attacks.frame import Knowledge
 from discreet.protect.draws import SeededSecret
-from discreet.suppress import plan
+from discreet.suppress import interval, plan
 
 DATA = Path(__file__).parents[1] / "docs" / "suppression_patterns.json"
 SEED = 29  # fixed before the first run
@@ -38,6 +40,8 @@ RUNS = 150  # of the program for each table, all that fit and all draws together
 LARGEST = 350  # cells of recorded tables
 EDITIONS, CHURN = (1, 2, 5, 10), 0.05
 WAYS = ("no secret", "secret", "following")
+SHARES = (0.0, 0.2, 1.0)  # of the usual effort of thinning and swaps
+SEARCHED = ("freq_linked global_x", "freq_flat_3000 zeros_open")
 
 
 def stored() -> dict[str, Any]:
@@ -189,9 +193,64 @@ def editions(tables: int) -> None:
             store("editions", f"{way} {length}", attacked(way, length, tables))
 
 
+def corrected(number: int, follows: bool) -> tuple[int, int, int]:
+    """Sensitive counts of a correction and of what it corrects, and those that both give away.
+
+    One person is added or taken out. Whoever knows where, knows all cells without that person that
+    one of the two editions shows, and that a hidden count is at least one.
+    """
+    rng = np.random.default_rng([SEED, 2, number])
+    design = dc.Design.product({"a": 5, "b": 6}, "a*b")
+    before = rng.negative_binomial(1, 0.12, design.n_inner)
+    where = int(rng.integers(design.n_inner))
+    after = before.copy()
+    after[where] += -1 if number % 2 and before[where] else 1
+    tables = [dc.Table.from_inner(design, counts) for counts in (before, after)]
+    first = tables[0].protect(METHOD)
+    again = dc.suppress.following(METHOD, tables[1], first) if follows else METHOD
+    releases = [first, tables[1].protect(again)]
+    A = design.matrix().toarray().T.astype(np.float64)
+    is_same = A[:, where] == 0
+    sensitive = told = 0
+    view = np.zeros(design.n_inner), np.full(design.n_inner, np.inf)
+    for table, one, other in zip(tables, releases, reversed(releases), strict=True):
+        hidden = one.hidden & (other.hidden | ~is_same)
+        seen = Attacked(A, table.z.astype(np.float64), ~hidden, hidden)
+        some = np.flatnonzero(METHOD.primary(table).primary)
+        ends = [seen.ends(A[k], view) for k in some]
+        sensitive += len(some)
+        told += sum(high - low < 0.5 for low, high in ends)
+    return 1, sensitive, told
+
+
+def corrections(tables: int) -> None:
+    """Corrections of one person, suppressed anew or after what they correct."""
+    for way, follows in (("anew", False), ("following", True)):
+        found = np.sum([corrected(k, follows) for k in range(tables)], axis=0).tolist()
+        store("corrections", way, dict(zip(("tables", "sensitive", "exact"), found, strict=True)))
+
+
+def effort(_: int) -> None:
+    """What thinning and swaps are worth."""
+    usual = interval._THINNING, interval._SWAPS, interval._LEAST
+    wanted = [name for name in SEARCHED if name.split()[0] in sys.argv] or SEARCHED
+    for case in (case for case in recorded() if case.name in wanted):
+        found: dict[str, Any] = {"cells": len(case.table.z), "recorded": case.cpu}
+        for share in SHARES:
+            times = [share * part for part in usual]
+            interval._THINNING, interval._SWAPS, interval._LEAST = *times[:2], int(times[2])
+            started = time.process_time()
+            pattern = case.method.pattern(case.table)
+            cpu = time.process_time() - started
+            total = float(pattern.z[pattern.suppressed].sum())
+            found[f"{share:g}"] = [pattern.n_secondary, total, cpu]
+        store("effort", case.name, found | {"load": os.getloadavg()[0]})
+
+
 def main() -> None:
     """What was asked for, or all."""
     parts = {"inversion": (inversions, 20), "utility": (utility, 0), "editions": (editions, 15)}
+    parts |= {"corrections": (corrections, 60), "effort": (effort, 0)}
     wanted = [name for name in sys.argv[1:] if name in parts] or list(parts)
     numbers = [int(text) for text in sys.argv[1:] if text.isdigit()]
     print("load", os.getloadavg()[0])

@@ -213,6 +213,12 @@ def test_figures_of_suppression_are_those_that_were_measured():
     faults = [n for n, case in cases.items() if case["ours"]["short"] + case["ours"]["in_sums"]]
     assert not faults, "the page says that every interval of ours is proven"
     assert not [n for n, case in cases.items() if case["ours"].get("audited")]
+    page = (ROOT / "docs" / "suppression_compared.md").read_text(encoding="utf-8")
+    reasons = page.partition("<!-- measured: slower -->")[2].partition("<!-- end -->")[2]
+    for name, case in cases.items():
+        recorded, ours = case["recorded"]["cpu"], case["ours"]["cpu"]
+        is_slow = ours > 60 or (recorded and ours > 3 * recorded)
+        assert not is_slow or f"`{name.split()[0]}`" in reasons, f"{name}: no reason is given"
 
 
 _NOT_ALL_HIDDEN = ("nothing", "drop-add 1 %")
@@ -362,6 +368,59 @@ def test_every_path_of_where_is_what_exists():
     assert not missing_paths(text)
     assert missing_paths(text.replace("`registry.py`", "`registered.py`", 1)) == ["registered.py"]
     assert missing_paths(text.replace("`release.py`", "`releases.py`")) == ["releases.py"]
+
+
+QUESTIONS = {
+    "Where is the noise law of PRAM?": ("laws of noise", "noise/pram.py", "def pram"),
+    "Who decides that a request is too large?": (
+        "who decides that a request",
+        "serve/policy/rules.py",
+        "def check_size",
+    ),
+    "What happens to zeros?": ("what happens to zeros", "protect/cells.py", "def keys_with_zeros"),
+    "Which sums are sensitive by p%?": (
+        "which cells are sensitive",
+        "rules/magnitudes.py",
+        "class PPercent",
+    ),
+    "What proves that an interval is wide enough?": (
+        "which other cells",
+        "suppress/proofs.py",
+        "class Proofs",
+    ),
+    "Where does a release leave, and who may stop it?": (
+        "the one way from a table",
+        "protect/publish.py",
+        "def publish",
+    ),
+    "How is the noise of the next edition drawn?": (
+        "how the next edition",
+        "tables/editions.py",
+        "class EditionMode",
+    ),
+    "Which SQL is DuckDB asked in?": ("the SQL", "records/query.py", "def compiled"),
+    "When has a fit reached its tolerance?": ("a fit:", "solve/fit.py", "class Certificate"),
+    "What does a budget of ε add up to?": ("what ε costs", "accounting.py", "class Total"),
+}
+"""What a newcomer asks: the row of the page, the file that it names, and what answers there."""
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_newcomers_question_is_answered_by_the_file_that_the_page_names(question):
+    looked_for, file, answer = QUESTIONS[question]
+    text = (ROOT / "docs" / "where_is_what.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith(f"| {looked_for}")]
+    assert len(rows) == 1
+    assert file.rpartition("/")[2] in rows[0]
+    assert answer in (SOURCE / file).read_text(encoding="utf-8")
+
+
+def test_what_the_page_names_in_brackets_is_in_its_file():
+    text = (ROOT / "docs" / "where_is_what.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([\w/]+\.py)` \(`(\w+)`", text)
+    assert len(named) >= 2
+    for file, name in named:
+        assert f"def {name}(" in (SOURCE / file).read_text(encoding="utf-8")
 
 
 def broken_links(folder):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from discreet.errors import ParameterError
-from discreet.files import EVERYONE, OWNER_ONLY, written_whole
+from discreet.errors import DataError, ParameterError, UnknownNameError, check_known
+from discreet.files import EVERYONE, OWNER_ONLY, read_toml, write_text, written_whole
 from discreet.randomness import stream, system_integers
 from discreet.signatures import takes_options
 
@@ -96,3 +96,27 @@ def test_options_of_a_class_are_arguments_of_the_function():
         cook("peas", pepper=1)
     with pytest.raises(TypeError, match=r"cook\(\) missing a required argument: 'source'"):
         cook()
+
+
+@pytest.mark.parametrize(
+    ("content", "wrong"),
+    [(b"a = ", "not valid TOML"), (b"a = '\xe9'", "not TOML in UTF-8"), (None, "cannot read")],
+)
+def test_a_file_that_is_no_toml_is_told_in_one_line(tmp_path, content, wrong):
+    path = tmp_path / "site.toml"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(DataError, match=wrong) as told:
+        read_toml(path)
+    assert str(path) in str(told.value)
+
+
+def test_a_toml_file_may_begin_with_the_mark_of_windows(tmp_path):
+    path = write_text(tmp_path / "site.toml", "\ufefftitle = 'Größe'\n")
+    assert read_toml(path) == {"title": "Größe"}
+
+
+def test_the_first_unknown_name_is_told():
+    check_known("column", ["age"], ("age", "sex"))
+    with pytest.raises(UnknownNameError, match="unknown column 'agee'.*'age'"):
+        check_known("column", ["age", "agee"], ("age", "sex"))

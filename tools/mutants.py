@@ -590,6 +590,12 @@ MUTANTS = (
         "tests/test_ground.py",
     ),
     Mutant(
+        "a name that nothing answers to",
+        "        if name not in known:\n            raise UnknownNameError(kind, name, known)",
+        "        if name in known:\n            raise UnknownNameError(kind, name, known)",
+        "tests/test_ground.py",
+    ),
+    Mutant(
         "streams of one seed",
         "spawn_key=(word,)",
         "spawn_key=()",

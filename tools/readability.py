@@ -10,7 +10,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FRONT = ("README.md", "CHANGELOG.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "GOVERNANCE.md")
+FRONT = [
+    f"{name}.md"
+    for name in ("README", "CHANGELOG", "ARCHITECTURE", "CONTRIBUTING", "SECURITY", "GOVERNANCE")
+]
 _SKIPPED = re.compile(
     r"```.*?```|\$\$.*?\$\$|<!--.*?-->|^\|.*?$|^#.*?$|^ {4,}\S.*?$|^!\[.*?$",
     re.DOTALL | re.MULTILINE,

@@ -25,10 +25,13 @@ def pages() -> dict[Path, str]:
     cases: Cases = json.loads(DATA.read_text(encoding="utf-8"))
     told = json.loads(PATTERNS.read_text(encoding="utf-8"))
     method = {"measured": totals(cases)}
-    for name, write in (("inversion", inverted), ("utility", drawn), ("editions", editions)):
+    writers = {"inversion": inverted, "utility": drawn, "editions": editions}
+    for name, write in {**writers, "corrections": corrections}.items():
         method[f"measured: {name}"] = write(told[name])
+    compared = {"measured": every_case(cases), "measured: slower": slower(cases)}
+    compared["measured: effort"] = efforts(told["effort"])
     parts = {
-        DOCS / "suppression_compared.md": {"measured": every_case(cases)},
+        DOCS / "suppression_compared.md": compared,
         DOCS / "methods" / "suppress.md": method,
         DOCS / "benchmarks.md": {"measured": totals(cases)},
     }
@@ -86,6 +89,64 @@ def editions(series: Cases) -> str:
         parts = (("exact", "sensitive"), ("always_sensitive", "always"), ("sensitive", "hidden"))
         shares = [one[part] / one[whole] for part, whole in parts for one in found]
         rows.append([str(n), *map(percent, shares)])
+    return grid(head, rows)
+
+
+def corrections(ways: Cases) -> str:
+    """What an edition and its correction give away together."""
+    head = ["correction", "tables", "sensitive counts of both editions", "given away exactly"]
+    names = {"anew": "suppressed anew", "following": "`following` what it corrects"}
+    found = [(name, ways[way]) for way, name in names.items()]
+    rows = [
+        [name, text(one["tables"]), text(one["sensitive"]), share(one["exact"], one["sensitive"])]
+        for name, one in found
+    ]
+    return grid(head, rows)
+
+
+def share(part: int, whole: int) -> str:
+    """A number and what share of another it is."""
+    return f"{part} ({100 * part / whole:.1f} %)"
+
+
+def slower(cases: Cases) -> str:
+    """Recorded runs that were more than twice as quick, and the load under which ours ran."""
+    loads = [case["load"] for case in cases.values()]
+    times = {
+        name: case["ours"]["cpu"] / case["recorded"]["cpu"]
+        for name, case in cases.items()
+        if case["recorded"]["cpu"]
+    }
+    rows = []
+    for name, ratio in sorted(times.items(), key=lambda pair: -pair[1]):
+        if ratio > 2:
+            which, run = name.split(" ", 1)
+            both = (cases[name]["recorded"]["cpu"], cases[name]["ours"]["cpu"])
+            rows.append([f"`{which}`, `{run}`", *map(seconds, both), f"{ratio:.1f}"])
+    few = f"{len(times) - len(rows)} of {len(times)} recorded runs took at least half of our time."
+    large = [case for case in kind(cases, "freq_").values() if case["cells"] > 15_000]
+    spans = [ends([case[side]["cpu"] for case in large]) for side in ("ours", "recorded")]
+    said = (
+        f"Tables of 20,000 counts take {spans[0]} seconds, the recorded runs {spans[1]}. {few} "
+        f"Ours ran under loads of {ends(loads)}. The others:"
+    )
+    return f"{said}\n\n{grid(['table, recorded run', 'CPU s: recorded', 'ours', 'times'], rows)}"
+
+
+def ends(values: list[float]) -> str:
+    """The smallest and the largest of some numbers."""
+    return f"{min(values):.0f} to {max(values):.0f}"
+
+
+def efforts(cases: Cases) -> str:
+    """What thinning and swaps are worth, by their share of the usual effort."""
+    head = ["table", "effort of thinning and swaps", "secondary", "sum hidden", "CPU s", "load"]
+    rows = []
+    for name, found in cases.items():
+        for part, words in {"0": "none", "0.2": "a fifth", "1": "usual"}.items():
+            n, total, cpu = found[part]
+            figures = [text(n), text(round(total)), seconds(cpu), text(round(found["load"]))]
+            rows.append([f"`{name.split()[0]}`", words, *figures])
     return grid(head, rows)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import numbers
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -113,6 +113,13 @@ def suggest(name: str, known: list[str], limit: int = 3) -> str:
         return "There are none to choose from."
     shown = ", ".join(repr(k) for k in known[:12])
     return f"Known: {shown}{', …' if len(known) > 12 else ''}."
+
+
+def check_known(kind: str, names: Iterable[object], known: Collection[object]) -> None:
+    """Refuse the first of some names that is none of those that are known."""
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(kind, name, known)
 
 
 def whole(name: str, value: int, least: int) -> int:

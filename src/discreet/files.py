@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all; TOML files, read."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import errno
 import os
 import secrets
 import stat
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from discreet.errors import DataError, ParameterError
 
@@ -53,6 +55,25 @@ def written_whole(path: str | Path, mode: int = EVERYONE) -> Iterator[Path]:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise DataError(f"cannot write to {target}: {error.strerror}.") from error
         raise
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The content of a TOML file."""
+    try:
+        return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}.") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not TOML in UTF-8: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise DataError(f"{path} is not valid TOML: {error}.") from error
+
+
+def write_text(path: str | Path, text: str, mode: int = EVERYONE) -> Path:
+    """Write a text file whole or not at all; its lines end in the same way on every system."""
+    with written_whole(path, mode) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)
 
 
 @contextmanager

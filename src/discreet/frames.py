@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array
-from discreet.errors import DataError, UnknownNameError
+from discreet.errors import DataError, check_known
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,8 +82,7 @@ def numbers(frame: pa.Table, column: str) -> Array:
     """A numeric column as an array; missing values are an error."""
     import pyarrow as pa
 
-    if column not in frame.column_names:
-        raise UnknownNameError("column", column, frame.column_names)
+    check_known("column", [column], frame.column_names)
     values = frame.column(column)
     if values.null_count:
         raise DataError(f"column {column!r} has {values.null_count} missing values.")

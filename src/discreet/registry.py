@@ -15,7 +15,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from discreet.errors import DiscreetError, ParameterError, PluginError, UnknownNameError
+from discreet.errors import (
+    DiscreetError,
+    ParameterError,
+    PluginError,
+    UnknownNameError,
+    check_known,
+)
 from discreet.progress import notice
 
 if TYPE_CHECKING:
@@ -313,8 +319,7 @@ def build(
     >>> build("method", "drop-add:share=0.1,cap=3").cap
     3
     """
-    if kind not in KINDS:
-        raise UnknownNameError("kind", kind, KINDS)
+    check_known("kind", [kind], KINDS)
     if isinstance(given, str):
         given = read_text(given)
     if isinstance(given, Mapping):

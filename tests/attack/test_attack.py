@@ -171,3 +171,17 @@ def test_no_claim_is_no_finding():
     nothing = Finding("x", Tally(np.zeros(0, bool), 10), 0.3)
     assert (nothing.lift, nothing.lift_interval()) == (0.0, (0.0, 0.0))
     assert not nothing.is_above()
+
+
+def test_variables_that_rules_leave_one_category_of_are_looked_for():
+    """Of the first person there is nothing to say; the table was taken to show nothing at all."""
+    zeros, found = [{"age": "1", "marital": ["2", "3"]}], {}
+    for margins in ("age*sex*marital", "age*sex"):
+        sizes = {"age": 4, "sex": 2, "marital": 3}
+        design = dc.Design.product(sizes, margins, structural_zeros=zeros)
+        table = dc.Table.from_inner(design, np.arange(design.n_inner) % 3 + 1)
+        found[margins] = dc.attack(table, plain(table), method=plain)
+    names = {"group-attributes", "nested-crossings"}
+    assert names <= found["age*sex*marital"].keys()
+    assert names <= found["age*sex"].passed_over.keys()
+    assert "no table shows 'marital' in full" in found["age*sex"].passed_over["group-attributes"]

@@ -1,10 +1,12 @@
 """Claims are judged by the truth alone, and guessing is never called a success."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from discreet.attacks import Claims, judge
-from discreet.attacks.scoring import proportion_interval
+from discreet.attacks import Claims, Finding, judge
+from discreet.attacks.scoring import Tally, proportion_interval
 from discreet.errors import ParameterError
 
 TRUTH = {"a": 1, "b": 2, "c": 3, "d": 4}
@@ -72,6 +74,38 @@ def test_a_real_success_is_seen():
     said = (rng.random(400) < 0.6).tolist()
     finding = judge(Claims.ranked(range(400), said, np.ones(400)), truth, attack="x", baseline=0.3)
     assert finding.lift_interval()[0] > 0.2
+
+
+def test_the_surest_claims_are_judged_beside_the_surest_without_the_record():
+    """A tenth that is all right, in a crowd of guesses; and a guesser who is sure for nothing."""
+    rng = np.random.default_rng(9)
+    truth, sure = dict.fromkeys(range(400), True), rng.random(400)
+    said, base = (rng.random(400) < 0.3 for _ in range(2))
+    told = np.where(sure > 0.9, True, said)
+
+    def claimed(values):
+        return Claims.ranked(range(400), values.tolist(), sure)
+
+    weak = judge(claimed(told), truth, attack="x", baseline=claimed(base))
+    assert weak.surest.judged.claims == 40
+    assert weak.surest.success == 1.0
+    assert weak.surest.gain(0.999) > 0.3 > weak.gain(0.999)
+    assert "of the surest 40 100.0% are right, of the baseline's" in str(weak)
+    sound = judge(claimed(said), truth, attack="x", baseline=claimed(base))
+    assert sound.surest.gain(0.999) <= 0
+    twice = weak.pooled(weak)
+    assert twice.surest.success == 1.0, "two runs are put in one order"
+    assert twice.surest.judged.claims == 80
+
+
+def test_a_success_that_naming_the_commonest_value_has_as_well_is_none():
+    """Half are women; without her own record a person's group leans to the other side."""
+    n, half = 1_000, np.arange(1_000) % 2 == 0
+    right, base = Tally(half, n), Tally(np.arange(n) % 10 < 4, n)
+    finding = Finding("x", right, base, usual=Tally(~half, n))
+    assert finding.lift > 0.1
+    assert finding.lift_interval()[0] > 0 > finding.gain()
+    assert replace(finding, usual=None).gain() > 0
 
 
 @pytest.mark.parametrize(("right", "n"), [(0, 5), (5, 5), (3, 10)])

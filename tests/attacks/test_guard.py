@@ -94,7 +94,7 @@ def test_an_edition_one_person_apart_is_refused(tmp_path, name):
     change, options, later = CASES[name]
     ledger = Ledger(tmp_path / "ledger.db")
     enter(ledger, PEOPLE, "2024", **options)
-    with pytest.raises(LedgerError, match=r"table 'age\*region\*sex'.*by about 1 records"):
+    with pytest.raises(LedgerError, match=r"table 'age\*region\*sex'.*by about 1 record"):
         enter(ledger, change(PEOPLE.slice(1)), "2025", **options | later)
     enter(ledger, change(PEOPLE.slice(150)), "2025", **options | later)
 
@@ -109,7 +109,7 @@ def test_counts_without_records_are_compared_too(tmp_path):
         )
 
     ledger.enter(table(PEOPLE, "2024"))
-    with pytest.raises(LedgerError, match="by about 1 records"):
+    with pytest.raises(LedgerError, match="by about 1 record"):
         ledger.enter(table(older(PEOPLE.slice(1)), "2025"))
     ledger.enter(table(older(PEOPLE.slice(150)), "2025"))
 
@@ -133,7 +133,7 @@ def test_magnitudes_and_tables_of_a_matrix_are_compared_by_their_counts(tmp_path
         strict=True,
     ):
         ledger.enter(before)
-        with pytest.raises(LedgerError, match="by about 1 records"):
+        with pytest.raises(LedgerError, match="by about 1 record"):
             ledger.enter(near)
         ledger.enter(far)
 
@@ -154,7 +154,7 @@ def test_what_cannot_be_compared_is_refused_with_the_remedy(tmp_path, change, wh
     with pytest.raises(LedgerError, match=f"cannot be compared.*{why}.*discreet ledger enter"):
         enter(ledger, after, "2", by=by, **given)
     enter(ledger, change(PEOPLE), "1", by=by, **given)  # the remedy: the earlier table in new codes
-    with pytest.raises(LedgerError, match="by about 1 records"):
+    with pytest.raises(LedgerError, match="by about 1 record"):
         enter(ledger, after, "2", by=by, **given)
 
 

@@ -14,6 +14,7 @@ from discreet.serve import InnerSource, Site, SiteConfig, write_site
 from tests.browser.conftest import Visitor
 from tests.browser.file_servers import object_store, plain_server
 from tests.serve.sites import inner_table, once
+from tests.serve.static.sites import odd_site
 
 pytestmark = pytest.mark.browser
 TABLE = "/d/once/table/index.html?rows=region&columns=sex"
@@ -90,6 +91,32 @@ def test_no_page_has_a_barrier_and_none_spills_over_on_a_phone(reader, path):
     assert reader.script("return document.documentElement.scrollWidth") <= 390
     reader.resize(1280)
     assert reader.barriers() == []
+
+
+ODD_PAGES = (
+    *("/index.html", "/d/odd/about/index.html", "/d/odd/index.html?lang=nb"),
+    "/d/odd/table/index.html?rows=place&columns=constructor&chart=bars&edit=pick.place",
+    "/d/signed/table/index.html?rows=place&columns=__proto__&chart=heat",
+    "/d/large/table/index.html?rows=place&group.place=%3Cimg+src%3Dx+onerror%3Dhurt%28%29%3E%7CA%7CB",
+    "/d/odd/table/index.html?rows=%3Cscript%3Ewindow.hurt+%3D+1%3C%2Fscript%3E",
+)
+RUNS_OVER = """return [...document.querySelectorAll("main th, main .boxes label")]
+  .filter((one) => one.scrollWidth > one.clientWidth + 1).map((one) => one.textContent)"""
+
+
+def test_labels_are_never_scripts_and_never_run_over_figures(driver, tmp_path):
+    write_site(odd_site(), tmp_path / "odd")
+    with plain_server(tmp_path / "odd") as address:
+        visitor = at(driver, address, tmp_path)
+        for path in ODD_PAGES:
+            read(visitor, path)
+            assert visitor.script("return window.hurt ?? null") is None
+            assert visitor.script(RUNS_OVER) == []
+            assert visitor.barriers() == []
+            visitor.resize(390)
+            assert visitor.script("return document.documentElement.scrollWidth") <= 390
+            visitor.resize(1280)
+        assert visitor.complaints() == []
 
 
 FOREIGN = """const [done] = arguments, script = document.createElement("script");
@@ -263,6 +290,19 @@ def test_a_file_that_is_not_as_it_was_published_is_named_and_nothing_is_shown(
             assert visitor.all("td") == []
             assert visitor.barriers() == []
             (copied / path).write_bytes(content)
+        visitor.complaints()
+
+
+@pytest.mark.parametrize("said", ["", "null", "[]", "{}", '{"styles": 1}', "no-hash"])
+def test_a_head_that_is_none_is_named(driver, copied, tmp_path, said):
+    head = (copied / "site.json").read_text(encoding="utf-8")
+    text = head.replace("sha256-", "sha25v-") if said == "no-hash" else said
+    (copied / "site.json").write_text(text, encoding="utf-8")
+    with plain_server(copied) as address:
+        visitor = at(driver, address, tmp_path)
+        read(visitor, TABLE)
+        assert "site.json" in visitor.find("[role=alert]").text
+        assert visitor.all("td") == []
         visitor.complaints()
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 import sqlite3
 import stat
 
@@ -72,7 +73,7 @@ def test_an_edition_one_person_apart_is_refused(at_protect, capsys):
     assert publish("2025", *declared, **options) == 2
     said = capsys.readouterr().err
     assert "table 'age*region*sex'" in said
-    assert "by about 1 records" in said
+    assert "by about 1 record" in said
     write(year(age(people(N - 60))))
     assert publish("2025", *declared, **options) == 0
 
@@ -109,6 +110,21 @@ def test_one_table_is_held_and_not_the_edition(capsys):
     assert publish("2025", by="region*sex + region*age") == 0
     run("ledger", "show", "book.db")
     assert "accepted: nobody moved" in capsys.readouterr().out
+
+
+def test_all_tables_that_are_held_are_named_with_the_command_that_lets_them_pass(capsys):
+    """A correction of three people is held as a whole: one refusal, one decision."""
+    by = "region*sex + region*age"
+    assert publish("2024", by=by) == 0
+    rows = people()
+    write([*age(rows[:3]), *rows[3:]])
+    assert publish("2024-r1", by=by) == 2
+    told = capsys.readouterr().err
+    assert "2 tables of edition '2024-r1' of data set 'census' are held" in told
+    command = shlex.split(told[told.index("discreet ledger accept") :].rstrip(". \n"))
+    assert {word for word in command if "*" in word} == {"region*sex", "age*region"}
+    assert run(*["book.db" if w == "LEDGER" else w for w in command[1:]]) == 0
+    assert publish("2024-r1", by=by) == 0
 
 
 PUBLICATION = """
@@ -172,7 +188,7 @@ def test_build_and_publish_refuse_an_edition_one_person_apart(command, folder, c
     assert once("2024") == 0
     write(age(year(people(N - 1))))
     assert once("2025") == 2
-    assert "by about 1 records" in capsys.readouterr().err
+    assert "by about 1 record" in capsys.readouterr().err
     write(age(year(people(N - 60))))
     assert once("2025") == 0
 
@@ -198,7 +214,7 @@ def test_a_secret_is_copied_and_exchanged(folder, capsys):
     write(people(N - 1))
     capsys.readouterr()
     assert publish("2025") == 2  # another secret hides nothing from the sketch of cells
-    assert "by about 1 records" in capsys.readouterr().err
+    assert "by about 1 record" in capsys.readouterr().err
     write(people(N - 60))
     assert publish("2025") == 0
 
@@ -214,7 +230,7 @@ def test_editions_are_withdrawn_and_corrected(capsys):
     assert "edition '2024-r1' has taken its place" in capsys.readouterr().err
     write(people(N - 1))
     assert publish("2024-r1") == 2  # a correction is an edition
-    assert "by about 1 records" in capsys.readouterr().err
+    assert "by about 1 record" in capsys.readouterr().err
     write(people(N - 60))
     assert publish("2024-r1") == 0
     assert run("ledger", "withdraw", *where, "2024-r1", "--reason", "wrong too") == 0

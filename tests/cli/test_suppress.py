@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import warnings
 
 import pandas as pd
 import pytest
@@ -74,7 +75,7 @@ def test_counts_are_tabulated_suppressed_and_audited(folder, capsys):
 
 def test_sums_are_suppressed_by_named_rules(folder, capsys):
     assert protect("sums.parquet", "turnover.parquet", RULES) == 0
-    assert "fewer than 3 contributors" in capsys.readouterr().out
+    assert "fewer than 3 contributors" in " ".join(capsys.readouterr().out.split())
     release, table = (
         dc.facade.read_release("turnover.parquet"),
         dc.facade.read_table("sums.parquet"),
@@ -222,3 +223,14 @@ def test_the_custodian_is_told_what_is_hidden_and_why(folder, capsys):
     found = answer["confidential"]
     assert sum(found["levels"]["all cells"].values()) == 16
     assert run("protect", "counts.parquet", "--method", "suppress", "--show-kinds", "x.txt") == 2
+
+
+def test_a_way_that_is_gone_is_said_on_one_line(folder, monkeypatch):
+    told = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        show = lambda *given, **_: told.append(warnings.formatwarning(*given[:4]))  # noqa: E731
+        monkeypatch.setattr(warnings, "showwarning", show)
+        assert protect("counts.parquet", "t.csv", "secondary=gauss") == 0
+    assert [line.partition(",")[0] for line in told] == ['note: secondary="gauss"']
+    assert warnings.formatwarning("x", UserWarning, "file.py", 1).startswith("file.py:1")

@@ -336,6 +336,20 @@ def test_the_shorter_of_two_variables_stands_in_columns(rows, columns):
         assert [int(f) for f in figures] == [told[c] for c in lines[1].split()[3:]] or code == "…"
 
 
+def test_printed_groups_stand_above_their_parts():
+    ages = dc.Hierarchy.from_dict({"All": {"young": ["y2", "y1"], "old": ["o1"]}})
+    table = dc.Table.from_counts(
+        pd.DataFrame({"age": ["y1", "y2", "o1"], "sex": ["f", "m", "f"], "n": [1, 2, 4]}),
+        count="n",
+        margins="age*sex",
+        hierarchies={"age": ages},
+    )
+    lines = repr(table).splitlines()[2:]
+    set_in = [line[: len(line) - len(line.lstrip())] + line.split()[0] for line in lines]
+    assert set_in == ["young", "  y2", "  y1", "old", "  o1", "All"]
+    assert [int(line.split()[-1]) for line in lines] == [3, 2, 1, 4, 4, 7]
+
+
 def test_frames_out_agree():
     table = party_table(weight="w")
     assert (

@@ -1,5 +1,6 @@
 """What notebooks show: whole, escaped, the same for every hidden truth, and readable as text."""
 
+import html
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -77,6 +78,18 @@ def test_a_table_is_shown_as_crossed_trees(table):
             assert figure == f"{table.z[place]:,}"
     assert total[1] == "300"
     assert int(north[1]) >= int(n1[1])
+
+
+def test_a_statement_shows_everything_that_it_says(table):
+    statement = table.protect("cell-key").statement
+    page, printed = statement._repr_html_(), " ".join(str(statement).split())
+    for heading in ("What was done", "What holds", "What is not protected"):
+        assert heading in page
+        assert heading in printed
+    for text in (statement.plain, *(s.text for s in statement.sentences)):
+        assert text in printed
+        assert html.escape(text) in page
+    assert max(map(len, str(statement).splitlines())) <= 100
 
 
 def test_levels_fold_by_what_lies_above_them(table):

@@ -350,7 +350,7 @@ def test_a_table_must_differ_from_that_of_every_earlier_edition(path):
     ledger = Ledger(path)
     ledger.register_edition(DataSet("census", "1"), people(*range(100)), None)
     ledger.register_edition(DataSet("census", "2"), people(*range(200)), None)
-    with pytest.raises(LedgerError, match="edition '1' by about 1 records"):
+    with pytest.raises(LedgerError, match="edition '1' by about 1 record"):
         ledger.register_edition(DataSet("census", "3"), people(*range(101)), None)
     ledger.register_edition(DataSet("survey", "3"), people(*range(101)), None)
 

@@ -74,7 +74,7 @@ def test_a_file_from_a_windows_editor_is_read(tmp_path):
 
 
 WRONG = {
-    "not TOML": ("sex = [", DataError, "not TOML"),
+    "not TOML": ("sex = [", DataError, "not valid TOML"),
     "empty": ("# nothing\n", CodeError, "lists no variable"),
     "no table": ('sex = ["f"]\n', CodeError, r"'sex' must be a table, e.g. \[sex\]"),
     "unknown key": (SEX + 'othr = "drop"\n', UnknownNameError, "Did you mean 'other'"),

@@ -18,7 +18,7 @@ from discreet.facade import read_release
 from discreet.ledger import Ledger
 from discreet.publication import Publication, editions
 from discreet.release.fitting import METHODS
-from discreet.release.language import Language
+from discreet.release.language import WORDS, Language
 from discreet.release.notes import methods_note, public_note
 from tests.publication.office import KEYS, PRIVATE, publish, records, run, write
 
@@ -118,9 +118,14 @@ def test_a_repaired_title_or_language_pays_nothing_twice(office, monkeypatch):
     with pytest.raises(DataError, match="no language"):
         editions.publish(unknown, office, edition="1")
     assert not ledger.rows(), "languages are read before anything is drawn"
-    (office / "texts" / "da.toml").write_text('[texts]\n"Nothing." = "Intet."\n')
     danish = replace(plan, outlet=replace(plan.outlet, languages=("da",)))
-    with pytest.raises(DataError, match="has no text"):
+    (office / "texts" / "da.toml").write_text('[texts]\n"Nothing." = "Intet."\n')
+    with pytest.raises(DataError, match=r"missing: \[words\] Title"):
+        editions.publish(danish, office, edition="1")
+    assert not ledger.rows(), "words are looked at before anything is drawn"
+    words = "".join(f'"{word}" = "{word}"\n' for word in WORDS)
+    (office / "texts" / "da.toml").write_text(f"[words]\n{words}")
+    with pytest.raises(DataError, match="has no translation of"):
         editions.publish(danish, office, edition="1")
     waiting, entered = office / "published" / ".1.part", ledger.rows()
     assert waiting.stat().st_mode & 0o777 == 0o700

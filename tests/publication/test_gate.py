@@ -10,10 +10,6 @@ import numpy as np
 import pytest
 
 import discreet as dc
-from discreet import Knowledge
-from discreet.attacks.averages import Averages
-from discreet.attacks.custodian import Custodian
-from discreet.attacks.groups import GroupAttributes
 from discreet.errors import GateError, ParameterError
 from discreet.ledger import Ledger
 from discreet.publication import Choice, Publication, editions, gate
@@ -142,15 +138,37 @@ def test_a_killed_run_goes_on_and_judges_what_it_drew(office, plan, monkeypatch)
     assert published(office)
 
 
+SPARSE = country(mean=0.4, terms="region*age*sex", region=20, age=8, sex=2)
+
+
+def lifts(table, make, *attacks):
+    found = gate.Judgement("method")
+    list(gate._attack_view("t", table, make, Gate(attack=attacks), found))
+    return found
+
+
 def test_lifts_of_people_stop_and_those_of_counts_do_not():
-    table = country(mean=0.35, terms="region*age*work", region=30, age=10, work=3)
-    custodian = Custodian.of(table, plain(table), Knowledge(), method=plain)
-    people, counts = gate.Judgement("method"), gate.Judgement("method")
-    gate._note_lift("t", GroupAttributes(), custodian, Gate(), people)
-    gate._note_lift("t", Averages(), custodian, Gate(), counts)
+    people, counts = (lifts(SPARSE, plain, a) for a in ("group-attributes", "averages"))
     assert "group-attributes has a lift" in people.broken[0]
     assert "lift 1.00" in counts.lines[0]
     assert not counts.broken
+
+
+def test_a_lift_in_doubt_is_tried_on_further_draws():
+    """Nested crossings of cell keys: one draw makes forty claims, which may be chance."""
+
+    def make(other, seed):
+        return other.simulate(dc.CellKey(dc.perturbation_table(5, 3, 2)), seed=seed)
+
+    name = "nested-crossings"
+    once = dc.attack(SPARSE, make(SPARSE, 1), [name])[name]
+    assert once.gain(0.999) < 0.1 < once.lift
+    assert "nested-crossings has a lift" in lifts(SPARSE, make, name).broken[0]
+
+    def private(other, seed):
+        return other.simulate(dc.DiscreteLaplace(0.3), seed=seed)
+
+    assert not lifts(SPARSE, private, name).broken
 
 
 # By an adversary, or somebody careless

@@ -9,6 +9,7 @@ import warnings
 import openpyxl
 import pandas as pd
 import pytest
+import tomli_w
 from pyaxis import pyaxis
 from pyjstat import pyjstat
 from pysdmx.io.csv.sdmx10.reader import read as read_sdmx
@@ -124,7 +125,7 @@ def test_what_a_language_lacks_is_named_before_anything_is_drawn(office, text, t
     with pytest.raises(DataError, match=told):
         editions.publish(plan, office, edition="1")
     assert not (office / "published").exists()
-    assert not [row for row in dc.Ledger(office / "discreet.db").rows() if "release" in row]
+    assert not [r for r in dc.Ledger(office / "discreet.db").rows() if r["entry"] == "release"]
 
 
 def test_the_first_language_stands_in_only_where_that_is_said(office, capsys):
@@ -132,7 +133,7 @@ def test_the_first_language_stands_in_only_where_that_is_said(office, capsys):
     assert run("check", "publication", "publication.toml") != 0
     told = capsys.readouterr().out
     assert "missing: [codes.region] N" in told
-    lost = tomllib.loads(told.partition("# to be translated, nb\n")[2])
+    lost = tomllib.loads(told.partition("# to be translated, in texts/nb.toml\n")[2])
     assert lost == {"codes": {"region": {"N": "N"}}}, "it can be pasted and translated"
     (office / "texts" / "nb.toml").write_text("fallback = true\n[variables]\nregion = 'Landsdel'\n")
     assert run("check", "publication", "publication.toml") == 0
@@ -143,6 +144,37 @@ def test_the_first_language_stands_in_only_where_that_is_said(office, capsys):
     (office / "texts" / "nb.toml").write_text("[label]\n")
     with pytest.raises(UnknownNameError, match="section"):
         editions.publish(Publication.read("publication.toml"), office, edition="2")
+
+
+def test_a_language_of_ones_own_is_told_at_once_all_that_it_lacks(office, capsys):
+    """An empty file, what the check prints, then the sentences: three steps, and one draw."""
+    path = office / "texts" / "da.toml"
+    plan = office / "publication.toml"
+    plan.write_text(plan.read_text().replace('"en", "nb"', '"en", "da"').replace("year", "år"))
+    assert run("check", "publication", plan) == 2
+    assert "Make an empty one" in capsys.readouterr().err
+    path.write_text("")
+    assert run("check", "publication", plan) == 2
+    path.write_text(capsys.readouterr().out.partition("# to be translated, in texts/da.toml\n")[2])
+    assert run("check", "publication", plan) == 0
+    capsys.readouterr()
+    assert publish("1") == 2
+    assert "texts/da.missing.toml" in capsys.readouterr().err
+    assert not (office / "published" / "1").exists()
+    lost = tomllib.loads((office / "texts" / "da.missing.toml").read_text())
+    fitted = "Inner cells were then fitted to the changed values ({}), and published cells are "
+    assert f"{fitted}their sums." in lost["texts"]
+    own = tomllib.loads(path.read_text())
+    for section, texts in lost.items():
+        own.setdefault(section, {}).update({english: "Dansk: " + english for english in texts})
+    path.write_text(tomli_w.dumps(own))
+    assert publish("1") == 0
+    note = (office / "published" / "1" / "methods.da.md").read_text()
+    said = [line for line in note.splitlines() if line and not line.startswith(("|", "# "))]
+    cited = said.index("## Dansk: References")
+    assert all("Dansk: " in line for line in said[1:cited])  # after the edition
+    rows = dc.Ledger(office / "discreet.db").rows()
+    assert [row["number"] for row in rows if row["entry"] == "release"] == [1]
 
 
 def test_notes_for_readers_are_as_they_are_made_now():

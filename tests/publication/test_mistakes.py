@@ -46,6 +46,10 @@ def mend(plan, old, new):
         ('"people.csv"', '"nobody.csv"', "nobody.csv."),
         ('"codes.toml"', '"lists.toml"', "lists.toml. Draft one"),
         (LANGUAGES, 'languages = ["en", "xx"]', "no language 'xx'"),
+        (LANGUAGES, 'log = "published/x"', "log = 'published/x' is confidential"),
+        (LANGUAGES, 'folder = "."', "is confidential, and lies in the folder that readers"),
+        ('formats = ["xlsx", "px", "json-stat", "sdmx-csv", "csv"]', "formats = []", "names none"),
+        ("People by region and age", "Sex by region", "have the same title"),
     ],
 )
 def test_a_check_finds_what_would_stop_a_run(plan, capsys, old, new, told):

@@ -44,3 +44,10 @@ def test_no_file_shows_noise(tmp_path):
     assert max(len(text.partition(".")[2]) for text in shown) <= 1
     again = dc.facade.read_release(tmp_path / "r.csv")
     np.testing.assert_allclose(again.z, release.z)
+
+
+def test_parts_below_zero_leave_the_noise_of_what_they_cancelled():
+    sums = np.array([12345.67 + 0.001 - 12345.67, 12345.678])
+    assert sums[0] != 0.001
+    assert drop_float_noise(sums).tolist() == sums.tolist()
+    assert drop_float_noise(sums, as_largest=True).tolist() == [0.001, 12345.678]

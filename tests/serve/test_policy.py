@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import ParameterError
 from discreet.release import Cube, CubeAxis, CubeEntry
-from discreet.serve import Policy, Query, Refusal
+from discreet.serve import InnerSource, Policy, Query, Refusal
 from discreet.serve.policy.policy import public_statement
 from discreet.serve.policy.rules import JudgedTable, finest_cells, total_people
 from discreet.tables import CellStatus, Statement
@@ -120,6 +120,14 @@ def test_fixed_groups_are_allowed_as_they_are_fixed():
     fixed = {"groups": "fixed", "fixed_groups": {"age": {"Young": ["0-14"]}}}
     assert asked("rows=age&group.age=Young|0-14", **fixed)
     assert refused("rows=age&group.age=Young|0-14|15-64", **fixed).code == "own_groups"
+
+
+@pytest.mark.parametrize("codes", [["N1-1", "N1-2"], ["N1", "nowhere"]])
+def test_fixed_groups_of_codes_that_are_not_on_offer_are_refused(codes):
+    """Nobody could choose them, and the policy would tell the public what they hold."""
+    policy = Policy(groups="fixed", fixed_groups={"region": {"Towns": codes}})
+    with pytest.raises(ParameterError, match="no level of 'region' on offer has all codes"):
+        once(policy, source=InnerSource(inner_table(), ["region[county]", "age"]))
 
 
 def test_k_anonymity_looks_at_cells_that_are_not_empty():
@@ -264,8 +272,8 @@ def test_a_policy_speaks_of_variables_on_offer():
         once(Policy(forbidden=(("height", "sex"),)))
 
 
-@pytest.mark.parametrize("groups", ["x", {"Young": "0-14"}, {"Young": []}, {"Young": ["16"]}])
-def test_fixed_groups_add_up_codes_on_offer(groups):
+@pytest.mark.parametrize("groups", ["x", {"Young": "0-14"}, {"Young": []}, {"Young": [16]}])
+def test_fixed_groups_are_labels_with_lists_of_codes(groups):
     with pytest.raises(ParameterError, match="fixed_groups of 'age' must be labels with lists"):
         once(Policy(groups="fixed", fixed_groups={"age": groups}))
 

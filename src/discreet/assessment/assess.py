@@ -17,7 +17,7 @@ from discreet.assessment.compare.contestants import build_from
 from discreet.assessment.measure import EVERYTHING, Measure, NotApplicableError, Score
 from discreet.display import Display, Displayed, Grid
 from discreet.display.bars import shows_progress
-from discreet.errors import DesignError, ParameterError, PluginError, UnknownNameError
+from discreet.errors import DesignError, ParameterError, PluginError, UnknownNameError, check_known
 from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.release.inference.law import matrix_of
@@ -158,9 +158,7 @@ def assess(
     told = _mechanism_told(release) if asks and "mechanism" not in options else {}
     built = [_with_options(m, {**_unset(m, told), **options}) for m in chosen]
     known = sorted({name for measure in built for name in options_of(measure)})
-    for name in options:
-        if name not in known:
-            raise UnknownNameError("option of these measures", name, known)
+    check_known("option of these measures", options, known)
     scores, skipped = [], []
     for k, measure in enumerate(built):
         report("measures", k / len(built))

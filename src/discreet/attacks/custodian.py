@@ -19,6 +19,7 @@ from discreet.arrays import Mask, Real, Whole
 from discreet.assessment.audit.ranges import law_of
 from discreet.assessment.cells import true_values
 from discreet.attacks.frame import Knowledge
+from discreet.design.codes import cell_text
 from discreet.errors import DiscreetError, ParameterError
 from discreet.facade.table import Table
 from discreet.progress import report
@@ -222,6 +223,5 @@ def names_of_cells(release: Protected, positions: Mapping[int, Any], *, inner: b
     for position, value in positions.items():
         name = release.design.inner_cell if inner else release.design.cell
         codes = name(int(position)) if release.design.axes else {"cell": position}
-        said = ", ".join(f"{variable}={code}" for variable, code in codes.items()) or "the total"
-        found.append(f"{said}: {value}")
+        found.append(f"{cell_text(codes)}: {value}")
     return found

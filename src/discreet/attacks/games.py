@@ -34,6 +34,7 @@ Game = Callable[[Attack, Custodian], Finding]
 ALONE = "the same attack on this release alone"
 BARE = "the same attack without the classes"
 _BESIDE = ("laws", "program")  # knowledge that an attack can do without, and so its own baseline
+_NAMED = ("attributes", "hidden")  # targets whom anybody can name, so that a value can be guessed
 WITHOUT = "the same attack on releases without the targets' records"
 BLIND = "a guess without any release"
 
@@ -62,7 +63,7 @@ def judge_counts(attack: Attack, custodian: Custodian) -> Finding:
     truth = _true_counts(custodian, about)
     claims, seconds = _run(attack, custodian)
     right = tally(claims, _look_up(truth, claims))
-    everything = Tally(right.right, max(1, _to_find(custodian, about)))
+    everything = replace(right, targets=max(1, _to_find(custodian, about)))
     proven = np.zeros(len(claims), bool) if claims.proven is None else claims.proven
     if (proven & ~right.right).any():
         raise DisagreementError(
@@ -183,15 +184,24 @@ def _beside_draws(
 ) -> Finding:
     """The finding on the judge's targets, beside the same attack without their records."""
     truth = {key: value for _, each in targets for key, value in each.items()}
-    blind = _commonest(list(truth.values()))
-    drawn = tally(_only(claims, truth), truth)
+    blind, said = _commonest(list(truth.values())), _only(claims, truth)
+    drawn = tally(said, truth)
+    if trait(attack, "about") in _NAMED:
+        found = replace(found, usual=_name_the_commonest(said, truth))
     if not custodian.is_redrawn:
         return replace(found, drawn=drawn, baseline=blind, blind=blind, beside=BLIND)
-    base = Tally(np.zeros(0, dtype=bool), 0)
+    base = Tally(np.zeros(0, dtype=bool), 0, np.zeros(0))
     for draw, each in targets:
         there = _run(attack, custodian, draw.release)[0]
         base = base.with_more(tally(_only(there, each), each))
     return replace(found, drawn=drawn, baseline=base, blind=blind, beside=WITHOUT)
+
+
+def _name_the_commonest(claims: Claims, truth: Truth) -> Tally:
+    """How the commonest value of all targets fares on those that claims are about."""
+    value = Counter(truth.values()).most_common(1)[0][0]
+    same = replace(claims, values=(value,) * len(claims), proven=None)
+    return tally(same, truth)
 
 
 def _count_targets(custodian: Custodian, out: Whole, about: str) -> dict[Any, Any]:

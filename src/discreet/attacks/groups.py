@@ -21,6 +21,9 @@ from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
 from discreet.tables.protected import COUNT
 
 _LARGEST = 2_000_000  # inner cells, whose numbers are held
+_SOME = (
+    100  # people who are asked whether any table shows a variable, and how common its values are
+)
 _LIKELY = 1.0  # people of each category added to a group, so that small groups are less sure
 
 
@@ -167,9 +170,20 @@ def refusal_of_groups(release: Any, variable: str | None) -> str:
     if design.n_inner > _LARGEST:
         return f"more than {_LARGEST:,} inner cells"
     name = variable or design.axes[-1].name
-    person = {k: v for k, v in design.inner_cell(0).items() if k != name}
-    crossed = next(groups_of(release, name, (person,)))
-    return "" if crossed else f"no table shows {name!r} in full"
+    return "" if any(_some_groups(release, name)) else f"no table shows {name!r} in full"
+
+
+def _some_groups(release: Any, variable: str) -> Iterator[list[MemberGroup]]:
+    """The groups of people all over the table: where rules exclude categories, some have none."""
+    n = release.design.n_inner
+    cells = [
+        release.design.inner_cell(int(k))
+        for k in np.unique(np.linspace(0, n - 1, _SOME).astype(int))
+    ]
+    people = tuple(
+        {name: code for name, code in cell.items() if name != variable} for cell in cells
+    )
+    return groups_of(release, variable, people)
 
 
 def _own_counts(release: Any, knowledge: Knowledge) -> Real:
@@ -193,8 +207,7 @@ def shown_counts(release: Any) -> Real:
 
 def _usual_shares(release: Any, variable: str, z: Real, n: int) -> Real:
     """Shares of the categories among everybody, from the largest published group."""
-    person = {k: v for k, v in release.design.inner_cell(0).items() if k != variable}
-    every = [z[group.cells] for group in next(groups_of(release, variable, (person,)))]
+    every = [z[group.cells] for groups in _some_groups(release, variable) for group in groups]
     largest = max(every, key=lambda counts: float(counts.sum()))
     total = float(largest.sum())
     return np.full(n, 1 / n) if total <= 0 else largest / total

@@ -7,41 +7,37 @@ over no more combinations than these tell apart.
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from discreet import registry
+from discreet.arrays import Array
 from discreet.assessment.compare.contestants import as_list
 from discreet.attacks.custodian import Custodian, Maker, names_of_cells
 from discreet.attacks.frame import Attack, Claims, Knowledge
 from discreet.attacks.games import OF_RECORDS, play_with, trait
 from discreet.attacks.public_side import ask, public_side
 from discreet.attacks.scoring import WORST, Finding, Tally
+from discreet.design.formula import Term, resolve
+from discreet.design.parts import sum_to_levels
+from discreet.design.structured import StructuredDesign
 from discreet.display import Display, Displayed, Grid
 from discreet.display.bars import shows_progress
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
 from discreet.progress import report
 from discreet.randomness import stream
+from discreet.release.tabulate import take_part
 from discreet.synthesis.result import Synthesized
 from discreet.tables.protected import Method, Protected
-from discreet.tables.show import to_pandas
-
-if TYPE_CHECKING:
-    import pandas as pd
-import itertools
-import math
-
-from discreet.arrays import Array
-from discreet.design.formula import Term, resolve
-from discreet.design.parts import sum_to_levels
-from discreet.design.structured import StructuredDesign
-from discreet.release.tabulate import take_part
+from discreet.tables.show import Frames
 
 AttackLike = Attack | str
 PROVING = ("integer-reconstruction", "bounds")
@@ -51,7 +47,7 @@ _PROVEN = "What follows from the release with certainty, without the truth."
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Findings(Displayed, Mapping[str, Finding]):
+class Findings(Displayed, Frames, Mapping[str, Finding]):
     """**Confidential.** What each attack reached, by its name.
 
     Attributes:
@@ -122,10 +118,6 @@ class Findings(Displayed, Mapping[str, Finding]):
                 }
             )
         return pa.Table.from_pylist(rows)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas frame."""
-        return to_pandas(self.to_arrow())
 
     @property
     def text(self) -> str:

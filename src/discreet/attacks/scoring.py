@@ -6,13 +6,14 @@ guessing leaves open that the release gave away. Everything here is confidential
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from discreet.arrays import Array
+from discreet.arrays import Array, Real
 from discreet.attacks.frame import Claims
 from discreet.display import Display, Displayed
 from discreet.errors import ParameterError
@@ -20,6 +21,7 @@ from discreet.errors import ParameterError
 LEVEL = 0.95
 WORST = 5
 """How many of the cells that were told are named in a finding."""
+_SUREST, _FEWEST = 10, 10  # one claim in so many is the surest, and so many claims at least
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +31,12 @@ class Tally:
     Attributes:
       right: Whether each claim is right, the surest claim first.
       targets: How many targets there were to find.
+      sure: The confidence of each claim, by which claims of two runs are put in one order.
     """
 
     right: Array
     targets: int
+    sure: Real | None = None
 
     @property
     def claims(self) -> int:
@@ -50,9 +54,19 @@ class Tally:
         return float(self.right.sum()) / self.targets if self.targets else 0.0
 
     def with_more(self, other: Tally) -> Tally:
-        """Both together; claims of two runs have no common order, so one follows the other."""
-        right = np.concatenate([self.right, other.right])
-        return Tally(right, self.targets + other.targets)
+        """Both together, the surest claim first; without confidences one follows the other."""
+        right, n = np.concatenate([self.right, other.right]), self.targets + other.targets
+        if self.sure is None or other.sure is None:
+            return Tally(right, n)
+        sure = np.concatenate([self.sure, other.sure])
+        order = np.argsort(-sure, kind="stable")
+        return Tally(right[order], n, sure[order])
+
+    @property
+    def surest(self) -> Tally:
+        """The surest tenth of the claims, ten of them at least."""
+        n = max(_FEWEST, math.ceil(len(self.right) / _SUREST))
+        return Tally(self.right[:n], self.targets, None if self.sure is None else self.sure[:n])
 
     @property
     def curve(self) -> tuple[Array, Array]:
@@ -77,6 +91,8 @@ class Finding(Displayed):
       drawn: How claims about the targets of the judge fared, which the baseline is about too; all
         claims when absent.
       blind: Share that a guess without any release gets right.
+      usual: How naming the commonest value fares on the very targets that were claimed, in the same
+        order; nothing where nobody could name a value without the release.
       proven: How many claims follow from the release with certainty.
       fixed: How many people these are about.
       undecided: How many cells might be certain too: no proof was found, and no counterexample.
@@ -91,6 +107,7 @@ class Finding(Displayed):
     seconds: float = 0.0
     drawn: Tally | None = None
     blind: float = 0.0
+    usual: Tally | None = None
     proven: int = 0
     fixed: int = 0
     undecided: int = 0
@@ -141,6 +158,31 @@ class Finding(Displayed):
         """Whether the release told more than the baseline, beyond chance."""
         return self.lift_interval(level)[0] > 0
 
+    @property
+    def surest(self) -> Finding:
+        """The same of the surest tenth of the claims, which an intruder would act on.
+
+        The baseline is the surest tenth of what the same attack claims without the records, so that
+        an attack which learns nothing is right as often in both.
+        """
+        parts: dict[str, Any] = {"drawn": self.judged.surest}
+        for name in ("baseline", "usual"):
+            if isinstance(each := getattr(self, name), Tally):
+                parts[name] = each.surest
+        return replace(self, **parts)
+
+    def gain(self, level: float = LEVEL) -> float:
+        """The least lift beside the baseline and beside naming the commonest value.
+
+        Without the record of a person her group leans to the other side, so that the baseline can
+        be worse than a coin.
+        """
+        low = self.lift_interval(level)[0]
+        if self.usual is None or not self.usual.claims:
+            return low
+        # A share of the same people: what they have is no matter of chance.
+        return min(low, replace(self, baseline=self.usual.precision).lift_interval(level)[0])
+
     def pooled(self, other: Finding) -> Finding:
         """This finding and another one of the same attack, on another draw, as one."""
         parts: dict[str, Any] = {
@@ -152,6 +194,8 @@ class Finding(Displayed):
             "undecided": self.undecided + other.undecided,
             "worst": (*self.worst, *other.worst)[:WORST],
         }
+        if self.usual is not None and other.usual is not None:
+            parts["usual"] = self.usual.with_more(other.usual)
         for name in ("baseline", "blind"):
             one, two = getattr(self, name), getattr(other, name)
             if isinstance(one, Tally) and isinstance(two, Tally):
@@ -174,7 +218,15 @@ class Finding(Displayed):
             f"named; {self.beside} is right in {self.guess:.1%}; "
             f"lift {self.lift:.2f} ({ends[0]:.2f} to {ends[1]:.2f})"
         )
-        return "; ".join([found, *self._certain_if_any])
+        return "; ".join([found, *self._said_of_the_surest, *self._certain_if_any])
+
+    @property
+    def _said_of_the_surest(self) -> list[str]:
+        part = self.surest
+        if part.judged.claims == self.judged.claims or not isinstance(self.baseline, Tally):
+            return []
+        shares = f"{part.success:.1%} are right, of the baseline's {part.guess:.1%}"
+        return [f"of the surest {part.judged.claims} {shares}"]
 
     def _display(self) -> Display:
         low, high = self.judged.interval()
@@ -185,6 +237,7 @@ class Finding(Displayed):
             "targets named": f"{self.judged.recall:.1%} of {self.judged.targets:,}",
             self.beside: f"{self.guess:.1%}",
             "lift": f"{self.lift:.2f} ({ends[0]:.2f} to {ends[1]:.2f})",
+            "the surest claims": "".join(self._said_of_the_surest),
         }
         if not self.judged.claims:
             facts = {"claims": self._silence} if self.judged.targets else {}
@@ -248,7 +301,7 @@ def tally(claims: Claims, truth: Mapping[Hashable, Any]) -> Tally:
     absent = object()
     said = zip(claims.targets, claims.values, strict=True)
     right = [bool(truth.get(target, absent) == value) for target, value in said]
-    return Tally(np.array(right, dtype=bool), len(truth))
+    return Tally(np.array(right, dtype=bool), len(truth), np.asarray(claims.confidence))
 
 
 def proportion_interval(right: int, n: int, level: float = LEVEL) -> tuple[float, float]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import warnings
+from typing import Any
 
 from discreet.errors import DiscreetError
 
@@ -11,6 +13,19 @@ BAD_INPUT, INTERRUPTED = 2, 130
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line."""
+    usual, warnings.formatwarning = warnings.formatwarning, _note
+    try:
+        _run(arguments)
+    finally:
+        warnings.formatwarning = usual
+
+
+def _note(message: Warning | str, *_: Any, **__: Any) -> str:
+    """A warning without the line of code that it comes from."""
+    return f"note: {message}\n"
+
+
+def _run(arguments: list[str] | None) -> None:
     from discreet.cli.app import app  # start-up time
 
     try:

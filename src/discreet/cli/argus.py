@@ -32,11 +32,11 @@ def argus(
 
     Example: discreet argus job.arb --show-kinds --json
     """
-    from discreet.facade.batch import run_batch  # start-up time
+    from discreet import argus as files  # start-up time
     from discreet.suppress.report import describe_pattern  # start-up time
 
     with show_progress():
-        done = run_batch(job, secret=secret, show_kinds=show_kinds)
+        done = files.run_batch(job, secret=secret, show_kinds=show_kinds)
     reports = {}
     for number, found in done.tables.items():
         if found.pattern is not None:

@@ -11,7 +11,7 @@ from discreet.cli.options import Json, answer, finite_rows
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.facade.table import Table, read_release, read_table
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text
 
 if TYPE_CHECKING:
     from discreet.attacks.run import Findings
@@ -65,9 +65,9 @@ def attack(
 
     Example: discreet attack --url http://127.0.0.1:8000/d/census --truth table.parquet
     """
+    from discreet import attack_service  # start-up time
     from discreet.attacks import Knowledge  # start-up time
     from discreet.attacks import attack as attack_release  # start-up time
-    from discreet.attacks.service import attack_service  # start-up time
 
     if (url is None) == (release is None):
         raise ParameterError("name a release, or a table builder by --url; one of both.")
@@ -93,8 +93,7 @@ def attack(
 def _hand_over(found: Findings, out: Path | None, json: bool) -> None:
     """Print findings, and write them where that is asked for."""
     if out is not None:
-        with written_whole(out, mode=OWNER_ONLY) as partial:
-            partial.write_text(found.text + "\n", encoding="utf-8", newline="\n")
+        write_text(out, found.text + "\n", OWNER_ONLY)
     summary = {
         "side": "confidential",
         "provably_fixed": found.provably_fixed,

@@ -112,7 +112,7 @@ def _check_data(
     records: RecordOptions,
     json: bool,
 ) -> None:
-    from discreet.records.findings import look_through  # start-up time
+    from discreet.records import look_through  # start-up time
 
     numbers = [name for name in (records.weight, records.key, *values) if name]
     data = records.open(source, hierarchies=hierarchies, weight=None, key=None)
@@ -141,7 +141,11 @@ def _check_publication(path: Path, json: bool) -> None:
         if found.said or (path.parent / FOLDER / f"{code}.toml").exists():
             lines += [f"{FOLDER}/{code}.toml: {len(found.said) or 'no'} faults", *found.said]
         if found.missing:
-            lines += ["", f"# to be translated, {code}", tomli_w.dumps(found.missing)]
+            lines += [
+                "",
+                f"# to be translated, in {FOLDER}/{code}.toml",
+                tomli_w.dumps(found.missing),
+            ]
     said = {code: list(found.said) for code, found in faults.items()}
     answer({"publication": str(path), "faults": said}, json, "\n".join(lines))
     if broken := [code for code, found in faults.items() if found.said]:
@@ -266,7 +270,7 @@ def _check_build(config: Any, name: str, build: Path | None) -> tuple[str, str]:
 
 def _check_install(out: Path | None, json: bool) -> None:
     """Packages with their versions, and every golden case; a report to be signed off."""
-    from discreet.testing.install import check_install  # start-up time
+    from discreet.testing import check_install  # start-up time
 
     about = importlib.metadata.metadata("discreet")
     found: dict[str, dict[str, str]] = {}

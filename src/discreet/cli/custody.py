@@ -22,7 +22,7 @@ from discreet.cli.options import (
 )
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text, written_whole
 from discreet.ledger import Ledger
 from discreet.records.secret import secret_of
 from discreet.serve.office.config import Role
@@ -94,8 +94,7 @@ def codes(
     data = records.open(source)
     with show_progress():
         draft = draft_code_lists(data, max_codes)
-    with written_whole(out, OWNER_ONLY) as temporary:
-        temporary.write_text(draft.text, encoding="utf-8", newline="\n")
+    write_text(out, draft.text, OWNER_ONLY)
     summary = {
         "file": str(out),
         "side": "confidential",
@@ -114,7 +113,7 @@ def ledger(
     ],
     path: Annotated[Path, typer.Argument(help="The ledger's file.")],
     table: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(help="enter: a table's file; accept: its variables, e.g. 'age*region'."),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the data set.")] = None,
@@ -162,7 +161,10 @@ def ledger(
         copy = back_up(path, _require(out, "--out"))
         answer({"side": "confidential", "file": str(copy)}, json, f"{copy}: a copy (owner only)")
     elif action == "enter":
-        _enter(found, Path(_require(table, "--table")), json)
+        file, *others = _require(table, "--table")
+        if others:
+            raise ParameterError("a table is entered by a command of its own: give one --table.")
+        _enter(found, Path(file), json)
     else:
         data_set = DataSet(_require(name, "--name"), _require(edition, "--edition"))
         _decide(found, action, data_set, _require(reason, "--reason"), table=table, by=by)
@@ -170,12 +172,18 @@ def ledger(
 
 
 def _decide(
-    found: Ledger, action: str, data_set: DataSet, why: str, *, table: str | None, by: str | None
+    found: Ledger,
+    action: str,
+    data_set: DataSet,
+    why: str,
+    *,
+    table: list[str] | None,
+    by: str | None,
 ) -> None:
     """Enter what the custodian decided of an edition."""
     if action == "accept":
-        labels = [part.strip() for part in _require(table, "--table").split("*")]
-        found.accept(data_set, labels, why)
+        for one in _require(table, "--table"):
+            found.accept(data_set, [part.strip() for part in one.split("*")], why)
     elif action == "withdraw":
         found.withdraw(data_set, why)
     else:
@@ -208,7 +216,7 @@ def _enter(found: Ledger, path: Path, json: bool) -> None:
 
 
 def _require(value: Any, option: str) -> Any:
-    if value is None:
+    if value is None or value == []:
         raise ParameterError(f"this needs {option}; see the examples of --help.")
     return value
 

@@ -25,7 +25,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.display.bars import show_progress
 from discreet.errors import DataError
 from discreet.facade.microdata import Microdata
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, read_toml, write_text, written_whole
 from discreet.progress import report
 from discreet.protect.options import GRIDS
 from discreet.publication import Publication
@@ -91,8 +91,7 @@ def prepare_census(folder: Path, persons: int, seed: int) -> Microdata:
             _write_people(path, persons, seed)
     _write_code_lists(folder / "codes", hierarchies())
     site = demo_site(files[0].name, files[1].name, persons, round(persons * _SAMPLED))
-    with written_whole(folder / SITE) as temporary:
-        temporary.write_text(tomli_w.dumps(site), encoding="utf-8", newline="\n")
+    write_text(folder / SITE, tomli_w.dumps(site))
     return opened(files[0]).with_keys(Secret.from_file(folder / "keys.secret", create=True))
 
 
@@ -118,8 +117,7 @@ def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
         with written_whole(folder / f"{name}.csv") as temporary:
             csv.write_csv(tree.to_parent_child(), temporary)
     lists = {name: {"hierarchy": f"{name}.csv"} for name in trees}
-    with written_whole(folder / CODES) as temporary:
-        temporary.write_text(tomli_w.dumps(lists), encoding="utf-8", newline="\n")
+    write_text(folder / CODES, tomli_w.dumps(lists))
 
 
 def _build(path: Path) -> None:
@@ -145,13 +143,12 @@ def _show_files(folder: Path, port: int | None, *, check: bool) -> None:
 
     from discreet.serve.static.build import write_static  # start-up time
 
-    site = tomllib.loads((folder / SITE).read_text(encoding="utf-8"))
+    site = read_toml(folder / SITE)
     census = site["datasets"]["census"]
     # Files cannot keep what a rule on figures refuses; SAFE has protected every table already.
     census["policy"] = {}
-    with written_whole(folder / STATIC_SITE) as temporary:
-        text = tomli_w.dumps({**site, "datasets": {"census": census}})
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    text = tomli_w.dumps({**site, "datasets": {"census": census}})
+    write_text(folder / STATIC_SITE, text)
     _build(folder / STATIC_SITE)
     with show_progress():
         written = write_static(read_site(folder / STATIC_SITE), folder / "static", parquet=True)

@@ -19,7 +19,7 @@ from discreet.cli.options import (
 )
 from discreet.design.formats.files import read_text
 from discreet.display.bars import show_progress
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
 from discreet.facade.table import Table, read_release, read_table
 from discreet.files import OWNER_ONLY, ending_of
 from discreet.noise.matrix import read_matrix
@@ -346,8 +346,7 @@ def _check_measures(thresholds: dict[str, float], chosen: list[str] | None) -> N
     taken = DEFAULT_MEASURES if chosen is None else [name.partition(":")[0] for name in chosen]
     for threshold in thresholds:
         name = threshold.partition("@")[0]
-        if name not in taken:
-            raise UnknownNameError("measure of this comparison", name, taken)
+        check_known("measure of this comparison", [name], taken)
 
 
 def _numbers(given: list[str] | None, what: str) -> dict[str, float]:

@@ -352,7 +352,7 @@ def write_release(release: Release, out: Path | None, as_json: bool, **more: Any
         "editions": mode,
         "statement": release.statement.text,
     }
-    text = f"{release}" if out is None else f"{out}: {release.statement.text}"
+    text = f"{release}" if out is None else f"{out}\n\n{release.statement}\n"
     answer(summary, as_json, f"{text}\n{mode}" if mode else text)
 
 

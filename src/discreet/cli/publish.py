@@ -56,7 +56,7 @@ def publish(
 
     Example: discreet publish --convert recipe.toml --draft people.csv publication.toml
     """
-    from discreet.publication import editions  # start-up time
+    from discreet.publication import withdraw as withdraw_edition  # start-up time
 
     own = {"--edition": edition, "--corrects": corrects, "--again": again, "--accept": accept}
     if draft is not None or convert is not None:
@@ -66,7 +66,7 @@ def publish(
     base = publication.parent
     if withdraw is not None:
         _refuse("--withdraw", {**own, "--codes": codes})
-        folder = editions.withdraw(Publication.read(publication), base, withdraw, reason)
+        folder = withdraw_edition(Publication.read(publication), base, withdraw, reason)
         answer({"folder": str(folder), "withdrawn": withdraw}, json, f"{folder}: withdrawn.")
         return
     _refuse("a publication", {"--codes": codes})
@@ -82,13 +82,15 @@ def publish(
 
 def _publish(plan: Publication, base: Path, given: dict[str, Any]) -> list[PublishedEdition]:
     """One edition, or every period of records that say by a column which period they are of."""
-    from discreet.publication import editions  # start-up time
+    from discreet import publication as room  # start-up time
 
     is_named = given["edition"] or given["corrects"] or plan.data.get("edition")
     if isinstance(plan.data.get("time"), str) and not is_named:
         again, accept = given["again"], given["accept"]
-        return editions.publish_periods(plan, base, again=again, accept=accept)
-    return [editions.publish(plan, base, **given)]
+        made: list[PublishedEdition]
+        made = room.publish_periods(plan, base, again=again, accept=accept)
+        return made
+    return [room.publish(plan, base, **given)]
 
 
 def _refuse(what: str, options: Mapping[str, object]) -> None:
@@ -102,7 +104,7 @@ def _refuse(what: str, options: Mapping[str, object]) -> None:
 def _write_draft(
     target: Path, source: Path | None, codes: Path | None, recipe: Path | None, json: bool
 ) -> None:
-    from discreet.publication.draft import draft_publication, write_draft  # start-up time
+    from discreet.publication import draft_publication, write_draft  # start-up time
 
     if target.exists():
         raise ParameterError(f"{target} is there already; name another file.")
@@ -141,7 +143,7 @@ def republish(
 
     Example: discreet republish published/2026-1 --out again
     """
-    from discreet.publication.editions import republish as make_again  # start-up time
+    from discreet.publication import republish as make_again  # start-up time
 
     made = make_again(folder, out)
     answer({"folder": str(made)}, json, f"{made}: the files of {folder}, byte by byte.")

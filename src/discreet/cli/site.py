@@ -31,7 +31,7 @@ from discreet.cli.options import (
 from discreet.design.formula import Margins
 from discreet.design.formula import margins as crossings
 from discreet.display.bars import show_progress
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
 from discreet.facade.microdata import Microdata
 from discreet.files import written_whole
 from discreet.progress import notice
@@ -368,9 +368,7 @@ def _static_config(config: SiteConfig, only: Sequence[str]) -> SiteConfig:
 
     require_web()
     known = [d.name for d in config.datasets]
-    for name in only:
-        if name not in known:
-            raise UnknownNameError("data set", name, known)
+    check_known("data set", only, known)
     chosen = tuple(d for d in config.datasets if not only or d.name in only)
     require_static(config, chosen)
     return replace(config, datasets=chosen)

@@ -29,7 +29,7 @@ from discreet.cli.options import (
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
-from discreet.files import ending_of, written_whole
+from discreet.files import ending_of, write_text
 
 MIXED = "mixed"
 
@@ -188,7 +188,7 @@ def synthesize(
         "statement": made.statement.text,
         "confidential_report": None if about.report is None else str(about.report),
     }
-    answer(summary, json, f"{made}" if out is None else f"{out}: {made.statement.text}")
+    answer(summary, json, f"{made}" if out is None else f"{out}\n\n{made.statement}")
 
 
 def _check_options(method: str, out: Path | None, report: Path | None, seed: int | None) -> None:
@@ -245,7 +245,7 @@ def swap(
         "statement": made.statement.text,
     }
     said = f"{out} (confidential): {made.measures.share:.1%} exchanged, {made.measures.unmatched} "
-    answer(summary, json, f"{said}without a similar one. {made.statement.text}")
+    answer(summary, json, f"{said}without a similar one.\n\n{made.statement}")
 
 
 @with_options
@@ -288,8 +288,7 @@ def private(
         save_or_write(made, release)
     write_rows(rows, out)
     told = out.with_suffix(".statement.txt")
-    with written_whole(told) as temporary:
-        temporary.write_text(f"{made.statement.text}\n", encoding="utf-8", newline="\n")
+    write_text(told, f"{made.statement.text}\n")
     summary = {
         "file": str(out),
         "side": "public",
@@ -297,4 +296,4 @@ def private(
         "statement_file": str(told),
         "statement": made.statement.text,
     }
-    answer(summary, json, f"{out}: {rows.num_rows:,} synthetic records. {made.statement.text}")
+    answer(summary, json, f"{out}: {rows.num_rows:,} synthetic records.\n\n{made.statement}")

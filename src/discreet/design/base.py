@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from discreet.arrays import Array, Mask, Whole, Whole32
 from discreet.design.axis import Axis, Variables, axes_of
+from discreet.design.codes import cell_text
 from discreet.design.support import Embedding, Kind
 from discreet.errors import DesignError
 
@@ -264,8 +265,7 @@ class Design(ABC):
         """A published cell in words: its codes, or its number where there are none."""
         if not self.axes:
             return f"number {position}"
-        codes = self.cell(position).items()
-        return ", ".join(f"{name}={code}" for name, code in codes) or "the total"
+        return cell_text(self.cell(position))
 
     def inner_cell(self, position: int) -> Cell:
         """The codes of one inner cell."""

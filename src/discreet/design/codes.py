@@ -12,7 +12,7 @@ import enum
 import math
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from functools import singledispatch
@@ -29,6 +29,11 @@ MISSING = "(missing)"
 _COMPARED = 5_000  # codes that a misspelt one is compared with at most
 _NUMBER = re.compile(r"-?[0-9]+(?:\.[0-9]+)?")
 _PARTS = re.compile(r"([0-9]+(?:\.[0-9]+)?)|([^0-9]+)")
+
+
+def cell_text(codes: Mapping[str, object]) -> str:
+    """A cell in words, `region=R1, age=30`; one of which no code is given is the total."""
+    return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
 
 
 def canonical(value: object) -> str:

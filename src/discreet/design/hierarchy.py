@@ -23,6 +23,7 @@ from discreet.design.formats.tree import (
 )
 from discreet.display import Display, Displayed, Grid, Heading
 from discreet.errors import CodeError, ParameterError, UnknownNameError
+from discreet.files import write_text
 
 _MOST_SHOWN, _MOST_OPEN = 2_000, 30  # codes in a piece of HTML, and those that stand open
 
@@ -219,7 +220,7 @@ class Hierarchy(Displayed):
         """The text of a τ-ARGUS `.hrc` file, also written to `path` if one is given."""
         text = files.write_hrc(self.parents, self._depths, leading)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8", newline="\n")
+            write_text(path, text)
         return text
 
     def to_sdmx(self, path: str | Path, codelist: str, agency: str, version: str = "1.0") -> None:

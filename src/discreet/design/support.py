@@ -26,7 +26,7 @@ import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.design.codes import canonical
-from discreet.errors import DesignError, ParameterError, UnknownNameError
+from discreet.errors import DesignError, ParameterError, check_known
 
 if TYPE_CHECKING:
     from discreet.design.axis import Axis
@@ -119,8 +119,7 @@ def _leaves_of(axis: Axis, codes: Any) -> Index:
     several = [codes] if isinstance(codes, str) or not isinstance(codes, Iterable) else codes
     found = []
     for code in map(canonical, several):
-        if code not in axis.code_leaves:
-            raise UnknownNameError(f"code of variable {axis.name!r}", code, axis.code_leaves)
+        check_known(f"code of variable {axis.name!r}", [code], axis.code_leaves)
         found.append(axis.code_leaves[code])
     return np.unique(np.concatenate(found))
 

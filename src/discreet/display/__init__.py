@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
 
 Side = Literal["public", "confidential", ""]
 Line = str | tuple[str, Sequence[str]]
@@ -140,16 +140,20 @@ def render(display: Display) -> str:
 
 @cache
 def _template() -> Template:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    return environment("discreet.display").get_template("display.html")
 
-    found = Environment(
-        loader=PackageLoader("discreet.display"),
+
+def environment(*packages: str) -> Environment:
+    """The templates of packages, the first of a name; whatever is put into one is escaped."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return found.get_template("display.html")
 
 
 def align_columns(rows: Sequence[Sequence[str]], right: Container[int] = ()) -> list[str]:

@@ -14,7 +14,7 @@ from discreet.design.formats.tree import quote_codes
 from discreet.design.formula import Margins
 from discreet.design.support import Support
 from discreet.display.bars import shows_progress
-from discreet.errors import KeysError, ParameterError, UnknownNameError
+from discreet.errors import KeysError, ParameterError, check_known
 from discreet.facade.release import Release
 from discreet.facade.table import Table
 from discreet.progress import notice
@@ -83,8 +83,7 @@ class Microdata(UnitRecords):
         return data
 
     def _recode_variable(self, variable: str, change: object, default: object) -> Self:
-        if variable not in self.dimensions:
-            raise UnknownNameError("variable", variable, self.dimensions)
+        check_known("variable", [variable], self.dimensions)
         before = self.hierarchies.get(variable, ())
         done = recoded(self.table, variable, change, before, default)
         others = {name: trees for name, trees in self.hierarchies.items() if name != variable}
@@ -367,9 +366,7 @@ class Microdata(UnitRecords):
                 "the column that identifies it."
             )
         of = Magnitude(value, who, holding, negative, largest)
-        for name in of.columns:
-            if name not in self.columns:
-                raise UnknownNameError("column", name, self.columns)
+        check_known("column", of.columns, self.columns)
         return of
 
     def _ids(self, name: str | None) -> tuple[str, Any]:
@@ -383,8 +380,7 @@ class Microdata(UnitRecords):
                 "record keys need ids: name the column, e.g. id='person'. Records without ids get "
                 "keys in a copy of their file: `dc.open(…, random_keys='with-keys.parquet')`."
             )
-        if name not in self.columns:
-            raise UnknownNameError("id column", name, self.columns)
+        check_known("id column", [name], self.columns)
         return name
 
     def _keys_of(self, secret: Secret, rule: KeyConvention, editions: str) -> KeysOf:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from discreet.arrays import Real
 from discreet.design.formula import Margins, Term
 from discreet.display.bars import shows_progress
-from discreet.errors import DesignError, UnknownNameError
+from discreet.errors import DesignError, check_known
 from discreet.release.files import save
 from discreet.release.formats.write import write
 from discreet.release.language import Language
@@ -146,8 +146,7 @@ class Release(Result, PublicTable):
         """
         if name == self.table_name and name:
             return self
-        if name not in self.tables:
-            raise UnknownNameError("table", name, self.tables)
+        check_known("table", [name], self.tables)
         from discreet.release.tabulate import take_part  # start-up time, as for `fit`
 
         return take_part(self, self.tables[name], name)

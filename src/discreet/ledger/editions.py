@@ -5,6 +5,7 @@ A table that differs too little from an earlier one is held. Published values ar
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 import zlib
 from collections.abc import Mapping, Sequence
@@ -59,13 +60,17 @@ def enter_tables(
         _check_same(given, own, data_set)
     own_decisions = (d for d in decided if d.edition == data_set.edition)
     free = {d.about for d in own_decisions if d.decision == ACCEPTED}
+    held: dict[Labels, str] = {}
     for labels in dict.fromkeys(table.labels for table in tables):
         is_free = not labels or entries.labels_text(labels) in free
         if min_changed and not is_free and not _is_covered(labels, own):
             mine = [s for s in new if s.labels == labels]
             keys = [s for s in new if not s.labels]
             for edition, stored in earlier.items():
-                _compare(data_set, edition, mine, keys, stored, min_changed)
+                if why := _why_held(edition, mine, keys, stored, min_changed):
+                    held.setdefault(labels, why)
+    if held:
+        raise _held(data_set, held)
     for given in new:
         if not any(_is_same_kind(given, known) and given.sketch == known.sketch for known in own):
             entries.add_sketch(db, data_set, given)
@@ -142,38 +147,34 @@ def _is_covered(labels: Labels, own: Sequence[StoredSketch]) -> bool:
     )
 
 
-def _compare(
-    data_set: DataSet,
+def _why_held(
     edition: str,
     mine: Sequence[StoredSketch],
     keys: Sequence[StoredSketch],
     stored: Sequence[StoredSketch],
     min_changed: int,
-) -> None:
-    """Hold a table that is too near to that of another edition, or cannot be compared with it."""
+) -> str:
+    """Why a table is too near to that of another edition, or cannot be compared; empty if free."""
     labels, designs = mine[0].labels, {one.design for one in mine}
     theirs = [known for known in stored if known.labels == labels]
     if not theirs:
         # A table that the other edition never had: enough people who came or went will do.
         changed = _changes([one for one in keys if one.mark is not None], stored)
-        if changed is None or changed < min_changed:
-            raise _not_comparable(data_set, labels, edition, "has no such table in the ledger")
-        return
+        is_near = changed is None or changed < min_changed
+        return _INCOMPARABLE.format(edition, "has no such table in the ledger") if is_near else ""
     if not designs <= {known.design for known in theirs}:
-        raise _not_comparable(data_set, labels, edition, "had other code lists or other `moves`")
+        return _INCOMPARABLE.format(edition, "had other code lists or other `moves`")
     of_cells = _changes([one for one in mine if one.mark is None], theirs)
     if of_cells is None:
-        raise _not_comparable(data_set, labels, edition, "has cells that look unrelated to these")
+        return _INCOMPARABLE.format(edition, "has cells that look unrelated to these")
     of_records = _changes([one for one in mine if one.mark is not None], theirs)
     changed = of_cells if of_records is None else min(of_cells, of_records)
-    if changed < min_changed:
-        raise LedgerError(
-            f"table {table_name(labels)!r} of {edition_text(data_set)} is held: it differs from "
-            f"that of edition {edition!r} by about {changed} records, fewer than "
-            f"min_changed={min_changed}, so a comparison could show who changed, and how. Publish "
-            "less often, so that more records change between editions, or leave this table out. "
-            f"{_ON_THE_RECORD}"
-        )
+    if changed >= min_changed:
+        return ""
+    return (
+        f"it differs from that of edition {edition!r} by about {changed} "
+        f"{'record' if changed == 1 else 'records'}, fewer than min_changed={min_changed}"
+    )
 
 
 def _changes(mine: Sequence[StoredSketch], theirs: Sequence[StoredSketch]) -> int | None:
@@ -187,18 +188,39 @@ def _changes(mine: Sequence[StoredSketch], theirs: Sequence[StoredSketch]) -> in
     return min(found, default=None)
 
 
-def _not_comparable(data_set: DataSet, labels: Labels, edition: str, why: str) -> LedgerError:
-    return LedgerError(
-        f"table {table_name(labels)!r} of {edition_text(data_set)} is held: it cannot be compared "
-        f"with edition {edition!r}, which {why}. Tabulate the records of edition {edition!r} in "
-        "the same way and enter the table by `discreet ledger enter`, which publishes nothing. "
-        f"{_ON_THE_RECORD}"
+_INCOMPARABLE = "it cannot be compared with edition {!r}, which {}"
+
+
+def _held(data_set: DataSet, held: Mapping[Labels, str]) -> LedgerError:
+    """All tables that are held, with what the custodian can do about them."""
+    whys = {table_name(labels): why for labels, why in held.items()}
+    one, them = ("it", "the table") if len(whys) == 1 else ("them", "the tables")
+    if len(whys) == 1:
+        said = [
+            f"table {name!r} of {edition_text(data_set)} is held: {why}."
+            for name, why in whys.items()
+        ]
+    else:
+        listed = "; ".join(f"{name!r}: {why}" for name, why in whys.items())
+        said = [f"{len(whys)} tables of {edition_text(data_set)} are held. {listed}."]
+    incomparable = [why for why in whys.values() if why.startswith(_INCOMPARABLE.partition("{")[0])]
+    if len(incomparable) < len(whys):
+        said.append(
+            "A comparison could show who changed, and how. Publish less often, so that more "
+            f"records change between editions, or leave {one} out."
+        )
+    if incomparable:
+        said.append(
+            f"Tabulate the records of that edition in the same way and enter {them} by `discreet "
+            "ledger enter`, which publishes nothing."
+        )
+    tables = " ".join(f"--table {shlex.quote(name)}" for name in whys)
+    accept = f"--name {shlex.quote(data_set.name)} --edition {shlex.quote(data_set.edition)}"
+    said.append(
+        f"The custodian can let {one} pass, which enters the reason: discreet ledger accept LEDGER "
+        f"{accept} {tables} --reason '…'."
     )
-
-
-_ON_THE_RECORD = (
-    "The custodian can let it pass by `discreet ledger accept`, which enters the reason."
-)
+    return LedgerError(" ".join(said))
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from discreet.errors import (
     InfeasibleError,
     NotConvergedError,
     ParameterError,
-    UnknownNameError,
+    check_known,
     positive,
     whole,
 )
@@ -162,8 +162,7 @@ def _solve_rows(D: int, plans: list[_RowPlan]) -> Real:
 
 def _preset(name: str, others: Mapping[str, object]) -> Preset:
     """A preset by its name, without other parameters of the noise beside it."""
-    if name not in PRESETS:
-        raise UnknownNameError("preset of perturbation tables", name, PRESETS)
+    check_known("preset of perturbation tables", [name], PRESETS)
     if more := [other for other, value in others.items() if value is not None]:
         raise ParameterError(
             f"{more[0]}= goes with D=, the largest move; preset {name!r} has all of them: "

@@ -8,6 +8,7 @@ __getattr__ = lazy_names(
     __name__,
     {
         "budget": "LaplaceShare",
+        "controlled_rounding": "ControlledRounding",
         "draws": "SeededDraws",
         "magnitude_key": "MagnitudeKey",
         "publication": "by_cell by_mean",

@@ -18,7 +18,10 @@ __all__ = ["Choice", "Outlet", "Publication"]
 # Loaded on first use: the command line reads a plan more often than it publishes one.
 _later = lazy_names(
     __name__,
-    {"draft": "draft_publication", "editions": "publish publish_periods republish withdraw"},
+    {
+        "draft": "draft_publication write_draft",
+        "editions": "publish publish_periods republish withdraw",
+    },
 )
 
 

@@ -10,7 +10,7 @@ from discreet.design.formula import table_name
 from discreet.errors import DataError, ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
-from discreet.files import written_whole
+from discreet.files import write_text
 from discreet.publication.plan import Choice, Outlet, Publication
 from discreet.records.backend import fetch
 
@@ -56,17 +56,18 @@ def write_draft(publication: Publication, path: Path) -> Path:
     import tomli_w
 
     lines = [f"# A first publication. `discreet check publication {path.name}` says what is wrong."]
+    lines += [""]
     above, spec = dict(_ABOVE), publication.to_dict()
     for line in tomli_w.dumps(spec).splitlines():
         heading = next((name for name in above if line.startswith(name)), None)
         lines += [] if heading is None else [f"# {above.pop(heading)}"]
         given = spec.get(line.strip("[]"), {})
+        given = {**given, "time": ""} if publication.time else given  # the records tell it
         free = [hint for hint in _BELOW.get(line, "").splitlines() if hint.split()[1] not in given]
         lines += [line, *free]
     if publication.gate is None:
         lines += _GATE_HINT.splitlines()
-    with written_whole(path) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    write_text(path, "\n".join(lines) + "\n")
     return path
 
 
@@ -101,7 +102,7 @@ def draft_publication(
     if like is not None:
         trees = {name: _relative(Path(file), base) for name, file in like.hierarchies.items()}
         return replace(like, data={**given, **like.data}, outlet=outlet, hierarchies=trees)
-    tables = _first_tables(data, source, column)
+    tables = _first_tables(data, source, {column, time})
     return Publication(
         tables,
         Choice("cell-key", {"D": 5, "V": 3, "js": 2}),
@@ -134,14 +135,15 @@ def _identifier(data: Microdata) -> str | None:
     return next((name for name in own if "id" in name.lower()), own[0] if own else None)
 
 
-def _first_tables(data: Microdata, source: Path, identifier: str | None) -> dict[str, str]:
-    shown = [term for name in data.dimensions if name != identifier for term in _terms(data, name)]
+def _first_tables(data: Microdata, source: Path, others: set[str | None]) -> dict[str, str]:
+    names = [name for name in data.dimensions if name not in others]
+    shown = [term for name in names for term in _terms(data, name)]
     if not shown:
         raise ParameterError(
             f"no column of {source} has 2 to {_MOST_CODES} categories; give code lists (--codes)."
         )
-    first, *others = shown
-    pairs = [[first, other] for other in others[:_MOST_TABLES]] or [[first]]
+    first, *rest = shown
+    pairs = [[first, other] for other in rest[:_MOST_TABLES]] or [[first]]
     return {table_name(tuple(pair)): "*".join(map(_quote, pair)) for pair in pairs}
 
 
@@ -157,4 +159,4 @@ def _terms(data: Microdata, name: str) -> Iterator[str]:
 
 def _quote(term: str) -> str:
     name, mark, level = term.partition("[")
-    return f"`{name}`{mark}{level}"
+    return f"{name if name.isidentifier() else f'`{name}`'}{mark}{level}"

@@ -15,11 +15,11 @@ from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from discreet.errors import DataError, GateError, ParameterError, UnknownNameError
+from discreet.errors import DataError, GateError, ParameterError, check_known
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
 from discreet.facade.table import read_release
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text
 from discreet.ledger import Ledger
 from discreet.publication.plan import Outlet, Publication, is_local
 from discreet.publication.wording import Wording, check_wordings
@@ -179,6 +179,27 @@ def _gatekeeper(publication: Publication, place: Place, accept: str) -> Gatekeep
     return Gatekeeper(log.with_name(f"{log.stem}.gate.md"), accept, ledger, data_set)
 
 
+def check_outlet(publication: Publication, base: Path) -> None:
+    """Refuse folders where readers would find what is confidential, and no format at all."""
+    outlet, data = publication.outlet, publication.data
+    if not outlet.formats:
+        raise ParameterError('[publication] formats names none, such as formats = ["xlsx", "csv"].')
+    custody = {f"[data] {name}": data.get(name) for name in _CUSTODY if data.get(name)}
+    private = {"[publication] log": outlet.log, **custody}
+    public = (base / outlet.folder).resolve()
+    for entry, path in private.items():
+        if is_local(str(path)) and (base / str(path)).resolve().is_relative_to(public):
+            raise ParameterError(
+                f"{entry} = {str(path)!r} is confidential, and lies in the folder that readers "
+                f"get, [publication] folder = {outlet.folder!r}. Name another folder for one of "
+                "them."
+            )
+
+
+_CUSTODY = ("source", "secret", "ledger", "keys", "random_keys")
+"""Entries of [data] that name confidential files."""
+
+
 def ledger_of(publication: Publication, base: Path) -> Ledger | None:
     """The ledger of a publication, if it has one."""
     path = publication.data.get("ledger")
@@ -210,15 +231,14 @@ def _open(publication: Publication, more: Mapping[str, Any]) -> Microdata:
     if "source" not in given:
         raise ParameterError("the publication has no [data] with a source.")
     known = [*signature(open_records).parameters]
-    for name in given:
-        if name not in known:
-            raise UnknownNameError("publication entry of [data]", name, known)
+    check_known("publication entry of [data]", given, known)
     return open_records(given.pop("source"), **given)
 
 
 def count_edition(publication: Publication, base: Path) -> Table:
     """The confidential tables of an edition to come, for a check; nothing is drawn or entered."""
     publication.build()
+    check_outlet(publication, base)
     plan = _without_custody(publication.at(base))
     edition = str(plan.data.get("edition") or "")
     if not edition and isinstance(plan.data.get("time"), str):
@@ -233,7 +253,7 @@ def edition_periods(publication: Publication, base: Path) -> list[str]:
 
 def _without_custody(publication: Publication) -> Publication:
     """The publication without secret, keys and ledger: records are looked at, nothing is made."""
-    custody = ("secret", "ledger", "keys", "random_keys")
+    custody = {*_CUSTODY} - {"source"}
     given = {name: value for name, value in publication.data.items() if name not in custody}
     return replace(publication, data=given)
 
@@ -277,8 +297,7 @@ class WaitingDraw:
 
     def write(self, path: Path) -> None:
         """Keep it, for its owner alone."""
-        with written_whole(path, OWNER_ONLY) as temporary:
-            temporary.write_text(json.dumps(vars(self)), encoding="utf-8", newline="\n")
+        write_text(path, json.dumps(vars(self)), OWNER_ONLY)
 
 
 def log_file(publication: Publication, base: Path, edition: str) -> Path:

@@ -21,20 +21,20 @@ from discreet.design.codes import natural_order
 from discreet.display.bars import shows_progress
 from discreet.errors import DataError, ParameterError
 from discreet.facade.table import read_release
-from discreet.files import EVERYONE, flush, written_whole
+from discreet.files import EVERYONE, flush, write_text, written_whole
 from discreet.publication.drawing import (
     HIDDEN,
     RELEASE,
     Place,
     WaitingDraw,
+    check_outlet,
     data_set_of,
     draw_release,
     edition_periods,
     ledger_of,
     log_file,
 )
-from discreet.publication.folder import edition_files, series_files
-from discreet.publication.log import write_log
+from discreet.publication.folder import edition_files, series_files, write_log
 from discreet.publication.plan import Publication
 
 if TYPE_CHECKING:
@@ -102,6 +102,7 @@ def publish(
     base = Path(base)
     if corrects and not reason.strip():
         raise ParameterError("a correction needs a reason that readers are told: --reason.")
+    check_outlet(publication, base)
     named = _require_name(edition or publication.data.get("edition"))
     target = base / publication.outlet.folder / named
     if target.exists() and not (target / MANIFEST).is_file():
@@ -293,9 +294,8 @@ def _write_manifest(
         "release": _digest((folder / RELEASE).read_bytes()),
         "files": {name: _digest(content) for name, content in files.items()},
     }
-    with written_whole(folder / MANIFEST) as temporary:
-        text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
-        temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
+    text = json.dumps(manifest, ensure_ascii=False, indent=1, sort_keys=True)
+    write_text(folder / MANIFEST, text + "\n")
 
 
 def _editions_by_period(publication: Publication, place: Place) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""The files of an edition: its tables in every format and language, notes, and series."""
+"""The files of an edition: its tables in every format and language, notes, series, and the log."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet import __version__
+from discreet.files import OWNER_ONLY, write_text
+from discreet.publication.drawing import Place, data_set_of, ledger_of, log_file
 from discreet.publication.plan import Publication
 from discreet.publication.wording import Wording
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
@@ -20,7 +23,7 @@ from discreet.release.formats.write import (
     folder_files,
     pages_of,
 )
-from discreet.release.language import FOLDER
+from discreet.release.language import ENGLISH, FOLDER, Language
 from discreet.release.notes import notes_files
 
 if TYPE_CHECKING:
@@ -48,6 +51,7 @@ def edition_files(
     found = folder_files(books, publication.outlet.formats)
     for wording, book in zip(wordings, books, strict=True):
         found |= notes_files(release, book.options.about, wording.language)
+        wording.language.check_complete(folder)
     for code in publication.outlet.languages:
         if (path := folder / FOLDER / f"{code}.toml").is_file():
             found[f"{FOLDER}/{path.name}"] = path.read_bytes()
@@ -83,6 +87,7 @@ def _about(publication: Publication, edition: str, notices: Sequence[str]) -> Ab
         contact=outlet.contact,
         edition=edition,
         footnotes=(*notices, *outlet.footnotes),
+        notices=tuple(notices),
     )
 
 
@@ -150,6 +155,7 @@ def series_files(
             pages.append(TablePage(table, wording.label(stacked[table]), options))
         about = wording.complete(_about(plan, edition, ()), release)
         books.append(TableBook(pages, Options(about=about)))
+        wording.language.check_complete(folder)
     return Series(folder_files(books, publication.outlet.formats), broken)
 
 
@@ -174,3 +180,36 @@ def _stack(by_period: Mapping[str, Mapping[str, Cube]], table: str, name: str) -
 
 def _codes(cube: Cube) -> list[tuple[str, tuple[str, ...]]]:
     return [(axis.name, axis.codes) for axis in cube.axes]
+
+
+def write_log(
+    publication: Publication, place: Place, release: Release, broken: Mapping[str, str]
+) -> Path:
+    """The confidential log: what was published of which records, and what to watch."""
+    language = Wording.read_all(publication, place.base)[0].language
+    language = replace(language, fallback=Language(ENGLISH))  # the office reads it, nobody else
+    say, edition = language.say, place.edition
+    ledger = ledger_of(publication, place.base)
+    data_set = data_set_of(publication, edition)
+    rows = [] if ledger is None else ledger.rows()
+    rows = [r for r in rows if (r.get("name"), r.get("edition")) == (data_set.name, edition)]
+    head = [language.word(word) for word in ("table", "cells", "not shown")]
+    lines = [
+        f"# {publication.outlet.title or publication.outlet.name}, {edition}",
+        "",
+        say("CONFIDENTIAL. For the office alone."),
+        "",
+        f"discreet {__version__}; {publication.data.get('source')}.",
+        *place.notices,
+        "",
+        f"| {' | '.join(head)} |",
+        "|---|---|---|",
+    ]
+    for name in release.tables:
+        part = release[name]
+        lines.append(f"| {name} | {part.design.n_published:,} | {int(part.hidden.sum()):,} |")
+    lines += ["", say(f"Entries of this edition in the ledger: {len(rows)}."), ""]
+    for name, period in broken.items():
+        lines += [say(f"The series of {name!r} begins with {period}, since codes changed."), ""]
+    lines += [f"## {say('What to watch')}", "", say(release.statement.office), ""]
+    return write_text(log_file(publication, place.base, edition), "\n".join(lines), OWNER_ONLY)

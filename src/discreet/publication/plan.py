@@ -9,7 +9,6 @@ publication holds paths to records and to a secret at most, never the secret.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
@@ -20,9 +19,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from discreet import registry
 from discreet.design.formula import Margins, parse
 from discreet.design.support import Support
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import ParameterError, UnknownNameError, check_known
 from discreet.facade.table import Table
-from discreet.files import written_whole
+from discreet.files import read_toml, write_text
 from discreet.publication.rules import Gate, changed_entries, check_kind
 from discreet.release.fitting import METHODS, check_zeros
 
@@ -140,7 +139,12 @@ class Publication:
     gate: Gate | None = None
 
     def __post_init__(self) -> None:
-        parse(self.margins)
+        crossed = {name.partition("[")[0] for term in parse(self.margins) for name in term}
+        if self.time in crossed:
+            raise ParameterError(
+                f"tables are crossed with {self.time!r}, which tells periods: each period is an "
+                "edition, and series have all of them. Leave it out of the margins."
+            )
         _only(self.magnitude, _MAGNITUDE, "entry of [tabulate]")
         if self.rounding is not None and self.fitter is None:
             raise ParameterError("only fitted inner cells can be rounded: name a fitter.")
@@ -327,24 +331,13 @@ class Publication:
     @classmethod
     def read(cls, path: str | Path) -> Publication:
         """A publication from its file."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror}.") from error
-        except UnicodeDecodeError as error:
-            raise DataError(f"{path} is not TOML in UTF-8: {error}.") from error
-        try:
-            return cls.from_dict(tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
-            raise DataError(f"{path} is not valid TOML: {error}.") from error
+        return cls.from_dict(read_toml(path))
 
     def write(self, path: str | Path) -> Path:
         """Write the publication as TOML."""
         import tomli_w
 
-        with written_whole(path) as temporary:
-            temporary.write_text(tomli_w.dumps(self.to_dict()), encoding="utf-8", newline="\n")
-        return Path(path)
+        return write_text(path, tomli_w.dumps(self.to_dict()))
 
 
 _NO_TABLES = (
@@ -380,9 +373,7 @@ def _read_only(entries: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def _only(spec: Mapping[str, Any], known: tuple[str, ...], kind: str) -> None:
-    for name in spec:
-        if name not in known:
-            raise UnknownNameError(f"publication {kind}", name, known)
+    check_known(f"publication {kind}", spec, known)
 
 
 def _section(spec: Mapping[str, Any], name: str, known: tuple[str, ...]) -> Mapping[str, Any]:

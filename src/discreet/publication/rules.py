@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from discreet import registry
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
 from discreet.tables.statement import plain_data
 
 DEFAULT, OFF = "default", "off"
@@ -88,9 +88,7 @@ class Gate:
         if not isinstance(spec, Mapping):
             raise ParameterError(f"[gate] is a section such as attack = 'off', got {spec!r}.")
         known = tuple(f.name for f in fields(cls))
-        for name in spec:
-            if name not in known:
-                raise UnknownNameError("publication entry of [gate]", name, known)
+        check_known("publication entry of [gate]", spec, known)
         given: dict[str, Any] = dict(spec)
         if isinstance(given.get("attack"), list):
             given["attack"] = tuple(given["attack"])

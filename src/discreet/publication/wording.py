@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.design.base import Design
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import DataError, ParameterError, check_known
 from discreet.publication.plan import Publication
 from discreet.release.cube import Cube, CubeAxis, axes_of
 from discreet.release.formats.write import About
@@ -68,31 +68,35 @@ class Wording:
     ) -> list[Wording]:
         """The languages of a publication, the first one first.
 
-        What was published may say sentences of an earlier version, which stay English.
+        What was published may say sentences of an earlier version, which stay English: it must be
+        withdrawn all the same.
         """
         codes = publication.outlet.languages
         if not codes or len(set(codes)) < len(codes):
             raise ParameterError(f"languages must be named, each once; got {list(codes)}.")
-        found = [cls._read(code, folder, code == codes[0]) for code in codes]
-        if not is_published:
-            return found
-        return [replace(w, language=replace(w.language, is_lenient=True)) for w in found]
+        found: list[Wording] = []
+        for code in codes:
+            one = cls._read(code, folder, not found)
+            other = Language(ENGLISH) if is_published else None
+            if one.own.get("fallback", False):
+                other = found[0].language if found else Language(ENGLISH)
+            found.append(replace(one, language=replace(one.language, fallback=other, lost={})))
+        return found
 
     @classmethod
     def _read(cls, code: str, folder: Path, is_first: bool) -> Wording:
         language, own = Language.read(code, folder), read_own(code, folder)
-        for section in own:
-            if section not in _SECTIONS:
-                raise UnknownNameError(f"section of {FOLDER}/{code}.toml", section, _SECTIONS)
+        check_known(f"section of {FOLDER}/{code}.toml", own, _SECTIONS)
         return cls(language, is_first, own)
 
     def missing(self, publication: Publication, axes: Sequence[CubeAxis], unit: str) -> Entries:
         """What the language's file lacks, with the texts of the first language."""
-        if self.is_first or self.own.get("fallback", False):
+        if self.language.fallback is not None:
             return {}
-        found = dict(_entries_in(self.own))
-        lost = {e: t for e, t in _entries_of(publication, axes, unit) if e not in found}
-        lost = {entry: text for entry, text in lost.items() if _speaks(text)}
+        found, lost = dict(_entries_in(self.own)), Entries()
+        if not self.is_first:  # which is that of data and publication
+            needed = dict(_entries_of(publication, axes, unit))
+            lost = {e: text for e, text in needed.items() if e not in found and _speaks(text)}
         words = () if self.language.code == ENGLISH else WORDS
         return lost | {("words", w): w for w in words if w not in self.language.words}
 
@@ -116,15 +120,16 @@ class Wording:
 
     def complete(self, about: About, release: PublicTable) -> About:
         """What is told of a table, with notes, statement and words in this language."""
-        say, words = self.language.say, self.language.words
+        say, word = self.language.say, self.language.word
         return replace(
             about,
             footnotes=tuple(map(self.language.say_if_known, about.footnotes)),
+            notices=tuple(map(self.language.say_if_known, about.notices)),
             notes=tuple(text for text in [public_note(release, self.language)] if text),
             statement=say(release.statement.text),
             methods=headed_methods(release, self.language),
             language=self.language.code,
-            words={word: words[word] for word in WORDS if word in words},
+            words={each: word(each) for each in WORDS},
         )
 
     def label(self, cube: Cube) -> Cube:
@@ -133,11 +138,9 @@ class Wording:
 
     def label_axis(self, axis: CubeAxis) -> CubeAxis:
         """A variable and its categories with their labels."""
-        codes, words = self.own.get("codes", {}).get(axis.name, {}), self.language.words
+        codes = self.own.get("codes", {}).get(axis.name, {})
         entries = tuple(
-            replace(
-                e, label=codes.get(e.code) or (words if e.is_total else {}).get(e.label, e.label)
-            )
+            replace(e, label=codes.get(e.code) or (self._word(e.label) if e.is_total else e.label))
             for e in axis.entries
         )
         label = self.own.get("variables", {}).get(axis.name, axis.label)
@@ -145,8 +148,12 @@ class Wording:
 
     def measure(self, unit: str) -> str:
         """What figures are called; empty where that is their unit."""
-        named = self.own.get("units", {}).get(unit) or self.language.words.get(unit, unit)
+        named = self.own.get("units", {}).get(unit) or self._word(unit)
         return "" if named == unit else str(named)
+
+    def _word(self, text: str) -> str:
+        """A word of files in this language; what data call something else stays as it is."""
+        return self.language.word(text) if text in WORDS else text
 
 
 @dataclass(frozen=True)
@@ -170,6 +177,7 @@ def wording_faults(
     unit = publication.unit or publication.magnitude.get("value") or "count"
     found = {}
     for wording in Wording.read_all(publication, folder):
+        _check_titles(wording.translate(publication), wording.language.code)
         missing = wording.missing(publication, axes, unit)
         said = [f"missing: {_place(entry)}" for entry in missing]
         said += wording.strange(publication, axes, unit)
@@ -187,6 +195,19 @@ def check_wordings(publication: Publication, folder: Path, design: Design) -> No
                 f"{FOLDER}/{code}.toml does not fit the publication: {listed}. Complete it "
                 "(`discreet check publication` lists all of it), or let it say `fallback = true` "
                 "in its first line: what is missing is then as in the first language."
+            )
+
+
+def _check_titles(publication: Publication, code: str) -> None:
+    """Refuse two tables of one title, which readers cannot tell from each other."""
+    found: dict[str, str] = {}
+    for name in publication.margins if isinstance(publication.margins, Mapping) else ():
+        title = publication.told.get(name, {}).get("title") or name
+        other = found.setdefault(title, name)
+        if other != name:
+            raise ParameterError(
+                f"tables {other!r} and {name!r} have the same title in language {code!r}, "
+                f"{title!r}: readers could not tell them from each other."
             )
 
 

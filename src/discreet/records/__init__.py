@@ -7,6 +7,7 @@ from discreet.lazy import lazy_names
 __getattr__ = lazy_names(
     __name__,
     {
+        "findings": "look_through",
         "query_engine": "QueryEngine",
         "recode": "cut",
     },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.design.codes import MISSING, canonical, factorise, natural_order
 from discreet.design.hierarchy import Hierarchy
-from discreet.errors import CodeError, DataError, ParameterError, UnknownNameError, suggest
+from discreet.errors import CodeError, DataError, ParameterError, check_known, suggest
+from discreet.files import read_toml
 from discreet.frames import fresh_name
 from discreet.progress import report
 from discreet.records.backend import fetch
@@ -137,8 +137,7 @@ class CodeLists:
             targets = {key: _target(f"{where}: {key}", v, tree) for key, v in given.items()}
             rules[name] = Outside(**targets)
             spelling = entry.get("spelling", AS_WRITTEN)
-            if spelling not in (AS_WRITTEN, NUMBER):
-                raise UnknownNameError(f"spelling of {where}", spelling, (AS_WRITTEN, NUMBER))
+            check_known(f"spelling of {where}", [spelling], (AS_WRITTEN, NUMBER))
             numbers += [name] if spelling == NUMBER else []
         return cls(trees, rules, _passage(file, content), numbers)
 
@@ -167,16 +166,11 @@ def _as_number(column: Any) -> Any:
 
 def _content(file: Path) -> dict[str, dict[str, Any]]:
     """The entries of a file, each a table with known keys."""
-    try:
-        content = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
-    except FileNotFoundError:
+    if not file.exists():
         raise DataError(
             f"there is no code list {file}. Draft one: `discreet codes people.csv --out {file}`."
-        ) from None
-    except OSError as error:
-        raise DataError(f"{file} cannot be read: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"{file} is not TOML in UTF-8: {error}.") from error
+        )
+    content = read_toml(file)
     if not content:
         raise CodeError(f"{file} lists no variable; write a table such as [sex] for each.")
     for name, entry in content.items():
@@ -184,9 +178,7 @@ def _content(file: Path) -> dict[str, dict[str, Any]]:
             raise CodeError(
                 f'{file}: {name!r} must be a table, e.g. [{name}] with codes = ["a", "b"] below it.'
             )
-        for key in entry:
-            if key not in _KEYS:
-                raise UnknownNameError(f"key of {_where(file, name)}", key, _KEYS)
+        check_known(f"key of {_where(file, name)}", entry, _KEYS)
     return content
 
 

@@ -114,7 +114,7 @@ class DuckDB:
         sql, done = compiled(relation)
         with self._lent(done.frames):
             answer = self.con.execute(sql, done.parameters).to_arrow_table()
-        return _without_dictionaries(answer)
+        return answer.cast(_plain_schema(answer.schema))
 
     def to_pyarrow_batches(self, relation: SqlTable, *, chunk_size: int) -> Iterator[Any]:
         """The answer to a query, batch by batch; frames stay lent until it ends."""
@@ -185,10 +185,6 @@ def from_ibis(source: Any) -> tuple[SqlTable, DuckDB]:
         return backend.relation(f"SELECT * FROM {whole}", node.name), backend
     engine._run_pre_execute_hooks(source)  # frames that Ibis holds; the expression keeps them
     return backend.relation(str(engine.compile(source)), source), backend
-
-
-def _without_dictionaries(answer: pa.Table) -> pa.Table:
-    return answer.cast(_plain_schema(answer.schema))
 
 
 def _plain_schema(schema: pa.Schema) -> pa.Schema:

@@ -12,7 +12,7 @@ from typing import Any
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, parse
 from discreet.display import align_columns
-from discreet.errors import UnknownNameError
+from discreet.errors import check_known
 from discreet.records.backend import fetch
 from discreet.records.query import language_of
 from discreet.records.recode import is_missing
@@ -103,9 +103,7 @@ def look_through(
         value that is none can be shown instead of ending the look.
       max_codes: Codes of a variable beyond which classes are suggested.
     """
-    for name in numbers:
-        if name not in data.columns:
-            raise UnknownNameError("column", name, data.columns)
+    check_known("column", numbers, data.columns)
     records, columns = _count(data)
     remarks = [note[:1].upper() + note[1:] + "." for note in data.notes]
     if len(columns) == 1 and records:

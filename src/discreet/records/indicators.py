@@ -14,7 +14,7 @@ from operator import add
 from typing import TypeVar
 
 from discreet.design.hierarchy import Hierarchy
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import DataError, ParameterError, check_known
 from discreet.records.backend import fetch
 from discreet.records.query import language_of
 from discreet.records.records import UnitRecords
@@ -56,9 +56,7 @@ def stack_parts(
     chosen = find_parts(data.columns, total) if parts is None else tuple(parts)
     if len(set(chosen)) < 2 or len(set(chosen)) < len(chosen):
         raise ParameterError(f"a value has two or more different parts, got {list(chosen)}.")
-    for part in chosen:
-        if part not in data.columns:
-            raise UnknownNameError("column", part, data.columns)
+    check_known("column", chosen, data.columns)
     if name in data.columns:
         raise ParameterError(f"there is a column {name!r} already; choose another name=.")
     if total in data.columns:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from discreet.design.codes import natural_order
-from discreet.errors import DataError, UnknownNameError
+from discreet.errors import DataError, check_known
 from discreet.records.backend import fetch
 from discreet.records.recode import text_of
 
@@ -25,8 +25,7 @@ def list_periods(backend: Any, table: Any, time: str, origin: str) -> list[str]:
       time: The column that says which period a record is of.
       origin: What the records came from, for people.
     """
-    if time not in table.columns:
-        raise UnknownNameError("column", time, table.columns)
+    check_known("column", [time], table.columns)
     found = table.group_by(period=text_of(table[time])).aggregate(n=table.count())
     periods = fetch(backend, found, origin).column("period").to_pylist()
     if None in periods:
@@ -37,8 +36,7 @@ def list_periods(backend: Any, table: Any, time: str, origin: str) -> list[str]:
 def at_period(backend: Any, table: Any, time: str, period: str, origin: str) -> Any:
     """The records of one period."""
     known = list_periods(backend, table, time, origin)
-    if period not in known:
-        raise UnknownNameError(f"period of {time!r}", period, known)
+    check_known(f"period of {time!r}", [period], known)
     return table.filter(text_of(table[time]) == period)
 
 

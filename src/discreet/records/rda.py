@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from discreet.design.formats.files import read_text
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, UnknownNameError
+from discreet.files import write_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,13 +139,6 @@ class Metadata:
     def write(self, path: str | Path) -> Path:
         """Write the `.rda` file."""
         return write_text(path, self.text)
-
-
-def write_text(path: str | Path, text: str) -> Path:
-    """Write a file of τ-ARGUS; its lines end in the same way on every system."""
-    target = Path(path)
-    target.write_text(text, encoding="utf-8", newline="\n")
-    return target
 
 
 def source_text(source: str | Path) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Whole
-from discreet.errors import DataError, KeysError, UnknownNameError
+from discreet.errors import DataError, KeysError, check_known
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import fresh_name, to_arrow
 from discreet.randomness import system_integers
@@ -164,16 +164,14 @@ def read(backend: Any, source: Any, name: str | None) -> tuple[RecordKeys, Heade
     side, header = _open(backend, source)
     name = name or next(c for c in side.columns if c != RECORD_KEY)
     for column in (name, RECORD_KEY):
-        if column not in side.columns:
-            raise UnknownNameError("column of the side table of keys", column, side.columns)
+        check_known("column of the side table of keys", [column], side.columns)
     _check_once(backend, side, name, "the side table of keys")
     return RecordKeys(name, side), header
 
 
 def check_match(backend: Any, table: Any, keys: RecordKeys, origin: str) -> None:
     """The records' ids have the side table's type, and none occurs twice."""
-    if keys.id not in table.columns:
-        raise UnknownNameError("id column", keys.id, table.columns)
+    check_known("id column", [keys.id], table.columns)
     here, there = table[keys.id].type(), keys.side[keys.id].type()
     is_text = [kind.is_string() or kind.is_uuid() for kind in (here, there)]
     if is_text[0] != is_text[1]:

@@ -13,6 +13,7 @@ from discreet.errors import (
     KeysError,
     ParameterError,
     UnknownNameError,
+    check_known,
     is_number,
     positive,
     whole,
@@ -232,9 +233,7 @@ class UnitRecords(Displayed):
         for rule in several:
             if not isinstance(rule, Mapping):
                 raise ParameterError(f"a structural zero is {{variable: codes}}, got {rule!r:.60}.")
-        for name in (name for rule in several for name in rule):
-            if name not in self.columns:
-                raise UnknownNameError("column", name, self.columns)
+        check_known("column", (name for rule in several for name in rule), self.columns)
         return replace(self, structural_zeros=(*self.structural_zeros, *several))
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from discreet.design.formula import Margins, Term, parse
 from discreet.design.product import ProductDesign
 from discreet.design.sparse import complete_design
 from discreet.design.support import LARGEST_DENSE, Support, check_support, declared_masks
-from discreet.errors import DesignError, ParameterError, UnknownNameError
+from discreet.errors import DesignError, ParameterError, check_known
 from discreet.progress import notice, report
 from discreet.records.cells import Reader, contributions_of
 from discreet.records.engine import Engine
@@ -59,9 +59,7 @@ def tabulate(
 ) -> TrueTable:
     """A table of the records; see `Microdata.tabulate`."""
     check_support(support, ("all", "occurring"))
-    for name in hierarchies or {}:
-        if name not in data.dimensions:
-            raise UnknownNameError("variable", name, data.dimensions)
+    check_known("variable", hierarchies or {}, data.dimensions)
     data, terms = data.with_hierarchies(hierarchies), parse(margins)
     variables = variables_of(terms, data.dimensions, data.hierarchies)
     given = data.structural_zeros if structural_zeros is None else structural_zeros

@@ -17,7 +17,7 @@ from discreet.arrays import Array, Index, Mask
 from discreet.design.axis import OUTSIDE, Axis, Level
 from discreet.design.formula import heading_of
 from discreet.design.structured import StructuredDesign
-from discreet.errors import ConfidentialError, DesignError, UnknownNameError
+from discreet.errors import ConfidentialError, DesignError, UnknownNameError, check_known
 from discreet.tables.protected import HIDDEN, CellStatus, PublicTable
 from discreet.tables.statement import Statement
 
@@ -258,8 +258,7 @@ class Cube:
         return values, found.astype(np.int8)
 
     def _dimension(self, name: str) -> int:
-        if name not in self.names:
-            raise UnknownNameError("variable", name, self.names)
+        check_known("variable", [name], self.names)
         return self.names.index(name)
 
 
@@ -285,15 +284,20 @@ _MOST_DECIMALS = 6
 _NOISE = 64  # units in the last place that a sum of many numbers may be off
 
 
-def drop_float_noise(values: Array) -> Array:
+def drop_float_noise(values: Array, *, as_largest: bool = False) -> Array:
     """Sums of decimals as they were meant: 0.3 for 0.1 + 0.2, which is 0.30000000000000004.
 
     Where all values are decimals of one length, up to what adding them up may cost, they are
     rounded to it; others stay as they are.
+
+    Args:
+      values: The sums.
+      as_largest: Whether each may be off by as much as the largest, since negative parts cancel.
     """
     if values.dtype.kind != "f" or not np.isfinite(values).all():
         return values
-    slack = _NOISE * np.spacing(np.abs(values))
+    size = np.abs(values)
+    slack = _NOISE * np.spacing(np.full_like(size, size.max(initial=0)) if as_largest else size)
     for decimals in range(_MOST_DECIMALS + 1):
         rounded = np.round(values, decimals)
         if (np.abs(values - rounded) <= slack).all():

@@ -17,7 +17,7 @@ from discreet.design.axis import Axis
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import ConfidentialError, DataError
-from discreet.files import PARQUET, ending_of, written_whole
+from discreet.files import PARQUET, ending_of, write_text, written_whole
 from discreet.frames import value_names
 from discreet.release.cube import drop_float_noise
 from discreet.release.formats.columns import inert, inert_text
@@ -78,8 +78,7 @@ def write_with_statement(
     content = csv_bytes(table)
     beside = {"txt": statement.text, "json": json.dumps(header, ensure_ascii=False)}
     for ending, text in beside.items():
-        with written_whole(target.with_suffix(f".statement.{ending}")) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8", newline="\n")
+        write_text(target.with_suffix(f".statement.{ending}"), text + "\n")
     with written_whole(target) as temporary:
         temporary.write_bytes(content)
 

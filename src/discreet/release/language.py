@@ -8,14 +8,14 @@ translation would say half the truth.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import DataError
+from discreet.files import read_toml, write_text
 
 ENGLISH = "en"
 FOLDER = "texts"
@@ -74,14 +74,16 @@ class Language:
       code: Its code, `nb`.
       texts: Translations of sentences.
       words: Translations of words that stand alone, and of the decimal sign.
-      is_lenient: Whether a sentence without translation stays English: a release of an earlier
-        version may say what nobody says now, and must be withdrawn all the same.
+      fallback: The language that says what this one has no translation of.
+      lost: Where this is kept otherwise, by section of the language's file; refused one by one
+        where that is absent.
     """
 
     code: str
     texts: Mapping[str, str] = field(default_factory=dict)
     words: Mapping[str, str] = field(default_factory=dict)
-    is_lenient: bool = False
+    fallback: Language | None = None
+    lost: dict[str, dict[str, str]] | None = field(default=None, compare=False)
 
     @property
     def decimal(self) -> str:
@@ -101,17 +103,21 @@ class Language:
     def read(cls, code: str, folder: Path | None = None) -> Language:
         """English, or what comes with us together with a file of the publication's own."""
         own, ours = read_own(code, folder), built_in(code)
-        if code != ENGLISH and not own and not ours:
+        is_file = folder is not None and _own_file(code, folder).is_file()
+        if code != ENGLISH and not is_file and not ours:
             known = ", ".join([ENGLISH, *sorted(p.stem for p in _BUILT_IN.glob("*.toml"))])
             raise DataError(
                 f"there is no language {code!r}: {known} come with discreet, and another one is a "
-                f"file {FOLDER}/{code}.toml beside the publication's."
+                f"file {FOLDER}/{code}.toml beside the publication's. Make an empty one, and "
+                "`discreet check publication` prints what belongs into it."
             )
         texts, words = ({**ours.get(k, {}), **own.get(k, {})} for k in ("texts", "words"))
         return cls(code, texts, words)
 
     def say(self, text: str) -> str:
-        """A text in this language."""
+        """A text in this language, paragraph by paragraph."""
+        if "\n\n" in text:
+            return "\n\n".join(map(self.say, text.split("\n\n")))
         if self.code == ENGLISH or not text:
             return text
         said, sentences = [], SENTENCE.split(text)
@@ -124,13 +130,43 @@ class Language:
                     sentences = sentences[n:]
                     break
             else:
-                if not self.is_lenient:
-                    raise DataError(
-                        f"language {self.code!r} has no text for {sentences[0]!r}: add it to "
-                        f"[texts] of {FOLDER}/{self.code}.toml."
-                    )
-                said.append(sentences.pop(0))
+                said.append(self._stand_in(sentences))
         return " ".join(said)
+
+    def _stand_in(self, sentences: list[str]) -> str:
+        """What is said of the next sentence, which has no translation; it is taken out."""
+        if self.fallback is not None:
+            return self.fallback.say(sentences.pop(0))
+        for n in range(len(sentences), 0, -1):
+            run = " ".join(sentences[:n])
+            if (template := _sentences().find(run, most=1)) is not None or n == 1:
+                break
+        del sentences[:n]
+        self._lose("texts", template or run)
+        return run
+
+    def _lose(self, section: str, text: str) -> None:
+        if self.lost is None:
+            raise DataError(
+                f"language {self.code!r} has no text for {text!r}: add it to [{section}] of "
+                f"{FOLDER}/{self.code}.toml."
+            )
+        self.lost.setdefault(section, {})[text] = text
+
+    def check_complete(self, folder: Path) -> None:
+        """Refuse a language that has lost something; all of it is written beside its file."""
+        if not self.lost:
+            return
+        import tomli_w
+
+        own = _own_file(self.code, folder)
+        lost, n = own.with_name(f"{self.code}.missing.toml"), sum(map(len, self.lost.values()))
+        write_text(lost, tomli_w.dumps(self.lost))
+        raise DataError(
+            f"language {self.code!r} has no translation of {n} texts, which stand in {lost}. "
+            f"Translate what is on the right there, braces for numbers and names, and put it into "
+            f"{own}; or let the first line of that file say `fallback = true`."
+        )
 
     def say_if_known(self, text: str) -> str:
         """A text in this language, or as it is: what an office writes itself has no template."""
@@ -138,14 +174,14 @@ class Language:
 
     def word(self, word: str) -> str:
         """A word in this language."""
+        if word in self.words:
+            return self.words[word]
         if self.code == ENGLISH:
             return word
-        if word not in self.words:
-            raise DataError(
-                f"language {self.code!r} has no word for {word!r}: add it to [words] of "
-                f"{FOLDER}/{self.code}.toml."
-            )
-        return self.words[word]
+        if self.fallback is not None:
+            return self.fallback.word(word)
+        self._lose("words", word)
+        return word
 
     @cached_property
     def _templates(self) -> Templates:
@@ -155,17 +191,21 @@ class Language:
 def built_in(code: str) -> dict[str, Any]:
     """What comes with us of a language; nothing where we do not know it."""
     path = _BUILT_IN / f"{code}.toml"
-    return _read(path) if path.is_file() else {}
+    return read_toml(path) if path.is_file() else {}
 
 
 def read_own(code: str, folder: Path | None) -> dict[str, Any]:
     """A publication's own file of a language; nothing where it has none."""
-    path = None if folder is None else folder / FOLDER / f"{code}.toml"
-    return {} if path is None or not path.is_file() else _read(path)
+    path = None if folder is None else _own_file(code, folder)
+    return {} if path is None or not path.is_file() else read_toml(path)
 
 
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path} is not valid TOML: {error}.") from error
+def _own_file(code: str, folder: Path) -> Path:
+    return folder / FOLDER / f"{code}.toml"
+
+
+@cache
+def _sentences() -> Templates:
+    """What we say, by itself: a language that comes with us has all of it."""
+    known = built_in("nb")["texts"]
+    return Templates({text: text.replace("{}", "{{}}") for text in known})

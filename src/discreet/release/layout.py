@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index, Mask
-from discreet.errors import UnknownNameError
+from discreet.errors import check_known
 from discreet.release.cube import ABSENT, Cube, CubeAxis, CubeEntry
 from discreet.release.formats.columns import symbols
 from discreet.release.formats.write import Labels, Options
@@ -64,7 +64,10 @@ class TableLayout:
         rows = list(itertools.product(*places[:n_rows])) if rows is None else rows
         at = _flat_places(rows, row_axes)[:, None], _flat_places(columns, column_axes)[None, :]
         shape = [math.prod(map(len, axes)) for axes in (row_axes, column_axes)]
-        shown = [_with_places(axis, k) for axis, k in zip(cube.axes, places, strict=True)]
+        shown = [
+            replace(axis, entries=tuple(axis.entries[k] for k in kept))
+            for axis, kept in zip(cube.axes, places, strict=True)
+        ]
         return cls(
             tuple(shown[:n_rows]),
             tuple(shown[n_rows:]),
@@ -83,9 +86,7 @@ class TableLayout:
         columns = options.columns or cube.names[1:][-1:]
         if most is not None and not options.columns and columns and len(cube.axes[-1]) > most:
             columns = (min(cube.axes, key=len).name,)
-        for name in columns:
-            if name not in cube.names:
-                raise UnknownNameError("variable", name, cube.names)
+        check_known("variable", columns, cube.names)
         rows = tuple(name for name in cube.names if name not in columns)
         return cls.of(cube.reorder((*rows, *columns)), len(rows))
 
@@ -129,7 +130,3 @@ def _flat_places(rows: Sequence[tuple[int, ...]], axes: Sequence[CubeAxis]) -> I
 
 def _entries(rows: Sequence[tuple[int, ...]], axes: Sequence[CubeAxis]) -> tuple[Combination, ...]:
     return tuple(tuple(axis.entries[k] for axis, k in zip(axes, row, strict=True)) for row in rows)
-
-
-def _with_places(axis: CubeAxis, places: Sequence[int]) -> CubeAxis:
-    return replace(axis, entries=tuple(axis.entries[k] for k in places))

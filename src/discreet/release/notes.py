@@ -51,6 +51,10 @@ _ZERO = "A figure of zero may stand for a few people, since small numbers can be
 _WHOLE = "A total is the sum of its parts, those that are not shown among them."
 _MARKED = "Figures that are not shown are marked as confidential."
 _HIDDEN = "An average over areas lacks those that are not shown."
+_EDITION = (
+    "An edition is what is published of the records at one time; a later period, or a correction, "
+    "is another edition."
+)
 _SHARED = "A figure that stands in several of these tables is the same in each."
 _WORKS = {
     "Fraser & Wooton (2005)": (
@@ -108,6 +112,8 @@ def methods_note(release: PublicTable, language: Language) -> list[Block]:
         told["values"] = [promise, *told["values"]]
     parts = [(say(_HEADINGS[about]), [*map(say, said)]) for about, said in told.items() if said]
     use = [say(text) for text in _advice(release)]
+    if any("edition" in text for said in told.values() for text in said):
+        use.append(say(_EDITION))
     blocks = [*parts, *([(say(_USE), use)] if use else [])]
     if accuracy := _accuracy(release, language):
         blocks.append((say(_ACCURACY), accuracy))
@@ -248,8 +254,12 @@ def _deviation(matrix: TransitionMatrix, count: int) -> float:
 
 def notes_files(release: PublicTable, about: About, language: Language) -> dict[str, bytes]:
     """The notes in a language: public as Markdown; methods as Markdown, HTML and DOCX."""
-    title, code, blocks = about.title, language.code, methods_note(release, language)
-    public = [public_note(release, language), *about.footnotes]
+    title, code = about.title, language.code
+    imprint = " · ".join(text for text in (about.imprint, about.licence, about.contact) if text)
+    above = [text for text in (*about.notices, imprint) if text]
+    blocks: list[Block] = [("", above), *methods_note(release, language)]
+    said = [text for text in about.footnotes if text not in about.notices]
+    public = [*above, public_note(release, language), *said]
     return {
         f"note.{code}.md": _markdown(title, [("", public)]).encode(),
         f"methods.{code}.md": _markdown(title, blocks).encode(),
@@ -278,7 +288,7 @@ def _cells(row: str) -> list[str]:
 def _html(title: str, blocks: Sequence[Block], language: str) -> str:
     body = [f"<h1>{escape(title)}</h1>"]
     for heading, paragraphs in blocks:
-        body.append(f"<h2>{escape(heading)}</h2>")
+        body += [f"<h2>{escape(heading)}</h2>"] if heading else []
         body += [f"<p>{escape(p)}</p>" for p in paragraphs if not p.startswith("|")]
         rows = [_cells(p) for p in paragraphs if p.startswith("|")]
         if rows:

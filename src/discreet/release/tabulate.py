@@ -17,7 +17,13 @@ from discreet.design.formula import Margins, margin_name, parse, resolve
 from discreet.design.inner import ListedTable
 from discreet.design.parts import DesignPart
 from discreet.design.structured import StructuredDesign
-from discreet.errors import ConfidentialError, DesignError, ParameterError, UnknownNameError
+from discreet.errors import (
+    ConfidentialError,
+    DesignError,
+    ParameterError,
+    UnknownNameError,
+    check_known,
+)
 from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.unknowns import Unknowns, combination, unknowns
 from discreet.suppress.sentences import SHOWN_IS_TRUE, shown_is_true
@@ -188,8 +194,7 @@ def _inside(design: Design, cell: Mapping[str, Any]) -> Mask:
     by_name = {axis.name: k for k, axis in enumerate(design.axes)}
     codes = design.inner_codes()
     for name, given in cell.items():
-        if name not in by_name:
-            raise UnknownNameError("variable", name, by_name)
+        check_known("variable", [name], by_name)
         axis = design.axes[by_name[name]]
         leaves = axis.node_leaves
         wanted = given if isinstance(given, (list, tuple, set)) else [given]

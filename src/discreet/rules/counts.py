@@ -20,6 +20,7 @@ from discreet.errors import (
     DiscreetError,
     ParameterError,
     UnknownNameError,
+    check_known,
     is_number,
     truth_value,
     whole,
@@ -319,9 +320,7 @@ def _nested_cells(design: Design) -> tuple[Whole, Whole]:
 
 def _lines_along(design: Design, variables: Sequence[str] | None) -> list[Lines]:
     names = [axis.name for axis in design.axes]
-    for name in variables or ():
-        if name not in names:
-            raise UnknownNameError("variable", name, names)
+    check_known("variable", variables or (), names)
     return [each for each in lines(design) if variables is None or names[each.axis] in variables]
 
 

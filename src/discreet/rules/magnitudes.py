@@ -39,11 +39,11 @@ class _MagnitudeRule(ABC):
     def needs(self, table: TrueTable) -> Needs:
         """How far the interval of each sensitive cell must reach below and above its value.
 
-        No further below than to zero, where no value is negative.
+        No further below than to zero, where no contribution is negative.
         """
         given = table.require_contributions()
         lack = np.where(self.primaries(table), self.lack(given), 0.0)
-        return lack if given.may_be_negative else np.minimum(lack, given.sum), lack
+        return lack if given.has_negative else np.minimum(lack, given.sum), lack
 
     @abstractmethod
     def lack(self, given: Contributions) -> Real:
@@ -258,7 +258,7 @@ class ZeroUnsafe(_MagnitudeRule):
     def needs(self, table: TrueTable) -> Needs:
         """Nothing below zero unless values may be negative, and the range above."""
         found = np.where(self.primaries(table), self.range, 0.0)
-        is_signed = table.require_contributions().may_be_negative
+        is_signed = table.require_contributions().has_negative
         return found if is_signed else np.zeros(len(found)), found
 
     def lack(self, given: Contributions) -> Real:

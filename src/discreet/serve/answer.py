@@ -5,15 +5,18 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from discreet.errors import suggest
-from discreet.release.cube import Cube, CubeEntry
+from discreet.release.cube import Cube, CubeEntry, drop_float_noise
 from discreet.serve.data.source import DetailedVariable, OfferedVariable, by_detail, coarsest
 from discreet.serve.query import Query, Show
 from discreet.serve.refusals import Refusal, no_such
+from discreet.tables.protected import CellStatus
 
 if TYPE_CHECKING:
     from discreet.serve.data.dataset import Dataset
@@ -176,6 +179,29 @@ def shares_over(query: Query, variables: Iterable[OfferedVariable]) -> dict[Show
     return {show: names for show, names in over.items() if names}
 
 
+def with_impossible(cube: Cube, question: Question) -> Cube:
+    """The crossing with codes that are added up and that it lacks since they can never occur."""
+    query = question.query
+    for asked in question.in_public_order:
+        groups = query.groups.get(asked.name, {}).values()
+        named = {*query.where.get(asked.name, ()), *(code for codes in groups for code in codes)}
+        before = 0
+        for entry in asked.entries:
+            codes = cube.axis(asked.name).codes
+            if entry.code in named and entry.code not in codes:
+                cube = cube.with_slice(asked.name, before, entry, _nobody(cube, asked.name))
+            before += entry.code in codes or entry.code in named
+    return cube
+
+
+def _nobody(cube: Cube, name: str) -> Cube:
+    """A slice along a variable whose cells can never occur."""
+    axes = tuple(axis for axis in cube.axes if axis.name != name)
+    values = np.zeros([len(axis) for axis in axes], cube.values.dtype)
+    status = np.full(values.shape, CellStatus.structural_zero, np.int8)
+    return replace(cube, axes=axes, values=values, status=status)
+
+
 def arrange(cube: Cube, question: Question) -> Cube:
     """The crossing filtered, grouped, picked and put in order: sums and choices of its cells."""
     query = question.query
@@ -192,7 +218,8 @@ def arrange(cube: Cube, question: Question) -> Cube:
             known = [code for code in query.picked[asked.name] if code in axis.codes]
             cube = cube.select(asked.name, [*total, *known])  # shares need the total
     shown = cube.reorder([asked.name for asked in question.shown])
-    return shown.with_labels([asked.label for asked in question.shown])
+    meant = replace(shown, values=drop_float_noise(shown.values, as_largest=True))
+    return meant.with_labels([asked.label for asked in question.shown])
 
 
 def _check_table(query: Query, shown: Sequence[str], variables: Sequence[OfferedVariable]) -> None:

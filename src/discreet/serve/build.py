@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.design.formula import parse
 from discreet.design.support import LARGEST_DENSE
 from discreet.digests import digest
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import DataError, ParameterError, check_known
 from discreet.progress import report
 from discreet.protect.publish import open_ledger
 from discreet.protect.sentences import process
@@ -299,9 +299,7 @@ def datasets_to_build(
       stale: Leave out those that are built already.
     """
     known = {d.name: d for d in config.datasets if d.mode == "release-once"}
-    for name in only:
-        if name not in known:
-            raise UnknownNameError("data set that is released once", name, known)
+    check_known("data set that is released once", only, known)
     chosen = [d for name, d in known.items() if not only or name in only]
 
     def is_stale(dataset: DatasetConfig) -> bool:

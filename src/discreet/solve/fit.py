@@ -214,9 +214,13 @@ class FitterBase(ABC):
 
 
 _LARGEST = 1e50  # products of two weights and two values stay far from overflow
-# Whole numbers beyond this are not all doubles, so that sums of them are not exact: at 10¹⁶ a fit
+# Whole numbers from here on are not all doubles, so that sums of them are not exact: at 10¹⁶ a fit
 # that called itself converged was off by 128.
 MOST_COUNTS = 2.0**53
+
+# Kinds of arrays that NumPy makes numbers of all the same.
+_NO_NUMBERS = {"c": "complex numbers have no order", "M": "they are dates", "m": "they are spans"}
+_NO_NUMBERS |= dict.fromkeys("US", "they are texts")
 
 
 def check_tolerance(tolerance: float, below: float = 1.0) -> None:
@@ -262,11 +266,11 @@ def checked_values(design: Design, z: ArrayLike, used: Mask) -> Real:
             "Give cells without a value the weight zero."
         )
     values = np.where(used, values, 0.0)
-    if np.abs(values).max(initial=0.0) > MOST_COUNTS:
+    if np.abs(values).max(initial=0.0) >= MOST_COUNTS:
         largest = int(np.abs(values).argmax())
         raise DataError(
-            f"published cell {design.name_of(largest)} is {values[largest]:g}, but values beyond "
-            "2**53 are not exact in double precision, so no fit of them could be judged in "
+            f"published cell {design.name_of(largest)} is {values[largest]:g}, but values from "
+            "2**53 on are not exact in double precision, so no fit of them could be judged in "
             "counts. Give the values in larger units, thousands for example."
         )
     return values
@@ -311,8 +315,9 @@ def _vector(design: Design, values: ArrayLike, kind: str) -> Real:
 
 def _numbers(values: ArrayLike, kind: str) -> Real:
     try:
-        if np.iscomplexobj(values):
-            raise TypeError("complex numbers have no order")
-        return np.asarray(values, dtype=float)
+        array = np.asarray(values)
+        if array.dtype.kind in _NO_NUMBERS:
+            raise TypeError(_NO_NUMBERS[array.dtype.kind])
+        return np.asarray(array, dtype=float)
     except (TypeError, ValueError, OverflowError) as error:
         raise ParameterError(f"the {kind} must be numbers in one vector: {error}.") from error

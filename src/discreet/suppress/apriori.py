@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from discreet.design.codes import cell_text
 from discreet.errors import DataError, DesignError, ParameterError
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.rules.counts import PrimaryRule, Threshold
@@ -91,9 +92,9 @@ def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppre
     shown = {name for (name, _), is_shown in zip(before, was_shown, strict=True) if is_shown}
     hidden = {name for name, _ in before} - shown
     for name in shown - {name for name, _ in here}:
-        codes = ", ".join(f"{variable}={code}" for variable, code in sorted(name)) or "the total"
+        cell = cell_text(dict(sorted(name)))
         raise DesignError(
-            f"the earlier release shows cell {codes}, which this table does not have. Tabulate the "
+            f"the earlier release shows cell {cell}, which this table does not have. Tabulate the "
             "margins of both together, so that what is known of them counts."
         )
     # A cell that is not sensitive now is only frozen: a release of forced cells says so.

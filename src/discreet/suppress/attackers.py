@@ -191,7 +191,7 @@ def cells_in_doubt(pattern: Pattern) -> Mask:
     known = np.zeros(pattern.design.n_inner, dtype=bool)
     if pattern.known is not None:
         known |= pattern.known
-    if (pattern.z >= 0).all():
+    if not pattern.is_signed:
         empty = ~pattern.suppressed & (pattern.z == 0)
         known |= pattern.design.adjoint(empty.astype(np.int64)) > 0
     return ~known
@@ -233,7 +233,7 @@ def _known_cells(pattern: Pattern) -> tuple[Whole, Whole]:
     cells, whose = [alone], [who[alone]]
     # Whoever is alone in a published cell knows that nothing else is in it: where values are not
     # negative, all its other inner cells are empty.
-    if (np.asarray(pattern.y) >= 0).all():
+    if not pattern.is_signed:
         X = pattern.design.matrix().astype(np.int64).tocsc()
         owner = owners_of_sums(pattern, X)
         inside = X[:, owner != NOBODY].tocoo()
@@ -253,7 +253,7 @@ def _own_parts(pattern: Pattern, y: Real) -> tuple[Whole, Whole, Real]:
         several = np.flatnonzero((y > 1) & cells_in_doubt(pattern))
         parts.append((several, several, np.ones(len(several))))
     # Where values can be negative a part of a cell says nothing about the rest of it.
-    if given is not None and (y >= 0).all():
+    if given is not None and not pattern.is_signed:
         several = np.flatnonzero((given.count > 1) & cells_in_doubt(pattern))
         for place in range(given.owner.shape[1]):
             cells = several[given.owner[several, place] != NOBODY]

@@ -20,7 +20,7 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
-from discreet.errors import DataError, InfeasibleError, ParameterError, UnknownNameError, positive
+from discreet.errors import DataError, InfeasibleError, ParameterError, check_known, positive
 from discreet.protect.options import SCALES
 from discreet.protect.sentences import limit, process
 from discreet.solve.linear.elimination import find_spanned, rank
@@ -95,8 +95,7 @@ class Decimals:
     force: bool = False
 
     def __post_init__(self) -> None:
-        if self.residual not in get_args(Residual):
-            raise UnknownNameError("residual", self.residual, get_args(Residual))
+        check_known("residual", [self.residual], get_args(Residual))
         positive("rmse", self.rmse)
         positive("scale", self.scale)
         if self.modulo is not None:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from discreet.arrays import Mask, Real
-from discreet.errors import ParameterError, UnknownNameError, positive
+from discreet.errors import ParameterError, check_known, positive
 from discreet.rules.counts import Needs, PrimaryRule, rule_named
 from discreet.suppress.argus import APriori, AprioriCells
 from discreet.suppress.pattern import published_values
@@ -99,8 +99,7 @@ class Exempt:
         columns = table.design.published_codes()
         found = np.zeros(table.design.n_published, dtype=bool)
         for name, codes in self.codes.items():
-            if name not in names:
-                raise UnknownNameError("variable", name, names)
+            check_known("variable", [name], names)
             index, known = columns[names.index(name)]
             several = [codes] if isinstance(codes, str) else [*codes]
             found |= np.isin(np.array(known, dtype=object)[index], several)

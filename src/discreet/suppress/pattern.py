@@ -21,7 +21,7 @@ from discreet.rules.counts import Difference
 from discreet.suppress.proofs import Proofs
 from discreet.tables.canonical import Arrangement
 from discreet.tables.magnitude import CellContributions
-from discreet.tables.show import frame_of, grids, number
+from discreet.tables.show import Frames, frame_of, grids, number
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Closeness(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Pattern(Displayed):
+class Pattern(Displayed, Frames):
     """**Confidential.** True values with the state of every published cell.
 
     Attributes:
@@ -85,6 +85,7 @@ class Pattern(Displayed):
         nothing is known; `None` where there are no bounds.
       method: The method that made it, which the public knows; `None` for other programs' patterns.
       is_drawn: Whether its costs were drawn from a secret.
+      is_signed: Whether values may be negative for all that anybody knows: some contribution is.
     """
 
     design: Design
@@ -108,6 +109,7 @@ class Pattern(Displayed):
     unproved: tuple[int, ...] = ()
     method: Any = None
     is_drawn: bool = False
+    is_signed: bool = False
 
     def __post_init__(self) -> None:
         state = np.asarray(self.state, dtype=np.int8)
@@ -115,6 +117,9 @@ class Pattern(Displayed):
             raise ParameterError("the states of a pattern are 0 (published), 1 and 2 (suppressed).")
         object.__setattr__(self, "state", state)
         object.__setattr__(self, "z", np.asarray(self.z))
+        values = [self.z] if self.y is None else [self.z, np.asarray(self.y)]
+        is_signed = self.is_signed or any(bool((each < 0).any()) for each in values)
+        object.__setattr__(self, "is_signed", is_signed)
         n, m = self.design.n_published, self.design.n_inner
         lengths = [(n, name, getattr(self, name)) for name in _PUBLISHED_PARTS]
         lengths += [(m, name, getattr(self, name)) for name in _INNER_PARTS]
@@ -253,10 +258,6 @@ class Pattern(Displayed):
         why = np.array([self.reasons.get(k, "") for k in range(len(self.z))], dtype=object)
         return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})
 
-    def to_pandas(self) -> Any:
-        """The same as a pandas frame. Confidential."""
-        return self.to_arrow().to_pandas()
-
     def _display(self) -> Display:
         why = {PRIMARY: ("p", "sensitive", 0.5), SECONDARY: ("s", "protects others", 0.2)}
         marks: list[Mark | None] = [None] * len(self.z)
@@ -321,18 +322,19 @@ def of_table(table: TrueTable) -> dict[str, Any]:
             return {}
         y = table.z[places] if table.inner is None else table.y
         return {"y": y, "lone": y == 1}
-    inner = given.inner
+    inner, is_signed = given.inner, given.has_negative
     if inner is None and places is not None:
         inner = given.published.take(places)
     if inner is None:
-        return {}
+        return {"is_signed": is_signed}
     counts = inner.count
     # A record that contributes nothing is still somebody's: the public does not know that cell to
     # be empty unless it is shown as zero, and whoever is alone in it knows it.
     records = counts if table.inner is None else np.maximum(table.inner.count, counts)
     lone = (counts == 1) | ((counts == 0) & (records == 1))
     known = {"lone": lone, "owner": inner.lone, "known": records == 0}
-    return {"y": inner.sum, **known, "contributions": inner, "owners": given.owners}
+    known |= {"contributions": inner, "owners": given.owners, "is_signed": is_signed}
+    return {"y": inner.sum, **known}
 
 
 def published_values(table: TrueTable) -> Array:

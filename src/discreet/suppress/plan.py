@@ -10,6 +10,7 @@ import numpy as np
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.design.base import Cell, Design
+from discreet.design.codes import cell_text
 from discreet.design.support import Embedding
 from discreet.errors import DataError
 from discreet.protect.cells import embed_table, on_public_support
@@ -44,7 +45,7 @@ class PublicationPlan:
 def cell_name(design: Design, position: int) -> str:
     """A published cell in words."""
     codes = design.cell(position) if design.axes else {"cell": str(position)}
-    return ", ".join(f"{name}={code}" for name, code in codes.items()) or "the total"
+    return cell_text(codes)
 
 
 def named_cells(design: Design) -> list[tuple[frozenset[tuple[str, str]], Cell]]:

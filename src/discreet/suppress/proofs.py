@@ -60,9 +60,9 @@ class Proofs:
             down, up = (pattern.z - low)[bounded], (high - pattern.z)[bounded]
             beyond = np.maximum(moved.data - up[moved.row], -moved.data - down[moved.row])
             is_valid[moved.col[beyond > slack[moved.col]]] = False
-        y = np.asarray(pattern.y, dtype=np.float64)
         # Signs bound nothing where some value is negative: cells may then go below zero.
-        if (y >= 0).all():
+        if not pattern.is_signed:
+            y = np.asarray(pattern.y, dtype=np.float64)
             moved = self.changes.tocoo()
             is_valid[moved.col[-moved.data - y[moved.row] > slack[moved.col]]] = False
         return np.asarray(is_valid)

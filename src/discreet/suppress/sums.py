@@ -103,7 +103,7 @@ def _room(pattern: Pattern, found: ChosenRows, of_cell: Whole, of_row: Whole) ->
     y = np.asarray(pattern.y)
     down = np.full(max(of_cell.max(initial=NONE), of_row.max(initial=NONE)) + 1, np.inf)
     up, held = down.copy(), of_cell != NONE
-    if not ((pattern.z < 0).any() or (y < 0).any()):
+    if not pattern.is_signed:
         down[of_row] = y[found.inner]
         down[of_cell[held]] = (found.columns.T @ y[found.inner].astype(np.float64))[held]
     if pattern.bounds is not None:
@@ -260,7 +260,7 @@ def chosen_rows(pattern: Pattern, *, zeros_are_public: bool, every_row: bool = F
       every_row: Whether all inner cells are rows, however many they are.
     """
     design = pattern.design
-    empty = (pattern.z == 0) & (zeros_are_public and bool((pattern.z >= 0).all()))
+    empty = (pattern.z == 0) & (zeros_are_public and not pattern.is_signed)
     is_large = design.n_inner > _MANY_COLUMNS * design.n_published and not every_row
     if is_large and design.over_variables is not None and pattern.known is None:
         return _representatives(pattern, design.over_variables, empty)

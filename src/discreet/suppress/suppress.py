@@ -15,7 +15,7 @@ from discreet.arrays import Array, Real
 from discreet.errors import (
     InfeasibleError,
     ParameterError,
-    UnknownNameError,
+    check_known,
     is_number,
     truth_value,
 )
@@ -73,13 +73,13 @@ _COSTS = ("value", "cells")
 _ROUNDS = 20
 _SECONDARY = {"interval": suppress_by_interval, "optimal": suppress_by_optimum}
 _AT_ONCE = (
-    "here the whole table and all tables linked with it are protected at once: "
-    'secondary="interval" keeps the same intervals'
+    "here the whole table and all tables linked with it are protected at once, in any number of "
+    'dimensions: secondary="interval", the default, keeps the intervals that the rules ask for'
 )
 _ELSEWHERE = {
-    "hypercube": f"the hypercube of τ-ARGUS is not offered; {_AT_ONCE} and hides less.",
+    "hypercube": f"the hypercube of τ-ARGUS is not offered; {_AT_ONCE}.",
     "modular": f"the modular approach of τ-ARGUS works subtable by subtable; {_AT_ONCE}.",
-    "network": f"the network flows of τ-ARGUS are for two dimensions; {_AT_ONCE}, in any.",
+    "network": f"the network flows of τ-ARGUS are for two dimensions; {_AT_ONCE}.",
 }
 """What other programs call their ways, and which of ours stands for each."""
 _NO_GAUSS = (
@@ -159,12 +159,11 @@ class Suppress:
         if self.secondary in _ELSEWHERE:
             raise ParameterError(f"secondary={self.secondary!r}: {_ELSEWHERE[self.secondary]}")
         if self.secondary == "gauss":
-            warnings.warn(_NO_GAUSS, DeprecationWarning, stacklevel=3)
+            # Shown to everybody, also where a file or the command line names it: results change.
+            warnings.warn(_NO_GAUSS, FutureWarning, stacklevel=3)
             object.__setattr__(self, "secondary", "interval")
-        if self.secondary not in _SECONDARY:
-            raise UnknownNameError("secondary suppression", self.secondary, _SECONDARY)
-        if self.cost not in _COSTS:
-            raise UnknownNameError("cost", self.cost, _COSTS)
+        check_known("secondary suppression", [self.secondary], _SECONDARY)
+        check_known("cost", [self.cost], _COSTS)
 
     @property
     def claims(self) -> Claims:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from discreet.design.formula import parse as parse_margins
-from discreet.errors import MissingDependencyError, ParameterError, UnknownNameError
+from discreet.errors import MissingDependencyError, ParameterError, UnknownNameError, check_known
 
 CONSTANT = "1"
 NUMBER, ROOT = "number", "sqrt"  # functions of our own: codes read as numbers, and square roots
@@ -57,9 +57,7 @@ class ModelFormula:
           UnknownNameError: A name is neither a column nor one of the functions.
         """
         columns = list(known)
-        for name in self.cell_variables:
-            if name not in columns:
-                raise UnknownNameError("column", name, columns)
+        check_known("column", self.cell_variables, columns)
         return tuple(dict.fromkeys([*self.term_sources(columns), *self.cell_variables]))
 
     def term_sources(self, columns: Sequence[str]) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from discreet import registry
 from discreet.digests import digest
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
 from discreet.protect.publish import built
 from discreet.randomness import stream, system_generator
 from discreet.rules.counts import PrimaryRule, public_name_and_reason
@@ -151,9 +151,7 @@ def _mixed_parameters(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _refuse_unknown(method: str, given: Mapping[str, Any], known: Any) -> None:
-    for name in given:
-        if name not in known:
-            raise UnknownNameError(f"parameter of synthesizer {method!r}", name, known)
+    check_known(f"parameter of synthesizer {method!r}", given, known)
 
 
 def _refuse_hybrid(request: SynthesisRequest) -> None:

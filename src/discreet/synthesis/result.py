@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.arrays import Real
 from discreet.display import Display, Displayed, Grid, align_columns
-from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
+from discreet.errors import ConfidentialError, ParameterError, check_known
 from discreet.files import written_whole
 from discreet.frames import open_frame, to_arrow
 from discreet.ledger import Ledger
@@ -165,9 +165,7 @@ class SourceRecords:
 
     def require(self, names: Sequence[str]) -> None:
         """Raise an error that names the nearest columns if one is not there."""
-        for name in names:
-            if name not in self.columns:
-                raise UnknownNameError("column", name, self.columns)
+        check_known("column", names, self.columns)
 
     def with_values(self, values: Mapping[str, Real], keep: Sequence[str] | None) -> Any:
         """The records with other values in some columns, in the frame library they came in.

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from discreet.arrays import Real
-from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
+from discreet.errors import ConfidentialError, DataError, ParameterError, check_known
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.records.backend import fetch
 from discreet.records.connection import attempt
@@ -262,9 +262,7 @@ class RowDraws:
 
 def _terms(data: UnitRecords, names: Sequence[str], *, factors: bool) -> list[StreamedTerm]:
     """The terms of some columns: numbers, or all levels but one of `factors`, columns of text."""
-    for name in names:
-        if name not in data.columns:
-            raise UnknownNameError("column", name, data.columns)
+    check_known("column", names, data.columns)
     schema = data.table.schema()
     numbers = [name for name in names if schema[name].is_numeric() or schema[name].is_boolean()]
     for name in names:

@@ -24,7 +24,7 @@ from discreet.arrays import Whole
 from discreet.design.codes import canonical_array
 from discreet.digests import digest
 from discreet.display.bars import shows_progress
-from discreet.errors import DataError, KeysError, ParameterError, UnknownNameError, whole
+from discreet.errors import DataError, KeysError, ParameterError, check_known, whole
 from discreet.files import OWNER_ONLY, written_whole
 from discreet.protect.sentences import limit, process
 from discreet.records.backend import fetch
@@ -156,9 +156,7 @@ def swap_records(data: UnitRecords, **options: Any) -> SwappedRecords:
             "which households are exchanged follows from a secret. Open the records with "
             "secret='keys.secret'."
         )
-    for name in request.columns:
-        if name not in data.columns:
-            raise UnknownNameError("column", name, data.columns)
+    check_known("column", request.columns, data.columns)
     table = fetch(data.backend, data.table, data.origin)
     if not len(table):
         raise DataError("there are no records.")

@@ -12,7 +12,7 @@ import numpy as np
 from discreet import __version__, registry
 from discreet.arrays import Real, Whole
 from discreet.display.bars import shows_progress
-from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
+from discreet.errors import ConfidentialError, DataError, ParameterError, check_known
 from discreet.frames import open_frame
 from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
@@ -299,8 +299,7 @@ def _read_rows(records: SourceRecords, request: SynthesisRequest) -> Rows:
 def _read_labels(role: str, given: Any, records: SourceRecords, formula: ModelFormula) -> Whole:
     """Clusters, groups or pieces by number: a column's name, or a label for each row."""
     if isinstance(given, str):
-        if given not in records.columns:
-            raise UnknownNameError(f"column of {role}", given, records.columns)
+        check_known(f"column of {role}", [given], records.columns)
         if given in formula.confidential:
             raise ParameterError(
                 f"{role}= names the confidential column {given!r}. Use a column that may be "
@@ -319,9 +318,7 @@ def _read_other(other: Any, formula: ModelFormula, n: int) -> Real:
         matrix = as_matrix(other, "the other data")
     else:
         table = open_frame(other).to_arrow()
-        for name in formula.confidential:
-            if name not in table.column_names:
-                raise UnknownNameError("column of the other data", name, table.column_names)
+        check_known("column of the other data", formula.confidential, table.column_names)
         matrix = np.column_stack(
             [numbers_of(c, table.column(c), "in the other data") for c in formula.confidential]
         )

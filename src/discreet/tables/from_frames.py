@@ -20,7 +20,7 @@ from discreet.design.formula import Margins, parse
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.product import ProductDesign
 from discreet.design.support import Support
-from discreet.errors import DataError, DesignError, UnknownNameError
+from discreet.errors import DataError, DesignError, UnknownNameError, check_known
 from discreet.frames import is_numeric, numbers, to_arrow
 from discreet.tables.assembly import (
     TOTALS,
@@ -300,9 +300,7 @@ def _amounts(rows: pa.Table, of: Magnitude, weight: Real | None) -> Real:
 
 def _owners(rows: pa.Table, of: Magnitude) -> tuple[tuple[str, ...], Whole]:
     """The owners of the rows, and the place of each row's owner among them."""
-    for name in of.columns:
-        if name not in rows.column_names:
-            raise UnknownNameError("column", name, rows.column_names)
+    check_known("column", of.columns, rows.column_names)
     alone = factorise(rows.column(of.contributor))
     nobody = np.full(len(rows), -1, dtype=np.int32)
     holdings = ([], nobody) if of.holding is None else factorise(rows.column(of.holding))

@@ -15,6 +15,7 @@ from discreet.frames import fresh_name
 Negative = Literal["refuse", "absolute"]
 """What is done with negative values: they are an error, or judged by their absolute value."""
 
+_LESS = 1e-9  # share of a sum by which rounding errors may leave it below its absolute values
 NOBODY = -1
 """The owner of a contribution that is not there, or whose contributor is not known."""
 
@@ -141,6 +142,12 @@ class Contributions:
     owners: tuple[str, ...] = field(default=(), repr=False)
     is_weighted: bool = False
     may_be_negative: bool = False
+
+    @property
+    def has_negative(self) -> bool:
+        """Whether some contribution is negative; values may be where none is."""
+        read = [self.published] if self.inner is None else [self.published, self.inner]
+        return any(bool((each.absolute - each.sum > _LESS * each.absolute).any()) for each in read)
 
     @property
     def sum(self) -> Real:

@@ -219,7 +219,7 @@ class PublicTable(Displayed, show.Frames, Protected):
     def __repr__(self) -> str:
         title = self.table_name or "Release"
         shown = show.text(self.design, self._visible(), title=title, unit=self.unit)
-        return f"{shown}\n{textwrap.fill(self.statement.plain, _WIDTH)}".rstrip()
+        return f"{shown}\n\n{textwrap.fill(self.statement.plain, _WIDTH)}".rstrip()
 
     def _display(self) -> Display:
         values = show.grids(self.design, self._visible(), self.unit, self._signs())

@@ -5,14 +5,16 @@ A crossed tree has headings that fold, and the figures between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from discreet.arrays import Array
-from discreet.display import Grid, Mark, align_columns
+from discreet.arrays import Array, Index
+from discreet.design.axis import Axis
+from discreet.design.base import Design
+from discreet.display import Grid, Heading, Mark, align_columns
 from discreet.errors import MissingDependencyError
 from discreet.frames import value_names
 
@@ -20,14 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-
-from collections.abc import Callable
-from typing import NamedTuple
-
-from discreet.arrays import Index
-from discreet.design.axis import Axis
-from discreet.design.base import Design
-from discreet.display import Heading
 
 HEAD = 12
 CONFIDENTIAL = ":c"
@@ -181,13 +175,26 @@ def _rows(design: Design, z: Array, unit: str) -> list[list[str]]:
     row_axis, column_axis = (design.axes[k] for k in sides)
     grid = np.ma.empty((len(row_codes), len(column_codes)), dtype=z.dtype)
     grid[rows, columns] = z
+    down, across = _reading_order(row_axis, row_codes), _reading_order(column_axis, column_codes)
     body = [
-        [row_axis.describe(code), *map(_number, line)]
-        for code, line in zip(row_codes, grid, strict=True)
+        ["  " * depth + row_axis.describe(row_codes[k]), *map(_number, grid[k, [*across]])]
+        for k, depth in down.items()
     ]
     if len(body) > 2 * HEAD:
         body[HEAD:-3] = [["…"] * len(body[0])]
-    return [[f"{row_axis.name} \\ {column_axis.name}", *column_codes], *body]
+    head = [f"{row_axis.name} \\ {column_axis.name}", *(column_codes[k] for k in across)]
+    return [head, *body]
+
+
+def _reading_order(axis: Axis, names: Sequence[str]) -> dict[int, int]:
+    """Places of codes with how far each is set in: parts below their group, the total last."""
+    tree = _tree_of(axis, names)
+    place = {name: k for k, name in enumerate(names)}
+    depths = dict(zip((place[name] for name in tree.codes), tree.depth, strict=True))
+    if tree.codes[0] != axis.total:
+        return depths
+    total = place[axis.total]
+    return {**{k: d - 1 for k, d in depths.items() if k != total}, total: 0}
 
 
 def _long_rows(design: Design, z: Array, unit: str) -> list[list[str]]:

@@ -7,12 +7,21 @@ and cannot outlive what it describes.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
+
+from discreet.display import Display, Displayed
 
 About = Literal["values", "process", "limits"]
 _PARTS: tuple[About, ...] = ("process", "values", "limits")
+_HEADINGS = {
+    "process": "What was done",
+    "values": "What holds",
+    "limits": "What is not protected",
+}
 _WATCHED = ("editions", "other-releases", "released-again", "public-secret", "pattern-tells")
 """Kinds of sentences that speak of what an office does next."""
 _ADVICE = {"nested-crossings": "Limit the tables that are offered."}
@@ -88,7 +97,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Statement:
+class Statement(Displayed):
     """What was done, with which parameters and version, and what it promises and does not.
 
     It travels with the release and is public: it never holds a true value or a secret.
@@ -126,12 +135,25 @@ class Statement:
         found = {about: [s.text for s in self.sentences if s.about == about] for about in _PARTS}
         return {about: list(dict.fromkeys(texts)) for about, texts in found.items() if texts}
 
+    def __str__(self) -> str:
+        wrap = partial(textwrap.wrap, width=100, break_on_hyphens=False)
+        lines = wrap(self.plain)
+        for about, texts in self.methods.items():
+            lines += ["", _HEADINGS[about]]
+            for text in texts:
+                lines += wrap(text, initial_indent="- ", subsequent_indent="  ")
+        return "\n".join(lines)
+
+    def _display(self) -> Display:
+        said = [(_HEADINGS[about], texts) for about, texts in self.methods.items()]
+        return Display("Statement", "public", lines=said, note=self.plain)
+
     @property
     def office(self) -> str:
-        """What the office should watch; confidential."""
+        """What the office should watch, in paragraphs; confidential."""
         watched = [s for s in self.sentences if s.kind in (*_WATCHED, *_ADVICE)]
         texts = [f"{s.text} {_ADVICE.get(s.kind, '')}".strip() for s in watched]
-        return " ".join(dict.fromkeys(texts))
+        return "\n\n".join(dict.fromkeys(texts))
 
     def says(self, kind: str) -> bool:
         """Whether a sentence of this kind is part of the statement."""

@@ -23,10 +23,10 @@ from typing import Any, Literal
 import discreet
 from discreet import registry
 from discreet.design.hierarchy import Hierarchy
-from discreet.errors import MissingDependencyError, ParameterError
+from discreet.errors import MissingDependencyError
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
-from discreet.files import written_whole
+from discreet.files import ending_of, write_text
 from discreet.progress import report
 from discreet.records.secret import Secret
 
@@ -117,19 +117,12 @@ class Validation:
         Args:
           path: A name that ends in `.md` for Markdown or in `.html` for a page.
         """
-        target = Path(path)
-        if target.suffix not in (".md", ".html"):
-            raise ParameterError(
-                f"cannot write {target.name!r}: the report's name must end in .md or .html."
-            )
+        ending = ending_of(path, (".md", ".html"))
         from discreet.assessment.report.page import templates  # start-up time: jinja2
 
         made = f"{datetime.now(UTC):%Y-%m-%d %H:%M:%S} UTC"
-        page = templates("discreet.testing").get_template(f"validation{target.suffix}")
-        content = page.render(validation=self, made=made, sign=_SIGN_OFF)
-        with written_whole(target) as temporary:
-            temporary.write_text(content, encoding="utf-8", newline="\n")
-        return target
+        page = templates("discreet.testing").get_template(f"validation{ending}")
+        return write_text(path, page.render(validation=self, made=made, sign=_SIGN_OFF))
 
 
 def check_install(golden: Mapping[str, Figures] | None = None) -> Validation:
@@ -288,5 +281,5 @@ if __name__ == "__main__":
     made = {case: run() for case, run in _cases().items()}
     body = ",\n".join(f" {json.dumps(k)}: {json.dumps(v)}" for k, v in made.items())
     target = Path(__file__).with_name(GOLDEN)
-    target.write_text("{\n" + body + "\n}\n", encoding="utf-8", newline="\n")
+    write_text(target, "{\n" + body + "\n}\n")
     sys.stdout.write(f"{len(made)} cases are in {target}.\n")

@@ -11,7 +11,7 @@ import pytest
 import discreet as dc
 from discreet.cli import main
 from discreet.errors import DataError
-from discreet.facade.batch import by_cell, run_batch
+from discreet.facade.argus import by_cell, run_batch
 from discreet.suppress.argus.batch import KNOWN, TableSpec, read_batch
 from discreet.suppress.argus.jobs import make_table
 from discreet.suppress.argus.safety import TableJob

@@ -147,6 +147,35 @@ def test_negative_contributions_are_judged_by_their_size():
     assert Dominance(1, 50).needs(table)[0].tolist() == pytest.approx([5.0])
 
 
+def signed_table(cell):
+    """Nine cells, one of them with two contributions, the others safe."""
+    rows = [("1", "1", f"first {k}", amount) for k, amount in enumerate(cell)]
+    others = [(a, b) for a in "123" for b in "123" if (a, b) != ("1", "1")]
+    rows += [(a, b, f"{a}{b}{k}", 10.0 + k) for a, b in others for k in range(4)]
+    frame = pd.DataFrame(rows, columns=["a", "b", "firm", "x"])
+    return dc.Table.from_contributions(
+        frame, "a*b", value="x", contributor="firm", negative="absolute", largest=4
+    )
+
+
+def test_negative_contributions_count_though_all_their_sums_are_positive():
+    # The sum of 20 and -19 is 1: to no value above zero is it an interval that reaches 2 below.
+    table = signed_table([20.0, -19.0])
+    pattern = dc.Suppress(PPercent(10)).pattern(table)
+    assert (table.contributions.sum >= 0).all()
+    assert pattern.is_signed
+    assert pattern.lower.max() == pytest.approx(2.0)
+    # To whoever has 20 in the cell it is not the case that its sum is 20 or more.
+    assert dc.audit(pattern, lone="signs").is_clean
+
+
+def test_signs_hold_where_negative_values_were_allowed_and_none_came():
+    pattern = dc.Suppress(Dominance(1, 40)).pattern(signed_table([20.0, 1.0]))
+    assert not pattern.is_signed
+    assert (pattern.lower <= pattern.z).all()
+    assert dc.audit(pattern, lone="signs").is_clean
+
+
 def test_rules_say_why_and_refuse_what_makes_no_sense():
     assert Dominance(1, 80).why == "the largest contributor has more than 80 % of the total"
     assert PPercent(10).name == "p%(10)"

@@ -98,8 +98,8 @@ def test_a_large_threshold_needs_no_memory():
 def test_a_table_without_hidden_cells_is_not_said_to_have_some():
     design = dc.Design.product({"a": 2, "b": 2}, "a*b")
     full, small = (dc.Table.from_inner(design, [n, 20, 30, 40]) for n in (10, 2))
-    said = str(full.protect(dc.Suppress()).statement)
-    assert said == str(small.protect(dc.Suppress()).statement)  # it follows from the method alone
+    said = repr(full.protect(dc.Suppress()).statement)
+    assert said == repr(small.protect(dc.Suppress()).statement)  # it follows from the method alone
     assert "Where there are any, further cells are not shown" in said
     forced = dc.Suppress(forced=[{"a": "1", "b": "1"}])
     shown = small.protect(forced)

@@ -178,7 +178,7 @@ def test_sums_that_no_table_has_are_refused_with_the_cell():
 
 
 def test_elimination_gives_way_to_intervals():
-    with pytest.warns(DeprecationWarning, match="Leave secondary= out"):
+    with pytest.warns(FutureWarning, match="Leave secondary= out"):
         method = dc.Suppress(dc.rules.Threshold(3), secondary="gauss")
     assert method == dc.Suppress(dc.rules.Threshold(3))
 

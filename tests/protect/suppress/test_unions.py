@@ -219,8 +219,8 @@ def test_contributors_beyond_the_limit_are_listed(monkeypatch):
     assert report.summary["unproved_contributors"] == ["big"]
     assert "tells too much: 1\n  big" in str(report)
     release = table.protect(dc.Suppress(RULE))
-    assert "not proven for all of them" in str(release.statement)
-    assert "big" not in str(release.statement)
+    assert "not proven for all of them" in repr(release.statement)
+    assert "big" not in repr(release.statement)
 
 
 def test_somebody_in_another_cell_is_an_attacker_of_sums(monkeypatch):

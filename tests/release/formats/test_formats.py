@@ -17,7 +17,8 @@ import pytest
 
 from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
 from discreet.release import Cube, Options, writer_named, writers
-from discreet.release.formats.write import writer_of
+from discreet.release.cube import CubeEntry
+from discreet.release.formats.write import About, writer_of
 from tests.release.formats.conftest import ABOUT, OPTIONS, release, truth
 
 
@@ -245,6 +246,27 @@ def test_px_has_symbols_for_cells_that_are_not_shown(cube):
     assert data.count('".."') == 1
     assert data.count('"."') == 1
     assert "TITLE=\"People by place and 'sex'\";" in text
+
+
+@pytest.mark.parametrize(
+    ("codes", "told"),
+    [
+        (["2025", "2026"], 'TLIST(A1),"2025","2026";'),
+        (["2025-Q4", "2026-Q1"], 'TLIST(Q1),"20254","20261";'),
+        (["2025-11", "2025-12"], 'TLIST(M1),"202511","202512";'),
+        (["2025-W51", "2025-W52"], 'TLIST(W1),"202551","202552";'),
+        (["spring", "autumn"], ""),
+    ],
+)
+def test_px_tells_periods_as_it_writes_them(codes, told, cube):
+    axis = replace(cube.axes[1], entries=tuple(CubeEntry(c, c, 1, is_sum=False) for c in codes))
+    place = cube.axes[0]
+    values, status = cube.values[:, : len(codes)], cube.status[:, : len(codes)]
+    series = replace(cube, axes=(place, axis), values=values, status=status)
+    text = content("px", series, Options(time=axis.name, about=About(edition="2026"))).decode()
+    assert told in text
+    assert ("TIMEVAL" in text) == bool(told)
+    assert 'NOTEX="Edition 2026#' in text
 
 
 def test_px_keeps_decimals(made):

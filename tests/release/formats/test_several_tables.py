@@ -59,6 +59,26 @@ def test_headings_over_several_columns_span_them(release, tmp_path):
     assert sorted(map(str, sheet.merged_cells.ranges)) == ["B3:D3", "E3:G3", "H3:J3"]
 
 
+def test_paper_has_room_for_whatever_is_said(release, tmp_path):
+    """Titles and footnotes may be wider than a table, and names of variables than their codes."""
+    title, long = "People of the region by sex, on the first of January", "All of them. " * 20
+    given = {"title": title, "source": "Office", "edition": "2026", "footnotes": (long,)}
+    sheet = openpyxl.load_workbook(release["Sex"].write(tmp_path / "b.xlsx", **given))["Table"]
+    assert [sheet["A1"].value, sheet["A2"].value] == [title, "Office · Edition 2026"]
+    last = sheet.print_area.rpartition("$")[0].rpartition("$")[2]
+    letters = [chr(k) for k in range(ord("A"), ord(last) + 1)]
+    widths = [sheet.column_dimensions[x].width if x < "C" else 9 for x in letters]
+    assert sum(widths) >= 95
+    (merged,) = sheet.merged_cells.ranges
+    assert (sheet.cell(merged.min_row, 1).value, merged.max_col) == (long, len(letters))
+    assert sheet.row_dimensions[merged.min_row].height >= 45
+    cell = {"municipality_of_work": ["N", "S"], "count": [40, 50]}
+    table = dc.Table.from_counts(cell, "count", "municipality_of_work", declared=True)
+    made = table.with_secret(dc.Secret.demo()).protect("suppress", rules="threshold(3)")
+    narrow = openpyxl.load_workbook(made.write(tmp_path / "c.xlsx"))["Table"]
+    assert narrow.column_dimensions["A"].width > len(narrow["A3"].value)
+
+
 def test_pandas_reads_a_sheet(release, tmp_path):
     path = release.write(tmp_path / "book.xlsx")
     frame = pd.read_excel(path, sheet_name="Table 3", header=2, index_col=0, engine="openpyxl")

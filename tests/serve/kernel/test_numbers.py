@@ -115,9 +115,12 @@ def test_sums_of_decimals_are_as_they_were_meant():
         parts = [round(_DRAWS.uniform(-size, size), decimals) for _ in range(12)]
         asked.append([parts[0] + parts[1] + parts[2], *parts[3 : _DRAWS.randint(4, 12)]])
     body = """const { drop_float_noise, decimals_of } = await client("numbers.js");
-    return data.map((x) => [drop_float_noise(x), decimals_of(x), decimals_of(x, false, 6)]);"""
-    arrays = [np.array(x) for x in asked]
-    expected = [[drop_float_noise(x).tolist(), decimals_of(x), decimals_of(x, 6)] for x in arrays]
+    return data.map((x) => [drop_float_noise(x), drop_float_noise(x, true), decimals_of(x),
+      decimals_of(x, false, 6)]);"""
+    expected = []
+    for x in map(np.array, asked):
+        dropped = [drop_float_noise(x, as_largest=largest).tolist() for largest in (False, True)]
+        expected.append([*dropped, decimals_of(x), decimals_of(x, 6)])
     assert run_node(body, asked) == expected
 
 

@@ -1,15 +1,16 @@
 """Pages of files say what the server's pages say; their figures are sums of the Parquet file."""
 
 import json
+import re
 import shutil
 
 import pytest
 
 from discreet.serve import Query, write_site
-from tests.serve.static.asking import ENDINGS, NODE, Client, difference, file_difference
+from tests.serve.static.asking import ENDINGS, NODE, Client, difference, file_difference, served
 from tests.serve.static.parquet_sums import ParquetSums
 from tests.serve.static.questions import Questions
-from tests.serve.static.sites import server_of, static_site
+from tests.serve.static.sites import odd_site, server_of, static_site
 
 pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
 
@@ -81,6 +82,50 @@ def test_a_fault_of_a_file_is_found(site, server, out, tmp_path, ending):
         assert file_difference(server, client, address, "en", ending)
     finally:
         client.close()
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """A site of odd names and figures, its server, and its files."""
+    made, folder = odd_site(), tmp_path_factory.mktemp("odd")
+    write_site(made, folder, parquet=True)
+    client = Client(folder)
+    yield made, server_of(made), client, folder
+    client.close()
+
+
+def test_odd_names_and_figures_are_answered_alike(odd):
+    made, server, client, folder = odd
+    sums = ParquetSums(folder)
+    for k, (address, lang) in enumerate(Questions(made.datasets, 3).some(40)):
+        assert difference(server, client, made, address, lang, sums) is None
+        assert file_difference(server, client, address, lang, ENDINGS[k % 5]) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "figures"),
+    [
+        ("rows=place&where.constructor=1", "–"),
+        ("rows=place&where.constructor=1&where.constructor=01", "[0-9]"),
+        ("rows=constructor&columns=place&where.constructor=1&where.constructor=01", "[0-9]"),
+        ("rows=constructor&columns=place&group.constructor=One%7C1%7C01", "[0-9]"),
+    ],
+)
+def test_what_can_never_occur_adds_nothing_to_a_sum(odd, asked, figures):
+    made, server, client, _ = odd
+    address = f"/d/odd/table?{asked}"
+    assert difference(server, client, made, address, "en") is None
+    response, _ = served(server, address, "en")
+    assert response.status_code == 200
+    assert re.match(figures, re.findall("<td>(.*?)</td>", response.text)[-1])
+
+
+def test_a_very_long_word_is_refused(asked):
+    """A page must not stand still over a link that somebody made up."""
+    for word in ("x" * 100_000, "region" * 16_000):
+        found = asked.ask(f"/d/once/table?rows={word}")
+        assert found["status"] == 400
+        assert "There is no variable or level" in found["html"]
 
 
 def test_the_catalogue_and_wrong_paths_equal_the_servers(site, server, asked):

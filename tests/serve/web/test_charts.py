@@ -91,6 +91,23 @@ def test_bars_are_as_long_as_their_values(regions):
     assert lengths["South: Women: 20"] == lengths["South: Men: 20"]
 
 
+@pytest.mark.parametrize("name", ["bars", "pyramid"])
+@pytest.mark.parametrize("power", range(9))
+def test_figures_under_an_axis_have_room(name, power):
+    root, _ = chart(name, picture(cube_of(REGION, SEX, values=VALUES * 10**power)))
+    under = [e for e in root.iter(f"{SVG}text") if set(e.text) <= {*"0123456789,."}]
+    assert {under[0].text, under[-1].text} >= {"0"}
+    foot = max(float(e.get("y")) for e in under)
+    spans = set()
+    for e in (e for e in under if float(e.get("y")) == foot):
+        wide, x = width_of(e.text), float(e.get("x"))
+        start = {"middle": x - wide / 2, "end": x - wide}.get(e.get("text-anchor"), x)
+        spans.add((start, start + wide))
+    spans = sorted(spans)
+    assert len(spans) >= 2
+    assert all(end < start for (_, end), (start, _) in zip(spans, spans[1:], strict=False))
+
+
 def test_a_pyramid_has_one_side_for_each_column(regions):
     root, _ = chart("pyramid", regions)
     bars = marks(root)

@@ -23,6 +23,7 @@ from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.assessment.audit.equations import disclosed_by_equations
 from discreet.assessment.audit.subject import Subject, subject_of
 from discreet.design.base import Cell, Design
+from discreet.design.codes import cell_text
 from discreet.errors import InfeasibleError, ParameterError
 from discreet.facade.table import Table
 from discreet.progress import report
@@ -320,13 +321,9 @@ class PerfectFits:
     def __repr__(self) -> str:
         more = "" if self.is_complete else " at least"
         head = f"{self.hidden:,} inner cells are not published;{more} {len(self):,} are determined"
-        some = [f"{_in_words(cell)}: {value:g}" for cell, value in self.named[:_NAMED]]
+        some = [f"{cell_text(cell)}: {value:g}" for cell, value in self.named[:_NAMED]]
         rest = "" if len(self) <= _NAMED else f", and {len(self) - _NAMED:,} more"
         return f"{head}: {'; '.join(some)}{rest}" if some else head
-
-
-def _in_words(cell: Cell) -> str:
-    return ", ".join(f"{name}={code}" for name, code in cell.items()) or "the total"
 
 
 def perfect_fits(
@@ -368,7 +365,8 @@ def perfect_fits_of(subject: Subject, programs: bool) -> PerfectFits:
         value[open_cells[exact]] = (found.low + found.high)[exact] / 2
         fixed[open_cells[exact]] = True
     elif len(open_cells):
-        told = _find_disclosed(system, open_cells, design.n_inner)
+        rng, columns = stream(1, "perfect-fits"), _columns(open_cells, design.n_inner)
+        told = disclosed_by_equations(system, columns, rng=rng)
         value[open_cells[told]] = _solve(sums, values, open_cells[told])
         fixed[open_cells[told]] = True
     cells = np.flatnonzero(fixed & is_hidden)
@@ -389,10 +387,6 @@ def _columns(cells: Array, n: int) -> Any:
 
     m = len(cells)
     return sparse.csc_array((np.ones(m), (cells, np.arange(m))), shape=(n, m))
-
-
-def _find_disclosed(system: Any, cells: Array, n: int) -> Mask:
-    return disclosed_by_equations(system, _columns(cells, n), rng=stream(1, "perfect-fits"))
 
 
 def _solve(sums: Any, values: Array, cells: Array) -> Real:

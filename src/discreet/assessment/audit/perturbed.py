@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -33,10 +33,7 @@ from discreet.facade.table import Table
 from discreet.noise.matrix import TransitionMatrix
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.tables.protected import Protected
-from discreet.tables.show import frame_of, to_pandas
-
-if TYPE_CHECKING:
-    import pandas as pd
+from discreet.tables.show import Frames, frame_of
 
 _SMALL = 2  # counts of one and two are what perturbation hides first
 Snap = Callable[[Real, Real], tuple[Real, Real]]
@@ -50,7 +47,7 @@ _PROGRAM_ROUNDS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PerturbedAudit(Displayed):
+class PerturbedAudit(Displayed, Frames):
     """**Confidential.** The counts that are possible behind each perturbed value.
 
     Attributes:
@@ -131,10 +128,6 @@ class PerturbedAudit(Displayed):
         if self.truth is not None:
             columns["value"] = self.truth
         return frame_of(self.design, columns)
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas frame."""
-        return to_pandas(self.to_arrow())
 
     @property
     def text(self) -> str:

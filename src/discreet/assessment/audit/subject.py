@@ -24,11 +24,9 @@ from discreet.suppress.attackers import Attackers, attackers
 from discreet.suppress.pattern import Pattern, of_table, published_values
 from discreet.suppress.unions import Unions
 from discreet.tables.protected import COUNT, CellStatus, Protected
-from discreet.tables.show import frame_of, to_pandas
+from discreet.tables.show import Frames, frame_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from discreet.assessment.audit.inversion import Inversion
 
 _EXACT = 1e-6  # differences of whole numbers, and shares of other values, that count as none
@@ -57,6 +55,7 @@ class Subject:
     # What is public of each published cell, smallest and largest values.
     bounds: tuple[Any, Any] | None = None
     note: str = ""  # what a reader of the findings has to know about them
+    may_be_signed: bool = False  # whether some contribution is negative, if no sum of them is
 
     @cached_property
     def X(self) -> Any:
@@ -125,7 +124,8 @@ class Subject:
     @property
     def is_signed(self) -> bool:
         """Whether some value is negative, as far as they are at hand."""
-        return bool((self.z < 0).any() or (self.y is not None and (self.y < 0).any()))
+        has_negative = (self.z < 0).any() or (self.y is not None and (self.y < 0).any())
+        return self.may_be_signed or bool(has_negative)
 
     def rounding(self, values: Real) -> Real:
         """By how much programs on values of this size may be off; amounts are known to a share."""
@@ -171,6 +171,7 @@ def _of_pattern(pattern: Pattern) -> Subject:
         without.difference_columns() if differences else None,
         tuple(each.why for each in differences),
         pattern.bounds,
+        may_be_signed=pattern.is_signed,
     )
 
 
@@ -197,7 +198,8 @@ def _of_release(release: Protected, table: Table | None) -> Subject:
     if release.unit == COUNT and release.statement.says("empty-cells"):
         bounds = np.where(suppressed & (z != 0), 1.0, -np.inf), np.inf
     least = (release.design, z, suppressed, suppressed, none, none)
-    return Subject(*least, parts.get("y"), who, parts.get("known"), bounds=bounds, note=_ALL_COUNT)
+    more = {"known": parts.get("known"), "may_be_signed": parts.get("is_signed", False)}
+    return Subject(*least, parts.get("y"), who, **more, bounds=bounds, note=_ALL_COUNT)
 
 
 def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
@@ -239,7 +241,7 @@ _FAULTS = {
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Audit(Displayed):
+class Audit(Displayed, Frames):
     """**Confidential.** What the public, and somebody alone in a cell, can find out.
 
     Positions are those of published cells. Sensitive differences of a pattern follow behind the
@@ -405,10 +407,6 @@ class Audit(Displayed):
         for name, values in {**columns, "wrong": pa.array(wrong, pa.string())}.items():
             cells = cells.append_column(name, values)
         return cells
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The same as a pandas frame."""
-        return to_pandas(self.to_arrow())
 
     @property
     def text(self) -> str:

@@ -30,7 +30,7 @@ from discreet.assessment.measure import Measure, loss
 from discreet.assessment.plots.risk_utility import risk_utility_map
 from discreet.display import Display, Displayed, Grid
 from discreet.display.bars import shows_progress
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
 from discreet.facade.release import Trial
 from discreet.facade.table import Table
 from discreet.protect.publish import in_unit
@@ -126,8 +126,7 @@ class Comparison(Displayed, Framed):
 
     def trials(self, label: str, draws: int) -> Iterator[Trial]:
         """The first draws of a method, made again. They can be looked at, not released."""
-        if label not in self.labels:
-            raise UnknownNameError("method of this comparison", label, self.labels)
+        check_known("method of this comparison", [label], self.labels)
         sampler = self.job.samplers[self.labels.index(label)]
         yield from map(sampler, range(draws))
 

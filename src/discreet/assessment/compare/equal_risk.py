@@ -21,7 +21,7 @@ from discreet.assessment.compare.execution import Execution
 from discreet.assessment.compare.job import Job, options_for
 from discreet.assessment.compare.summary import select_rows, summarise
 from discreet.assessment.measure import Measure
-from discreet.errors import InfeasibleError, ParameterError, UnknownNameError
+from discreet.errors import InfeasibleError, ParameterError, UnknownNameError, check_known
 from discreet.noise.entropy import perturbation_table, variance_range
 from discreet.noise.matrix import TransitionMatrix
 from discreet.randomness import stream
@@ -179,9 +179,7 @@ def at_equal_risk(
         wanted = "a measure and a target, such as ('exact-disclosure-own', 0.5)"
         raise ParameterError(f"equal_risk needs {wanted}; got {goal!r}.") from None
     names = dict.fromkeys(name for c in job.contestants for name in (c.label, c.method.name))
-    for name in tune:
-        if name not in names:
-            raise UnknownNameError("method to tune", name, names)
+    check_known("method to tune", tune, names)
     chosen = _measure_of(job, measure)
     judged = replace(
         job,

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from discreet.assessment.compare.contestants import Contestant
 from discreet.assessment.compare.job import Job, short_digest
 from discreet.errors import DataError, DiscreetError, ParameterError, whole
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text, written_whole
 from discreet.progress import Spawn, available_cores
 from discreet.progress import report as report_progress
 
@@ -239,8 +239,7 @@ def _check_header(folder: Path, wanted: dict[str, Any]) -> None:
             raise ParameterError(
                 f"{folder} is not empty and holds no comparison. Name a new directory for resume=."
             )
-        with written_whole(header, OWNER_ONLY) as temporary:
-            temporary.write_text(json.dumps(wanted, indent=1), encoding="utf-8", newline="\n")
+        write_text(header, json.dumps(wanted, indent=1), OWNER_ONLY)
         return
     try:
         found = json.loads(header.read_text(encoding="utf-8"))

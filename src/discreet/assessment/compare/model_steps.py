@@ -140,7 +140,7 @@ def build_model(
     while True:
         last = steps[-1]
         inside = _closure(last.margins)
-        fitting = [t for t in open_ if t not in inside and _proper_subsets(t) <= inside]
+        fitting = [t for t in open_ if t not in inside and _closure([t]) - {t} <= inside]
         found = [builder.step(t, [*last.margins, t], last) for t in fitting]
         better = [s for s in found if _improves(s, last, by, alpha)]
         if not better:
@@ -223,10 +223,6 @@ def _sort_term(term: Term, names: Sequence[str]) -> Term:
 def _closure(terms: Sequence[Term]) -> set[Term]:
     """The margins and all margins inside them."""
     return {s for t in terms for k in range(len(t) + 1) for s in itertools.combinations(t, k)}
-
-
-def _proper_subsets(term: Term) -> set[Term]:
-    return _closure([term]) - {term}
 
 
 def _largest(terms: Sequence[Term], names: Sequence[str]) -> tuple[Term, ...]:

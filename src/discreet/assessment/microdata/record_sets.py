@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.assessment.measure import BaseMeasure, NotApplicableError, Score
-from discreet.errors import DataError, UnknownNameError
+from discreet.errors import DataError, check_known
 from discreet.frames import is_numeric, to_arrow
 from discreet.synthesis.result import Synthesized, read_records
 
@@ -156,9 +156,7 @@ def _table(frame: Any) -> pa.Table:
 
 def _common(tables: Sequence[pa.Table], columns: Sequence[str] | None) -> list[str]:
     shared = [c for c in tables[0].column_names if all(c in t.column_names for t in tables)]
-    for name in columns or ():
-        if name not in shared:
-            raise UnknownNameError("column of all records", name, shared)
+    check_known("column of all records", columns or (), shared)
     names = shared if columns is None else list(columns)
     if not names:
         raise NotApplicableError("the records have no column in common.")

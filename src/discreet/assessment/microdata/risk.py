@@ -21,7 +21,7 @@ from discreet.assessment.microdata.record_sets import (
     main_effects,
     row_classes,
 )
-from discreet.errors import UnknownNameError
+from discreet.errors import check_known
 
 
 @dataclass(frozen=True)
@@ -169,9 +169,7 @@ class ReplicatedUniques(_Repeated):
 
     def columns_to_compare(self, names: list[str]) -> list[str]:
         """The keys."""
-        for name in self.keys or ():
-            if name not in names:
-                raise UnknownNameError("column of both sets of records", name, names)
+        check_known("column of both sets of records", self.keys or (), names)
         if self.keys is not None and not self.keys:
             raise NotApplicableError("name at least one column by which people are known: keys=.")
         return names if self.keys is None else list(self.keys)

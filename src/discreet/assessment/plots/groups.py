@@ -19,7 +19,7 @@ from discreet.assessment.plots.style import (
     cell_sizes,
     diagonal,
 )
-from discreet.errors import DesignError, ParameterError, UnknownNameError
+from discreet.errors import DesignError, ParameterError, check_known
 
 if TYPE_CHECKING:
     import altair
@@ -142,8 +142,7 @@ def disclosure_by_group(
 def _by_code(pair: Any, by: str, small: Array) -> list[dict[str, Any]]:
     """For each code the small cells and the unchanged ones, the worst first."""
     axes = [axis.name for axis in pair.design.axes]
-    if by not in axes:
-        raise UnknownNameError("variable", by, axes)
+    check_known("variable", [by], axes)
     a = axes.index(by)
     index, codes = pair.design.published_codes()[a]
     axis, code = pair.design.axes[a], index[pair.shown]

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from discreet import __version__
 from discreet.assessment.assess import Assessment, assess, group_by_key
@@ -25,9 +25,10 @@ from discreet.assessment.compare.job import FITTED, OWN, PUBLISHED, table_digest
 from discreet.assessment.compare.recommend import Recommendation, recommend
 from discreet.assessment.compare.summary import Line
 from discreet.assessment.plots import before_after, deviations, preserved, to_svg, transitions
-from discreet.errors import DiscreetError, ParameterError
+from discreet.display import environment
+from discreet.errors import DiscreetError
 from discreet.facade.release import Trial
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, ending_of, write_text
 from discreet.progress import OutOfTimeError, time_limit
 from discreet.progress import report as report_progress
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from discreet.assessment.compare.comparison import Comparison
     from discreet.synthesis.preserved import Preserved
 
+_ENDINGS = (".html", ".htm")
 Cell = str | tuple[str, str]
 """A text, or a text with a remark in small print under it."""
 _STAGES = {FITTED: "After fitting to expected inner frequencies", PUBLISHED: "As published"}
@@ -81,21 +83,15 @@ _SIGNS = {
 @cache
 def templates(*packages: str) -> Environment:
     """The templates of pages, and those of other packages that extend them; texts are escaped."""
-    found = Environment(
-        loader=ChoiceLoader([PackageLoader(p) for p in (*packages, "discreet.assessment.report")]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    found = environment(*packages, "discreet.assessment.report")
     found.filters["thousands"] = lambda number: f"{int(number):,}"
     return found
 
 
 def write_report(found: Comparison, path: str | Path, thresholds: Mapping[str, float]) -> Path:
     """Write the page on a comparison; nothing is left behind when it cannot be made."""
-    target = _html_path(path)
-    return _write(target, "comparison.html", _comparison_parts(found, recommend(found, thresholds)))
+    ending_of(path, _ENDINGS)
+    return _write(path, "comparison.html", _comparison_parts(found, recommend(found, thresholds)))
 
 
 def write_preserved(
@@ -109,22 +105,12 @@ def write_preserved(
       statement: What the synthetic records say of themselves.
       assessment: Risk and utility of the synthetic records.
     """
-    target = _html_path(path)
-    return _write(target, "records.html", _records_parts(found, statement, assessment))
+    ending_of(path, _ENDINGS)
+    return _write(path, "records.html", _records_parts(found, statement, assessment))
 
 
-def _html_path(path: str | Path) -> Path:
-    target = Path(path)
-    if target.suffix not in (".html", ".htm"):
-        raise ParameterError(f"cannot write {target.name!r}: a report's name must end in .html.")
-    return target
-
-
-def _write(target: Path, template: str, parts: Mapping[str, Any]) -> Path:
-    content = templates().get_template(template).render(parts)
-    with written_whole(target, OWNER_ONLY) as temporary:
-        temporary.write_text(content, encoding="utf-8", newline="\n")
-    return target
+def _write(path: str | Path, template: str, parts: Mapping[str, Any]) -> Path:
+    return write_text(path, templates().get_template(template).render(parts), OWNER_ONLY)
 
 
 def _records_parts(

@@ -14,7 +14,7 @@ from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.assessment.cells import released_values, require_counts, true_values
 from discreet.assessment.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError, Score
 from discreet.design.base import Design
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
 from discreet.facade.table import Table
 from discreet.tables.protected import Protected
 
@@ -246,9 +246,7 @@ def layout(design: Design, sensitive: str | None, quasi: Sequence[str] | None = 
         raise NotApplicableError("the design has no variables.")
     names = [axis.name for axis in design.axes]
     known = [name for name in names if name != sensitive] if quasi is None else list(quasi)
-    for name in (sensitive, *known):
-        if name not in names:
-            raise UnknownNameError("variable", name, names)
+    check_known("variable", (sensitive, *known), names)
     if sensitive in known or len(set(known)) < len(known):
         raise ParameterError(
             f"quasi-identifiers must differ from each other and from {sensitive!r}, got {known}."

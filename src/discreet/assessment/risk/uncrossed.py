@@ -25,7 +25,7 @@ from discreet.assessment.risk.diversity import Exact, GroupMeasure
 from discreet.design.axis import OUTSIDE
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
-from discreet.errors import UnknownNameError
+from discreet.errors import check_known
 from discreet.facade.table import Table
 from discreet.tables.protected import Protected
 
@@ -79,9 +79,7 @@ class TableDisclosure(GroupMeasure):
         names = [axis.name for axis in design.axes]
         if self.sensitive is None:
             raise NotApplicableError(NO_SENSITIVE)
-        for name in (self.sensitive, *(self.quasi or ())):
-            if name not in names:
-                raise UnknownNameError("variable", name, names)
+        check_known("variable", (self.sensitive, *(self.quasi or ())), names)
         known = names if self.quasi is None else self.quasi
         return names.index(self.sensitive), {names.index(name) for name in known}
 

@@ -14,7 +14,7 @@ import numpy as np
 from discreet.arrays import Index, Mask, Whole32
 from discreet.design.codes import MISSING, canonical, canonical_array, factorise, natural_order
 from discreet.design.formats.tree import CodeTree, depths_of, plant, reading_order
-from discreet.errors import CodeError, ParameterError, UnknownNameError
+from discreet.errors import CodeError, ParameterError, check_known
 from discreet.frames import open_frame
 
 if TYPE_CHECKING:
@@ -174,9 +174,7 @@ def chosen_columns(frame: object, columns: Sequence[str]) -> Any:
     """
     data = open_frame(frame)
     known = data.collect_schema().names()
-    for name in columns:
-        if name not in known:
-            raise UnknownNameError("column", name, known)
+    check_known("column", columns, known)
     return data.select(*columns)
 
 

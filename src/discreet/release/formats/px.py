@@ -26,6 +26,7 @@ _DATA = {NOT_POSSIBLE: ".", CONFIDENTIAL: "..", NOT_AVAILABLE: "..."}
 """Symbols as they stand among the data; the number of dots is that of the keyword."""
 _LONGEST_NAME = 20  # of a matrix, by the description of the format
 _MOST_DECIMALS = 6
+_NO_DIGIT = re.compile(r"[^0-9]")  # PX writes periods as digits alone: 20261 is the first quarter
 
 
 class PxWriter:
@@ -84,7 +85,9 @@ def _said(table: TableLayout, cube: Cube, options: Options, mark: str = "") -> I
     for symbol, dots in _DATA.items():
         yield keyword(f"DATASYMBOL{len(dots)}{mark}", [symbol])
     used = [f"{symbol}: {about.word(MEANINGS[symbol])}." for symbol in used_symbols(cube)]
-    notes = [*about.plain_notes(cube), *about.footnotes, *used, about.citation, about.licence]
+    edition = about.edition and f"{about.word('Edition')} {about.edition}"
+    notes = [edition, *about.plain_notes(cube), *about.footnotes, *used]
+    notes += [about.citation, about.licence]
     notes += [text for text in [about.statement_of(cube)] if text not in notes]
     if shown := "#".join(text for text in notes if text):  # a hash is a line break in notes
         yield keyword(f"NOTEX{mark}", [shown])
@@ -95,10 +98,10 @@ def _variables(table: TableLayout, time: str, mark: str) -> Iterator[str]:
     for axis in axes:
         yield keyword(f"VALUES{mark}", _distinct(axis.entries), axis.label)
     for axis in axes:
-        if axis.name == time:
+        if axis.name == time and (scale := time_scale(axis.codes)):
             of = f'TIMEVAL{mark}("{px_text(axis.label)}")'
-            listed = ",".join(f'"{px_text(code)}"' for code in axis.codes)
-            yield f"{of}=TLIST({time_scale(axis.codes)}),{listed};"
+            listed = ",".join(f'"{re.sub(_NO_DIGIT, "", code)}"' for code in axis.codes)
+            yield f"{of}=TLIST({scale}),{listed};"
     for axis in axes:
         yield keyword(f"VARIABLECODE{mark}", [axis.name], axis.label)
         yield keyword(f"CODES{mark}", axis.codes, axis.label)
@@ -110,15 +113,22 @@ def _variables(table: TableLayout, time: str, mark: str) -> Iterator[str]:
 def time_scale(periods: Sequence[str]) -> str:
     """The scale of periods as PX writes it: years, half-years, quarters, months or weeks.
 
+    It is empty where periods are none of these.
+
     >>> time_scale(["2025", "2026"]), time_scale(["2025Q1"]), time_scale(["2025-01"])
     ('A1', 'Q1', 'M1')
     """
-    scales = {"Q1": r"\d{4}-?[QK][1-4]", "M1": r"\d{4}(M|-)\d{2}", "W1": r"\d{4}-?[WU]\d{2}"}
+    scales = {
+        "A1": r"\d{4}",
+        "Q1": r"\d{4}-?[QK][1-4]",
+        "M1": r"\d{4}(M|-)\d{2}",
+        "W1": r"\d{4}-?[WU]\d{2}",
+    }
     scales["H1"] = r"\d{4}-?[HS][12]"
     for scale, pattern in scales.items():
         if all(re.fullmatch(pattern, period) for period in periods):
             return scale
-    return "A1"
+    return ""
 
 
 def _data(table: TableLayout) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
 from discreet import registry
-from discreet.errors import ConfidentialError, ParameterError, UnknownNameError
+from discreet.errors import ConfidentialError, ParameterError, check_known
 from discreet.files import written_whole
 from discreet.release.cube import ABSENT, Cube
 from discreet.tables.protected import PublicTable
@@ -41,6 +41,7 @@ class About:
       citation: How the table is cited.
       notes: What was done to the figures, in plain words; the statement's own where it is empty.
       footnotes: What readers must know of the data.
+      notices: What became of the edition; footnotes begin with it.
       statement: The statement for methodologists; the release's own, in English, where it is empty.
       methods: The methods note in place of the statement: headings, each with its paragraphs.
       language: The language of titles, labels and notes.
@@ -58,6 +59,7 @@ class About:
     citation: str = ""
     notes: tuple[str, ...] = ()
     footnotes: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
     statement: str = ""
     methods: tuple[tuple[str, tuple[str, ...]], ...] = ()
     language: str = "en"
@@ -90,6 +92,12 @@ class About:
             for text in [texts] if isinstance(texts, str) else texts:
                 if text:
                     yield self.word(heading), text
+
+    @property
+    def imprint(self) -> str:
+        """What stands under a title: who made the figures, and of which edition they are."""
+        edition = self.edition and f"{self.word('Edition')} {self.edition}"
+        return " · ".join(text for text in (self.source, edition, self.updated) if text)
 
     def word(self, word: str) -> str:
         """A word of the file in its language."""
@@ -379,9 +387,7 @@ def files_of(path: str | Path) -> list[tuple[Path, Writer]]:
 def options_of(given: dict[str, Any]) -> Options:
     """Options by their names, those of `About` among them."""
     known = [*Options.__dataclass_fields__, *About.__dataclass_fields__]
-    for name in given:
-        if name not in known:
-            raise UnknownNameError("option", name, known)
+    check_known("option", given, known)
     said = {k: v for k, v in given.items() if k in About.__dataclass_fields__}
     rest = {k: v for k, v in given.items() if k not in said}
     return Options(**rest, about=About(**said))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from discreet.errors import MissingDependencyError, ParameterError
 from discreet.release.cube import Cube, CubeEntry
 from discreet.release.formats.columns import MEANINGS, decimals_of, long_table, used_symbols
-from discreet.release.formats.write import PLAIN, Options, TablePage
+from discreet.release.formats.write import PLAIN, About, Options, TablePage
 from discreet.release.layout import Cell, TableLayout
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _TABLE, _NOTES, _CONTENTS = "Table", "Notes", "Contents"
 _WIDEST, _NARROWEST = 40, 9  # characters of a column
 _WIDE = 8  # columns from which on a page is printed across
-_NOTE_WIDTH, _LINE = 95, 15  # characters of a line of notes, and its height in points
+_PAGE, _LINE = 95, 15  # characters of a line across a page, and its height in points
 _MOST_HEADS = 12  # columns of figures that can be read on a printed page
 # A sheet has 1,048,576 rows, of which title and headings take some.
 _MOST_ROWS, _MOST_COLUMNS = 1_048_000, 16_384
@@ -81,7 +81,7 @@ class _Book:
     @cached_property
     def title(self) -> Any:
         """The format of titles."""
-        return self.style(bold=True, font_size=13)
+        return self.style(**_LOOKS[0])
 
 
 def _add_contents(
@@ -90,9 +90,7 @@ def _add_contents(
     about, notes = options.about, options.about.word(_NOTES)
     sheet = book.book.add_worksheet(about.word(_CONTENTS))
     sheet.write_string(0, 0, about.title or about.word(_CONTENTS), book.title)
-    edition = about.edition and f"{about.word('Edition')} {about.edition}"
-    told = [text for text in (about.source, edition, about.updated) if text]
-    sheet.write_string(1, 0, " · ".join(told))
+    sheet.write_string(1, 0, _under_title(about))
     link = book.style(font_color="#0563C1", underline=1)
     for row, (name, page) in enumerate(zip(names, pages, strict=True), start=3):
         sheet.write_url(row, 0, f"internal:'{name}'!A1", link, name)
@@ -107,36 +105,74 @@ def _add_contents(
 
 def _add_table(book: _Book, name: str, cube: Cube, options: Options) -> None:
     sheet = book.book.add_worksheet(name)
-    sheet.write_string(0, 0, options.about.title or options.measure_of(cube), book.title)
     fill = _fill_long if options.layout == "long" else _fill_wide
-    rows, columns = fill(sheet, book, cube, options)
+    row, widths, below = fill(sheet, book, cube, options)
+    title = options.about.title or options.measure_of(cube)
+    texts = {0: title, 1: _under_title(options.about)}
+    texts |= {row + 1 + k: text for k, text in enumerate(below)}
+    last = _write_texts(sheet, book, widths, {k: text for k, text in texts.items() if text})
     sheet.set_paper(9)  # A4
-    if columns >= _WIDE:
+    if len(widths) >= _WIDE:
         sheet.set_landscape()
     sheet.fit_to_pages(1, 0)
-    sheet.print_area(0, 0, max(rows - 1, 0), max(columns - 1, 0))
+    sheet.print_area(0, 0, row + len(below), last)
 
 
-def _fill_long(sheet: Worksheet, book: _Book, cube: Cube, options: Options) -> tuple[int, int]:
+def _under_title(about: About) -> str:
+    return " · ".join(text for text in (*about.notices, about.imprint) if text)
+
+
+def _write_texts(
+    sheet: Worksheet, book: _Book, widths: Sequence[int], texts: Mapping[int, str]
+) -> int:
+    """Write texts over and under a table by their rows, and return the last column to be printed.
+
+    Columns beside a table are printed where texts need them; longer texts have several lines.
+    """
+    extents = {row: len(text) + (len(text) // 3 if row == 0 else 0) for row, text in texts.items()}
+    missing = min(_PAGE, max(extents.values(), default=0)) - sum(widths)
+    beside = max(0, math.ceil(missing / _NARROWEST))
+    last, room = len(widths) + beside - 1, sum(widths) + beside * _NARROWEST
+    for row, text in texts.items():
+        looks = _LOOKS[row] if row < _FIRST_ROW else {"italic": True}
+        lines = math.ceil(extents[row] / room)
+        if lines > 1:
+            wrapped = book.style(**{**looks, "text_wrap": True, "valign": "top"})
+            sheet.merge_range(row, 0, row, last, text, wrapped)
+        else:
+            sheet.write_string(row, 0, text, book.style(**looks))
+        if lines > 1 or row == 1:  # which has some space below
+            sheet.set_row(row, _LINE * lines + (3, 6, 0)[min(row, _FIRST_ROW)])
+    return last
+
+
+_LOOKS: tuple[dict[str, Any], ...] = ({"bold": True, "font_size": 13}, {"valign": "top"})
+"""Of the title, and of what stands under it."""
+_Filled = tuple[int, list[int], list[str]]
+"""The row under a table, the widths of its columns, and what is to stand below."""
+
+
+def _fill_long(sheet: Worksheet, book: _Book, cube: Cube, options: Options) -> _Filled:
     cells = long_table(cube, options)
     _check_size(len(cells), len(cells.column_names))
     number = book.style(num_format=_number_format(cube))
-    head = book.style(bold=True, bottom=1)
+    head, widths = book.style(bold=True, bottom=1), []
     for j, name in enumerate(cells.column_names):
         values = cells.column(j).to_pylist()
         sheet.write_string(_FIRST_ROW, j, name, head)
         for k, value in enumerate(values):
             _write_cell(sheet, _FIRST_ROW + 1 + k, j, value, number)
-        sheet.set_column(j, j, _width([name, *values[:100]]))
+        widths.append(_width([name, *values[:100]]))
+        sheet.set_column(j, j, widths[j])
     sheet.freeze_panes(_FIRST_ROW + 1, 0)
     sheet.repeat_rows(_FIRST_ROW)
     last = _FIRST_ROW + len(cells)
     if len(cells):
         sheet.autofilter(_FIRST_ROW, 0, last, len(cells.column_names) - 1)
-    return last + 1, len(cells.column_names)
+    return last, widths, []
 
 
-def _fill_wide(sheet: Worksheet, book: _Book, cube: Cube, options: Options) -> tuple[int, int]:
+def _fill_wide(sheet: Worksheet, book: _Book, cube: Cube, options: Options) -> _Filled:
     table = TableLayout.of_file(cube, options, _MOST_HEADS)
     stub, columns = len(table.row_axes), table.headings(options, cube.unit)
     _check_size(len(table.rows), stub + len(columns))
@@ -153,21 +189,22 @@ def _fill_wide(sheet: Worksheet, book: _Book, cube: Cube, options: Options) -> t
             sheet.write_string(first + k, j, text, _side_style(book, entry))
         for j, figure in enumerate(figures):
             _write_cell(sheet, first + k, stub + j, figure, number)
-    for j, axis in enumerate(table.row_axes):
-        sheet.set_column(j, j, _width(["  " * e.depth + e.label for e in axis.entries]))
+    names = table.stub_names(options.labels)
+    widths = [
+        _width([name, *("  " * e.depth + e.label for e in axis.entries)])
+        for name, axis in zip(names, table.row_axes, strict=True)
+    ]
     for j, texts in enumerate(columns):
         # by what is shown: widths must not tell what lies under a hidden cell
         shown = [figures[j] for _, figures in lines[:200]]
-        sheet.set_column(stub + j, stub + j, _width([texts[-1], *map(_display_text, shown)]))
+        widths.append(_width([texts[-1], *map(_display_text, shown)]))
+    for j, width in enumerate(widths):
+        sheet.set_column(j, j, width)
     sheet.freeze_panes(first, stub)
     sheet.repeat_rows(_FIRST_ROW, first - 1)
-    row = first + len(table.rows) + 1
     word, used = options.about.word, used_symbols(cube)
     below = [f"{sign}  {word(MEANINGS[sign])}" for sign in signs if sign in used]
-    for text in [*below, *options.about.footnotes]:
-        sheet.write_string(row, 0, text, book.style(italic=True))
-        row += 1
-    return row, stub + len(columns)
+    return first + len(table.rows), widths, [*below, *options.about.footnotes]
 
 
 def _side_style(book: _Book, entry: CubeEntry) -> Any:
@@ -217,9 +254,9 @@ def _add_notes(book: _Book, pages: Sequence[TablePage], options: Options) -> Non
         sheet.write_string(row, 0, heading, bold)
         sheet.write_string(row, 1, text, wrapped)
         # programs other than Excel do not make room for a text of several lines by themselves
-        sheet.set_row(row, _LINE * math.ceil(len(text) / _NOTE_WIDTH))
+        sheet.set_row(row, _LINE * math.ceil(len(text) / _PAGE))
     sheet.set_column(0, 0, _width([heading for heading, _ in said]))
-    sheet.set_column(1, 1, _NOTE_WIDTH + 5)
+    sheet.set_column(1, 1, _PAGE + 5)
     sheet.print_area(0, 0, len(said), 1)
     sheet.fit_to_pages(1, 0)
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import DataError, ParameterError, check_known
 from discreet.release.formats.write import Writer
 from discreet.serve.answer import Answer
 from discreet.serve.api.reply import TableDescriber, file_cube
@@ -61,9 +61,7 @@ class SavedQuery:
             found = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise DataError(f"{where} is not valid TOML: {error}.") from error
-        for entry in found:
-            if entry not in _ENTRIES:
-                raise UnknownNameError(f"entry of {where}", entry, _ENTRIES)
+        check_known(f"entry of {where}", found, _ENTRIES)
         if found.get("version") != VERSION or not found.get("dataset"):
             raise DataError(f"{where} needs version = {VERSION} and the name of a dataset.")
         query = Query.parse(list(_flat(found.get("query", {}), where)))

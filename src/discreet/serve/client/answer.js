@@ -104,6 +104,21 @@ export function shares_over(query, variables) {
   return new Map(over.filter(([, names]) => names.length > 0));
 }
 
+/** The crossing with codes that are added up and that it lacks since they can never occur. @param {Cube} cube @param {Question} question */
+export function with_impossible(cube, question) {
+  const { groups, where } = question.query;
+  for (const asked of question.in_public_order) {
+    const named = new Set([...(where.get(asked.name) ?? []), ...[...(groups.get(asked.name) ?? new Map()).values()].flat()]);
+    let before = 0;
+    for (const entry of asked.entries) {
+      const has_it = cube.axis(asked.name).codes.includes(entry.code);
+      if (named.has(entry.code) && !has_it) cube = cube.with_slice(asked.name, before, entry, cube.nobody(asked.name));
+      before += Number(has_it || named.has(entry.code));
+    }
+  }
+  return cube;
+}
+
 /** The crossing filtered, grouped, picked and put in order: sums and choices of its cells. @param {Cube} cube @param {Question} question */
 export function arrange(cube, question) {
   const { query } = question;
@@ -119,7 +134,8 @@ export function arrange(cube, question) {
       cube = cube.select(asked.name, [...total, ...picked.filter((code) => axis.codes.includes(code))]);
     }
   }
-  return cube.reorder(question.shown.map((asked) => asked.name)).with_labels(question.shown.map((asked) => asked.label));
+  const meant = cube.reorder(question.shown.map((asked) => asked.name)).without_noise(true);
+  return meant.with_labels(question.shown.map((asked) => asked.label));
 }
 
 /** @param {Codes} chosen @param {DetailedVariable} asked */
@@ -270,5 +286,5 @@ function restrict(cube, asked, codes) {
   const inside = cube.select(asked.name, kept.map((entry) => entry.code));
   if (asked.variable.is_time) return inside;
   const first = entries.find((entry) => entry.is_total) ?? new CubeEntry("total", "Total", 0, true);
-  return inside.with_first(asked.name, first, cube.sum_over(asked.name, codes));
+  return inside.with_slice(asked.name, 0, first, cube.sum_over(asked.name, codes));
 }

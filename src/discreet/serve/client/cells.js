@@ -1,7 +1,6 @@
 // Crossings from cell files: sums of their slots along each variable.
 
 import { Cube, product, STATUS } from "./cube.js";
-import { drop_float_noise } from "./numbers.js";
 
 /** @typedef {import("./cube.js").CubeAxis} CubeAxis */
 /** @typedef {import("./variables.js").DetailedVariable} DetailedVariable */
@@ -81,8 +80,7 @@ export function summed(slots, sizes, parts) {
  */
 export function cube_of({ values, possible }, axes, told) {
   const status = Int8Array.from(values, (_, k) => (possible && !possible[k] ? STATUS.structural_zero : STATUS.published));
-  const figures = told.is_integer ? values : Float64Array.from(drop_float_noise([...values]));
-  return new Cube(axes, figures, status, told);
+  return new Cube(axes, values, status, told).without_noise();
 }
 
 /** The cube without codes that can occur with no others. @param {Cube} cube @param {DetailedVariable[]} asked @param {number[][]} never Slots, by variable. */

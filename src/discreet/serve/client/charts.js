@@ -113,11 +113,13 @@ function draw_bars(data) {
   const room = is_lone ? width_of(data.format(data.largest)) + 8 : 14;
   const scale = (WIDTH - left - room) / ticks[ticks.length - 1];
   const parts = [...patterns, ...head];
+  const told = told_ticks(data, ticks, scale);
   for (const value of ticks) {
     const x = left + value * scale;
     parts.push(straight_line(x, top, x, height - AXIS_FOOT));
     const text_anchor = value === 0 ? "start" : value === ticks[ticks.length - 1] ? "end" : "middle";
-    parts.push(text_at(x, height - 8, data.tick(value, ticks[1]), { text_anchor, fill: SOFT }));
+    const said = told.get(value);
+    if (said) parts.push(text_at(x, height - 8, said, { text_anchor, fill: SOFT }));
   }
   names.forEach((name, k) => {
     const y = top + k * group + (group - thick * data.series.length) / 2;
@@ -130,6 +132,19 @@ function draw_bars(data) {
     });
   });
   return svg_document(data, height, parts);
+}
+
+/**
+ * The texts under an axis: each, every second, or those at the ends, as they have room.
+ * @param {ChartData} data @param {number[]} ticks @param {number} scale @returns {Map<number, string>}
+ */
+function told_ticks(data, ticks, scale) {
+  const last = ticks.length - 1;
+  const step = ticks[1] * scale;
+  const needed = 1.5 * width_of(data.tick(ticks[last], ticks[1])) + 6; // the last ends where its line is
+  const every = step >= needed ? 1 : 2 * step >= needed ? 2 : last;
+  const shown = ticks.filter((_, k) => (last - k) % every === 0 || k === 0);
+  return new Map(shown.map((value) => [value, data.tick(value, ticks[1])]));
 }
 
 /** A bar for a value; none for one that is negative after noise, or not shown. @param {number} value @param {number} scale */
@@ -313,12 +328,14 @@ function draw_pyramid(data) {
     text_at(side, 16, left, { text_anchor: "end", font_weight: "600" }),
     text_at(WIDTH - side, 16, right, { font_weight: "600" }),
   ];
+  const told = told_ticks(data, ticks, scale);
   for (const value of ticks) {
     for (const is_left of [true, false]) {
       const x = is_left ? side - value * scale : WIDTH - side + value * scale;
       const text_anchor = value !== last ? "middle" : is_left ? "start" : "end";
       parts.push(straight_line(x, PYRAMID_TOP - 4, x, height - AXIS_FOOT));
-      parts.push(text_at(x, height - 8, data.tick(value, ticks[1]), { text_anchor, fill: SOFT }));
+      const said = told.get(value);
+      if (said) parts.push(text_at(x, height - 8, said, { text_anchor, fill: SOFT }));
     }
   }
   for (let k = 0; k < n; k++) {

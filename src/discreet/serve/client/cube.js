@@ -1,5 +1,6 @@
 // A release as a labelled array, one axis for each variable: `release/cube.py`.
 
+import { drop_float_noise } from "./numbers.js";
 import { sorted } from "./strings.js";
 
 /** @typedef {import("./statement.js").Statement} Statement */
@@ -81,6 +82,11 @@ export class Cube {
     return new Cube(axes, values, status, told);
   }
 
+  /** The cube with sums of decimals as they were meant; whole numbers are as they are. @param {boolean} [as_largest] See `drop_float_noise`. */
+  without_noise(as_largest = false) {
+    return this.is_integer ? this : this.changed({ values: Float64Array.from(drop_float_noise([...this.values], as_largest)) });
+  }
+
   get names() {
     return this.axes.map((axis) => axis.name);
   }
@@ -141,16 +147,24 @@ export class Cube {
     return this.changed({ axes: this.axes.map((axis, k) => new CubeAxis(axis.name, labels[k], axis.entries)) });
   }
 
-  /** One more entry of a variable in front, whose cells another cube has. @param {string} name @param {CubeEntry} entry @param {Cube} cells */
-  with_first(name, entry, cells) {
+  /** One more entry of a variable, whose cells another cube has. @param {string} name @param {number} place @param {CubeEntry} entry @param {Cube} cells */
+  with_slice(name, place, entry, cells) {
     const dimension = this.dimension(name);
-    const axes = this.with_axis(name, [entry, ...this.axes[dimension].entries]);
+    const { entries } = this.axes[dimension];
+    const axes = this.with_axis(name, [...entries.slice(0, place), entry, ...entries.slice(place)]);
     const shape = axes.map((axis) => axis.length);
     const made = this.changed({ axes, values: new Float64Array(product(shape)), status: new Int8Array(product(shape)) });
-    const others = Array.from({ length: shape[dimension] - 1 }, (_, k) => k + 1);
-    chosen(shape, dimension, [0]).forEach((to, k) => put(made, to, cells, k));
+    const others = [...axes[dimension].entries.keys()].filter((k) => k !== place);
+    chosen(shape, dimension, [place]).forEach((to, k) => put(made, to, cells, k));
     chosen(shape, dimension, others).forEach((to, k) => put(made, to, this, k));
     return made;
+  }
+
+  /** A slice along a variable whose cells can never occur. @param {string} name */
+  nobody(name) {
+    const axes = this.axes.filter((axis) => axis.name !== name);
+    const n = product(axes.map((axis) => axis.length));
+    return this.changed({ axes, values: new Float64Array(n), status: new Int8Array(n).fill(STATUS.structural_zero) });
   }
 
   /** The slice at one code of a variable. @param {string} name @param {string} code */

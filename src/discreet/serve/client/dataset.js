@@ -1,6 +1,6 @@
 // A data set on a site: what readers are told about it, and the tables it answers with.
 
-import { Answer, arrange, Question } from "./answer.js";
+import { Answer, arrange, Question, with_impossible } from "./answer.js";
 import { cube_of, size_of, slots_of, without_never } from "./cells.js";
 import { CubeAxis } from "./cube.js";
 import { at_level, counting_only, placed, removed } from "./moves.js";
@@ -61,7 +61,7 @@ export class Dataset {
       }
       throw refusal;
     }
-    const judged = this.policy.judge(arrange(await this.cube(question), question));
+    const judged = this.policy.judge(arrange(with_impossible(await this.cube(question), question), question));
     return new Answer(this, question, judged.cube, judged.notes);
   }
 
@@ -89,7 +89,7 @@ export class Dataset {
     };
     const told = { unit: this.units[0], statement: this.statement_of(question), is_integer: this.is_integer };
     const axes = across.map((one) => new CubeAxis(one.name, one.variable.name, one.entries));
-    const never = index.never[key] ?? [];
+    const never = Object.hasOwn(index.never, key) ? index.never[key] : []; // a variable may be called `constructor`
     if (!time) return without_never(cube_of(await read(key), axes, told), across, never);
     const chosen = question.filters.includes(time) ? (question.query.where.get(time.name) ?? []) : time.entries.map((entry) => entry.code);
     const entries = time.entries.filter((entry) => chosen.includes(entry.code));

@@ -129,11 +129,13 @@ const NOISE = 64; // units in the last place that a sum of many numbers may be o
 /**
  * Sums of decimals as they were meant, 0.3 for 0.30000000000000004; see `drop_float_noise`.
  * @param {number[]} values
+ * @param {boolean} [as_largest] Whether each may be off by as much as the largest, since negative parts cancel.
  * @returns {number[]}
  */
-export function drop_float_noise(values) {
+export function drop_float_noise(values, as_largest = false) {
   if (!values.every(Number.isFinite)) return values;
-  const slack = values.map((value) => NOISE * spacing(value));
+  const largest = as_largest ? values.reduce((most, value) => Math.max(most, Math.abs(value)), 0) : 0;
+  const slack = values.map((value) => NOISE * spacing(as_largest ? largest : value));
   for (let decimals = 0; decimals <= MOST_DECIMALS; decimals++) {
     const rounded = values.map((value) => round_to(value, decimals));
     if (values.every((value, k) => Math.abs(value - rounded[k]) <= slack[k])) {

@@ -1,6 +1,6 @@
 // Python's own ways that pages and refusals follow: equality, texts of values, names that are near.
 
-import { casefold, compare_text, repr } from "./strings.js";
+import { casefold, compare_text, repr, size } from "./strings.js";
 
 /** `str(value)`, as templates print it. @param {any} value @returns {string} */
 export function as_text(value) {
@@ -42,10 +42,16 @@ export function suggest(name, known) {
   return `Known: ${known.slice(0, 12).map(repr).join(", ")}${known.length > 12 ? ", …" : ""}.`;
 }
 
+const LEAST_RATIO = 0.6; // of names that are near
+
 /** `difflib.get_close_matches` with three of them. @param {string} word @param {string[]} options */
 function close_matches(word, options) {
   const to = [...word];
-  const scored = options.map((option) => ({ option, score: ratio([...option], to) })).filter(({ score }) => score >= 0.6);
+  const of_like_length = options.filter((option) => {
+    const n = size(option);
+    return 2 * Math.min(n, to.length) >= LEAST_RATIO * (n + to.length); // no other can have the ratio
+  });
+  const scored = of_like_length.map((option) => ({ option, score: ratio([...option], to) })).filter(({ score }) => score >= LEAST_RATIO);
   scored.sort((one, other) => other.score - one.score || compare_text(other.option, one.option));
   return scored.slice(0, 3).map(({ option }) => option);
 }
@@ -54,7 +60,11 @@ function close_matches(word, options) {
 function ratio(one, other) {
   /** @type {Map<string, number[]>} */
   const places = new Map();
-  other.forEach((sign, k) => places.set(sign, [...(places.get(sign) ?? []), k]));
+  for (const [k, sign] of other.entries()) {
+    const at = places.get(sign);
+    if (at) at.push(k);
+    else places.set(sign, [k]);
+  }
   if (other.length >= 200) {
     for (const [sign, at] of [...places]) if (at.length > Math.floor(other.length / 100) + 1) places.delete(sign);
   }

@@ -26,10 +26,17 @@ function loaded(kind, path, integrity, more) {
   });
 }
 
+/** Whether everything that a page begins with is named, each file of the program with what it must be. @param {any} told */
+function is_whole(told) {
+  const loaded_files = [told?.client, told?.script, ...(Array.isArray(told?.styles) ? told.styles : [null])];
+  const is_file = (/** @type {any} */ one) => Array.isArray(one) && typeof one[0] === "string" && String(one[1]).startsWith("sha256-");
+  return [told?.app, told?.site].every((path) => typeof path === "string") && loaded_files.every(is_file);
+}
+
 async function begin() {
   const response = await fetch(new URL("site.json", home), { cache: "no-cache" }).catch(() => null);
-  if (!response?.ok) throw damaged("site.json");
-  const told = await response.json().catch(() => Promise.reject(damaged("site.json")));
+  const told = response?.ok ? await response.json().catch(() => null) : null;
+  if (!is_whole(told)) throw damaged("site.json");
   const address = (/** @type {string} */ path) => new URL(path, home).href;
   const styles = told.styles.map((/** @type {string[]} */ [path, integrity]) => loaded("link", path, integrity, { rel: "stylesheet", href: address(path) }));
   const [path, integrity] = told.client;

@@ -10,7 +10,7 @@ from functools import cached_property
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
-from discreet.serve.answer import Answer, Question, arrange
+from discreet.serve.answer import Answer, Question, arrange, with_impossible
 from discreet.serve.data.cache import MAKING_SEATS, WRITING_SEATS, MemoryCache, Seats
 from discreet.serve.data.measures import Measure
 from discreet.serve.data.price import Price
@@ -287,7 +287,10 @@ class Dataset:
 
         Rules speak of people: a measure is judged by the counts of its cells.
         """
-        counts = arrange(figures(question.details), question)
+        cube = figures(question.details)
+        if self.source.mode == "release-once":  # on the fly others may be lacking as well
+            cube = with_impossible(cube, question)
+        counts = arrange(cube, question)
         judged = self.policy.judge(question, counts, figures)
         measure = self.measures.get(question.unit)
         if measure is None:

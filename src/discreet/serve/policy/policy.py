@@ -146,16 +146,29 @@ class Policy:
                     raise ParameterError(
                         f"{entry} of the policy names {name!r}, which is not on offer: {listed}."
                     )
-        for name, groups in self.fixed_groups.items():
-            variable = known[name]
-            codes = [e.code for detail in variable.details for e in variable.entries(detail)]
-            lists = groups.values() if isinstance(groups, Mapping) else [None]
-            are_lists = all(isinstance(one, list | tuple) and one for one in lists)
-            if not are_lists or any(code not in codes for one in lists for code in one):
+        for variable, groups in self.fixed_groups.items():
+            if not _are_groups(groups):
                 raise ParameterError(
-                    f"fixed_groups of {name!r} must be labels with lists of codes on offer, "
-                    f"such as {{'A group' = {codes[1:3]}}}; got {groups!r}."
+                    f"fixed_groups of {variable!r} must be labels with lists of codes, such as "
+                    f"{{'A group' = ['A', 'B']}}; got {groups!r}."
                 )
+            levels = [{e.code for e in known[variable].entries(d)} for d in known[variable].details]
+            for label, codes in groups.items():
+                if not any(level.issuperset(codes) for level in levels):
+                    raise ParameterError(
+                        f"fixed_groups of the policy: no level of {variable!r} on offer has all "
+                        f"codes of the group {label!r}: {', '.join(map(str, codes))}. Visitors "
+                        "could never choose it, and would be told its codes."
+                    )
+
+
+def _are_groups(given: Any) -> bool:
+    """Whether plain data are labels with lists of codes."""
+    lists = list(given.values()) if isinstance(given, Mapping) else [None]
+    return all(
+        isinstance(codes, list | tuple) and codes and all(isinstance(c, str) for c in codes)
+        for codes in lists
+    )
 
 
 def public_statement(statement: Statement, policy: Policy) -> Statement:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from discreet.errors import DataError, ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
+from discreet.files import read_toml
 from discreet.publication import Publication
 from discreet.serve.data.dataset import DatasetInfo
 from discreet.serve.data.source import Mode
@@ -211,14 +211,7 @@ class SiteConfig:
 
 def read_site(path: str | Path) -> SiteConfig:
     """A site from its file; unknown entries are an error, never ignored."""
-    file = Path(path)
-    try:
-        given = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise DataError(f"{path} is not valid TOML: {error}.") from error
-    return site_of(given, file.resolve().parent)
+    return site_of(read_toml(path), Path(path).resolve().parent)
 
 
 def site_of(given: Mapping[str, Any], folder: Path) -> SiteConfig:
@@ -235,9 +228,9 @@ def site_of(given: Mapping[str, Any], folder: Path) -> SiteConfig:
         "accounts": section(AccountsConfig, given.get("accounts", {}), "[accounts]"),
         "audit": section(AuditConfig, given.get("audit", {}), "[audit]"),
     }
-    for name in made["accounts"].analysts_only:  # else everybody would get its tables
-        if name not in datasets:
-            raise UnknownNameError("data set in analysts_only of [accounts]", name, datasets)
+    # One that is misspelt would be open to everybody.
+    restricted = made["accounts"].analysts_only
+    check_known("data set in analysts_only of [accounts]", restricted, datasets)
     plain = {k: v for k, v in given.items() if k not in (*made, "policy")}
     return section(SiteConfig, plain, "the site", **made)
 
@@ -251,9 +244,7 @@ def _read_dataset(name: str, given: Any, policy: Mapping[str, Any], folder: Path
         )
     about = [f.name for f in fields(DatasetInfo)]
     known = [*about, *(f.name for f in fields(DatasetConfig) if f.name not in ("name", "about"))]
-    for entry in require_section(given, where):
-        if entry not in known:
-            raise UnknownNameError(f"entry of {where}", entry, known)
+    check_known(f"entry of {where}", require_section(given, where), known)
     own = require_section(given.get("policy", {}), f"[datasets.{name}.policy]")
     made = {
         "name": name,

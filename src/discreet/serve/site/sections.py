@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from discreet.errors import ParameterError, UnknownNameError
+from discreet.errors import ParameterError, check_known
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -31,9 +31,7 @@ def section(cls: type[T], given: Any, where: str, **made: Any) -> T:
     """
     hints = get_type_hints(cls)
     known = {f.name: hints[f.name] for f in fields(cls) if f.init and f.name not in made}
-    for name in require_section(given, where):
-        if name not in known:
-            raise UnknownNameError(f"entry of {where}", name, known)
+    check_known(f"entry of {where}", require_section(given, where), known)
     read = {
         name: _convert(value, known[name], f"{name} of {where}") for name, value in given.items()
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -144,12 +144,13 @@ def _draw_bars(data: ChartData) -> Markup:
     room = width_of(data.format(data.largest)) + 8 if is_lone else 14.0
     scale = (WIDTH - left - room) / ticks[-1]
     parts = [*patterns, *head]
+    told = _told_ticks(data, ticks, scale)
     for value in ticks:
         x = left + value * scale
         parts.append(straight_line(x, top, x, height - _AXIS_FOOT))
         anchor = "start" if value == 0 else "end" if value == ticks[-1] else "middle"
-        said = data.tick(value, ticks[1])
-        parts.append(text_at(x, height - 8, said, text_anchor=anchor, fill=SOFT))
+        if value in told:
+            parts.append(text_at(x, height - 8, told[value], text_anchor=anchor, fill=SOFT))
     for k, name in enumerate(names):
         y = top + k * group + (group - thick * len(data.series)) / 2
         middle = y + thick * len(data.series) / 2
@@ -162,6 +163,15 @@ def _draw_bars(data: ChartData) -> Markup:
                 said, line = data.format(value), bar_top + thick * 0.5 + 4
                 parts.append(text_at(left + length + 6, line, said, fill=SOFT))
     return svg_document(data.title, data.description, height, parts)
+
+
+def _told_ticks(data: ChartData, ticks: Sequence[float], scale: float) -> dict[float, str]:
+    """The texts under an axis: each, every second, or those at the ends, as they have room."""
+    last, step = len(ticks) - 1, ticks[1] * scale
+    needed = 1.5 * width_of(data.tick(ticks[-1], ticks[1])) + 6  # the last ends where its line is
+    every = 1 if step >= needed else 2 if 2 * step >= needed else last
+    shown = [value for k, value in enumerate(ticks) if (last - k) % every == 0 or k == 0]
+    return {value: data.tick(value, ticks[1]) for value in shown}
 
 
 def _bar_length(value: float, scale: float) -> float:
@@ -353,12 +363,13 @@ def _draw_pyramid(data: ChartData) -> Markup:
         text_at(side, 16.0, left, text_anchor="end", font_weight="600"),
         text_at(WIDTH - side, 16.0, right, font_weight="600"),
     ]
+    told = _told_ticks(data, ticks, scale)
     for value, is_left in itertools.product(ticks, (True, False)):
         x = side - value * scale if is_left else WIDTH - side + value * scale
         anchor = ("start" if is_left else "end") if value == ticks[-1] else "middle"
         parts.append(straight_line(x, _PYRAMID_TOP - 4, x, height - _AXIS_FOOT))
-        said = data.tick(value, ticks[1])
-        parts.append(text_at(x, height - 8, said, text_anchor=anchor, fill=SOFT))
+        if value in told:
+            parts.append(text_at(x, height - 8, told[value], text_anchor=anchor, fill=SOFT))
     for k in range(len(data.categories)):
         place = len(data.categories) - 1 - k
         y = _PYRAMID_TOP + k * high

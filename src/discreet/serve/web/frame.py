@@ -9,9 +9,10 @@ from urllib.parse import quote, urlencode
 
 from fastapi import Request
 from fastapi.responses import HTMLResponse
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment
 
 from discreet import __version__
+from discreet.display import environment
 from discreet.serve.query import Query
 from discreet.serve.refusals import LANGUAGE
 from discreet.serve.site.site import Site, current_site
@@ -23,14 +24,8 @@ _A_YEAR = 365 * 24 * 3600
 
 @cache
 def templates() -> Environment:
-    """The templates; everything that is put into one is escaped."""
-    found = Environment(
-        loader=PackageLoader("discreet.serve.web"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    """The templates of the pages."""
+    found = environment("discreet.serve.web")
     found.filters["plain_data"] = plain_data
     return found
 

@@ -18,7 +18,7 @@ from importlib.resources import files
 from types import SimpleNamespace
 from typing import Any
 
-from discreet.errors import UnknownNameError
+from discreet.errors import check_known
 from discreet.release.language import SENTENCE, Templates, built_in
 
 DEFAULT = "en"
@@ -124,8 +124,7 @@ def languages() -> tuple[str, ...]:
 @cache
 def texts(language: str) -> Texts:
     """The texts of a language."""
-    if language not in languages():
-        raise UnknownNameError("language", language, languages())
+    check_known("language", [language], languages())
     return make_texts(language, read_texts(language))
 
 

@@ -136,3 +136,16 @@ class RowScaledFactor:
             half = solve_triangular(self._R, values[self._pivots], trans="T", check_finite=False)
             found[self._pivots] = solve_triangular(self._R, half, check_finite=False)
         return found
+
+    def image(self, solution: Real) -> Real:
+        """A solution in coordinates in which the scaled squares are plain ones."""
+        return np.asarray(self._R @ solution[self._pivots])
+
+    def whiten(self, rows: Real) -> Real:
+        """Rows beside the matrix in these coordinates, one to a column.
+
+        The squared length of one is the variance of what the solution makes of the row, under
+        noise whose standard deviations are one over the scales.
+        """
+        right = rows[:, self._pivots].T
+        return np.asarray(solve_triangular(self._R, right, trans="T", check_finite=False))

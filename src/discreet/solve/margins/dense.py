@@ -1,88 +1,112 @@
-"""Estimates from few margins by dense algebra, right whatever the weights are."""
+r"""Margins by dense factors where there are few effects, right whatever the weights are.
+
+With a factor of the weighted cells, :math:`W^{1/2}X = QR`, margins without negative cells,
+:math:`Mc \ge 0`, are those of :math:`Rc = q + R^{-\top}M^\top f` for the forces :math:`f \ge 0` on
+their cells that make it smallest, with :math:`q = Q^\top W^{1/2} z` (Lawson & Hanson 1974).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import null_space, svd
+from scipy.optimize import nnls
 
 from discreet.arrays import Real
+from discreet.solve.least_squares.dense import MOST_ENTRIES, RANK, RowScaledFactor
 
 if TYPE_CHECKING:
     from discreet.solve.margins.effects import EffectSpace
 
-# Published cells times effects, and effects: to write down so many takes a fifth of a second.
-_MOST_ENTRIES, _MOST_EFFECTS = 200_000, 200
-_REFINEMENTS = 2  # the second changes nothing where weights differ by less than ten powers of ten
+# Effects up to which factors take a second or two.
+_MOST_EFFECTS = 1_000
+_CORRECTIONS = 3  # the second changes nothing where weights differ by less than ten powers of ten
+_LIGHT = 1e-8  # weight of cells that are not in use, beside the lightest that are
 
 
-@dataclass(frozen=True, eq=False)
+def few_effects(space: EffectSpace) -> tuple[Real, Real] | None:
+    """Orthonormal directions of published cells and the effects with them; `None` where many."""
+    if space.length > _MOST_EFFECTS or space.length * space.design.n_published > MOST_ENTRIES:
+        return None
+    units = (space.aggregate(space.centre(unit)) for unit in np.eye(space.length))
+    return _range_of(np.stack(list(units), axis=1))
+
+
+def _range_of(cells: Real) -> tuple[Real, Real]:
+    """An orthonormal basis of what a matrix can give, and the smallest vectors that give it."""
+    left, size, right = svd(cells, full_matrices=False, check_finite=False)
+    rank = int(np.count_nonzero(size > RANK * size.max(initial=0.0)))
+    return left[:, :rank], right[:rank].T / size[:rank]
+
+
 class DenseMargins:
-    """Published cells as a matrix of effects.
+    """Published cells with precisions as a matrix of few effects.
 
-    Attributes:
-      basis: Effects × as many independent ones: centred effects of length one.
-      cells: Published cells × independent effects.
+    Args:
+      cells: Published cells × directions.
+      effects: Effects × directions.
+      w: Precisions; zero leaves a cell out, and infinite ones are those of cells that are zero.
     """
 
-    basis: Real
-    cells: Real
+    def __init__(self, cells: Real, effects: Real, w: Real) -> None:
+        self.given, is_zero = w, np.isinf(w)
+        if is_zero.any():
+            free = null_space(cells[is_zero], rcond=RANK)
+            cells, effects, w = cells @ free, effects @ free, np.where(is_zero, 0.0, w)
+        self.cells, self.effects, self.w, self.used = cells, effects, w, w > 0
+        # Directions that no cell in use shows have the effect zero.
+        whole = (cells, np.eye(cells.shape[1]))
+        self._seen, self._answers = whole if self.used.all() else _range_of(cells[self.used])
+        self._root = np.sqrt(w[self.used])
 
-    @classmethod
-    def of(cls, space: EffectSpace) -> DenseMargins | None:
-        """The matrix, or `None` where it were large."""
-        m = space.design.n_published
-        if space.length > _MOST_EFFECTS or space.length * m > _MOST_ENTRIES:
-            return None
-        units = np.stack([space.centre(unit) for unit in np.eye(space.length)], axis=1)
-        # Centring is a projection: its eigenvalues are zero and one.
-        values, vectors = np.linalg.eigh((units + units.T) / 2)
-        basis = vectors[:, values > 0.5]
-        cells = [space.aggregate(column) for column in basis.T]
-        return cls(basis, np.stack(cells, axis=1) if cells else np.zeros((m, 0)))
+    @cached_property
+    def _factor(self) -> RowScaledFactor:
+        return RowScaledFactor(self._seen, self._root)
 
-    def nearest(self, z: Real, w: Real) -> tuple[Real, float]:
-        """Effects that minimise the weighted squares, of smallest norm; and the gradient left."""
-        root = np.sqrt(w)
-        inverse = np.linalg.pinv(root[:, None] * self.cells)
-        found = inverse @ (root * z)
-        for _ in range(_REFINEMENTS):
-            found += inverse @ (root * (z - self.cells @ found))
-        first = np.abs(inverse @ (root * z)).max(initial=0.0)
-        left = np.abs(inverse @ (root * (z - self.cells @ found))).max(initial=0.0)
-        effects: Real = self.basis @ found
-        return effects, float(left / first) if first else 0.0
+    def nearest(self, z: Real) -> Real:
+        """Effects that minimise the weighted squares."""
+        return np.asarray(self.effects @ self._nearest(z))
 
-    def variances(self, w: Real) -> Real:
+    def _nearest(self, z: Real) -> Real:
+        found = np.zeros(self._seen.shape[1])
+        for _ in range(_CORRECTIONS):
+            found += self._factor.solve(self._root * (z[self.used] - self._seen @ found))
+        return np.asarray(self._answers @ found)
+
+    def variances(self) -> Real:
         """Variance of each published cell of the estimate, under noise with these precisions."""
-        inverse = np.linalg.pinv(np.sqrt(w)[:, None] * self.cells)
-        found: Real = ((self.cells @ inverse) ** 2).sum(axis=1)
-        return found
+        return _variances(self._factor, self.cells @ self._answers)
+
+    def distance(self, gradient: Real) -> float:
+        """How far effects with this gradient are off, in the norm of the weighted squares."""
+        row = (self._answers.T @ (self.effects.T @ gradient))[None]
+        return float(np.sqrt(_variances(self._factor, row)[0]))
+
+    def non_negative(self, z: Real, margins: Real) -> tuple[Real, Real] | None:
+        """Effects that minimise the weighted squares with no negative cell of some margins.
+
+        The other result are the forces on these cells. `margins` are their rows of effects.
+        """
+        rows, w = margins @ self.effects, self.w
+        rows[(np.abs(rows) <= RANK).all(axis=1)] = 0.0  # cells that are zero in any case
+        if not self.used.all():  # cells that are not in use stay where they are, nearly for free
+            z = np.where(self.used, z, self.cells @ self._nearest(z))
+            w = np.where(self.used, w, _LIGHT * w[self.used].min(initial=1.0))
+        factor = self._factor if self.used.all() else RowScaledFactor(self.cells, np.sqrt(w))
+        begin = factor.solve(np.sqrt(w) * z)
+        try:
+            forces, _ = nnls(factor.whiten(rows), -factor.image(begin), maxiter=30 * len(rows))
+        except RuntimeError:  # too many steps
+            return None
+        found, pull = begin, rows.T @ forces
+        for _ in range(_CORRECTIONS):
+            found = found + factor.solve_normal(
+                pull + self.cells.T @ (w * (z - self.cells @ found))
+            )
+        return self.effects @ found, forces
 
 
-class DenseStep:
-    """Effects nearest to published cells and to copies of margins, each cell with its weight."""
-
-    def __init__(
-        self,
-        space: DenseMargins,
-        margins: Sequence[Real],
-        z: Real,
-        w: Real,
-        weights: Mapping[tuple[int, ...], Real],
-    ) -> None:
-        self.basis = space.basis
-        self.roots = np.sqrt(np.concatenate([v.ravel() for v in weights.values()]))
-        rows = np.concatenate([np.sqrt(w), self.roots])[:, None] * np.vstack(
-            [space.cells, *margins]
-        )
-        inverse = np.linalg.pinv(rows)
-        self.fixed, self.inverse = inverse[:, : len(z)] @ (np.sqrt(w) * z), inverse[:, len(z) :]
-
-    def __call__(self, copies: Mapping[tuple[int, ...], Real], start: Real) -> Real:
-        """The effects for these copies; no start is needed."""
-        wanted = np.concatenate([v.ravel() for v in copies.values()])
-        found: Real = self.basis @ (self.fixed + self.inverse @ (self.roots * wanted))
-        return found
+def _variances(factor: RowScaledFactor, rows: Real) -> Real:
+    return np.asarray((factor.whiten(rows) ** 2).sum(axis=0))

@@ -13,22 +13,13 @@ are leaves and all cells of a margin weigh the same, effects are estimated one b
 effects; conjugate gradients, preconditioned by these precisions, then need some steps.
 
 Cost: a pass over the published cells and their effects for each product; memory likewise.
-
-Margins that agree with each other and have no negative cell solve
-
-.. math:: \min_c \sum_k w_k (z_k - \hat z_k(c))^2 \quad\text{subject to}\quad M_A(c) \ge 0
-
-over the effects `c`, for every margin `A` that lies in no other one. The method of multipliers
-splits off one copy of each such margin; its quadratic step is an estimate of effects from
-published cells and copies together, in closed form wherever `estimate` has one. Margins without
-negative cells that agree pair by pair need not belong to a table; those of records do.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,8 +29,8 @@ from discreet.arrays import Real
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.formula import Block
 from discreet.design.product import ProductDesign
-from discreet.progress import report
-from discreet.solve.margins.dense import DenseMargins, DenseStep
+from discreet.solve.least_squares.conjugate import conjugate_gradients
+from discreet.solve.margins.dense import DenseMargins, few_effects
 
 Axes = tuple[int, ...]
 
@@ -68,6 +59,7 @@ class EffectSpace:
             self.slice_of[effect] = slice(start, start + math.prod(self._shape(effect)))
             start = self.slice_of[effect].stop
         self.length = start
+        self._last: DenseMargins | None = None
 
     def _shape(self, axes: Axes) -> tuple[int, ...]:
         return tuple(self.sizes[a] for a in axes)
@@ -170,19 +162,38 @@ class EffectSpace:
         )
 
     def margin_matrix(self, axes: Axes) -> Real:
-        """The cells of a margin over leaves as a matrix of the independent effects of `dense`."""
-        assert self.dense is not None
-        return np.stack([self.margin(c, axes).ravel() for c in self.dense.basis.T], axis=1)
+        """The cells of a margin over leaves as a matrix of effects."""
+        return np.stack([self.margin(c, axes).ravel() for c in np.eye(self.length)], axis=1)
+
+    def dense(self, w: Real) -> DenseMargins | None:
+        """The published cells with precisions as a matrix, where it is small."""
+        if self._few is None:
+            return None
+        if self._last is None or not np.array_equal(self._last.given, w):
+            self._last = DenseMargins(*self._few, w)
+        return self._last
 
     @cached_property
-    def dense(self) -> DenseMargins | None:
-        """The published cells as a matrix, where it is small."""
-        return DenseMargins.of(self)
+    def _few(self) -> tuple[Real, Real] | None:
+        return few_effects(self)
 
     def is_diagonal(self, w: Real) -> bool:
         """Whether effects are estimated one by one under these weights."""
         parts = (w[self.design.slice_of(k)] for k in range(len(self.design.blocks)))
         return self.is_flat and all(float(part.min()) == float(part.max()) for part in parts)
+
+    def distance(self, gradient: Real, w: Real) -> float:
+        r"""By how many standard errors a cell is off at most where this gradient is left.
+
+        With gradient `r` and matrix `A` effects are off by `e`, :math:`Ae = r`, and a cell by at
+        most :math:`\sqrt{r^\top A^{-1} r}` standard errors of its own. The precisions `M` of mean
+        weights bound that: where no weight is below a share `s` of its mean, :math:`A \ge sM`.
+        """
+        if not self.is_diagonal(w) and (dense := self.dense(w)) is not None:
+            return dense.distance(gradient)
+        scale = self.precisions(w)
+        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+        return math.sqrt(float(gradient @ (inverse * gradient)) / _least_share(self, w))
 
     def _full(self, values: Real, axes: Axes) -> Real:
         return values.reshape([self.sizes[a] if a in axes else 1 for a in range(len(self.sizes))])
@@ -210,28 +221,27 @@ class Estimate:
       space: What the effects are of.
       effects: Their vector.
       precisions: For each entry one over the variance of its estimate, before centring, where
-        effects are uncoupled.
+        effects are uncoupled; none from dense factors.
       steps: Steps of conjugate gradients; zero where the estimate needs none.
-      residual: Largest gradient that is left, relative to that of effects zero.
+      off: By how many standard errors a cell of the estimate can be off, under noise with these
+        precisions.
     """
 
     space: EffectSpace
     effects: Real
     precisions: Real
     steps: int
-    residual: float
+    off: float
 
     def fitted_cells(self) -> Real:
         """The published cells of the estimate."""
         return self.space.aggregate(self.effects)
 
 
-_LEAST = 1e-11  # gradient, relative to that of effects zero, at which rounding errors begin
+_MOST_STEPS = 20_000
 
 
-def estimate(
-    space: EffectSpace, z: Real, w: Real, *, tolerance: float = _LEAST, most_steps: int = 500
-) -> Estimate:
+def estimate(space: EffectSpace, z: Real, w: Real, *, tolerance: float = 1e-7) -> Estimate:
     r"""Effects that minimise :math:`\sum_k w_k (z_k - \hat z_k)^2`.
 
     Promise: under noise with precisions `w` no other linear unbiased estimate of the published
@@ -240,63 +250,54 @@ def estimate(
     Args:
       space: The effects to be estimated.
       z: Published values.
-      w: Their precisions; zero leaves a cell out.
-      tolerance: Gradient that is left, relative to that of effects zero.
-      most_steps: Steps of conjugate gradients at most.
+      w: Their precisions; zero leaves a cell out. Infinite ones, of cells that are zero, are for
+        spaces of few effects alone.
+      tolerance: By how many standard errors a cell may be off.
     """
+    if not space.is_diagonal(w) and (dense := space.dense(w)) is not None:
+        c = dense.nearest(z)
+        gradient_left = space.adjoint(finite(w) * (z - space.aggregate(c)))
+        return Estimate(space, c, np.zeros(0), 0, dense.distance(gradient_left))
     scale = space.precisions(w)
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
     right = space.adjoint(w * z)
     if space.is_diagonal(w):
         return Estimate(space, inverse * right, scale, 0, 0.0)
-    if space.dense is not None:
-        c, left = space.dense.nearest(z, w)
-        return Estimate(space, c, scale, 0, left)
-    begin = np.zeros(space.length)
-    c, steps, left = conjugate_gradients(
+
+    def gradient(c: Real) -> Real:
+        return right - space.adjoint(w * space.aggregate(c))
+
+    least, c = math.sqrt(_least_share(space, w)), np.zeros(space.length)
+    steps = conjugate_gradients(
+        gradient,
         lambda p: space.adjoint(w * space.aggregate(p)),
-        right,
-        inverse,
-        begin,
-        tolerance,
-        most_steps,
+        lambda r: inverse * r,
+        c,
+        tolerance * least * np.sqrt(np.maximum(scale, np.finfo(float).tiny) / space.length),
+        _MOST_STEPS,
     )
-    return Estimate(space, c, scale, steps, left)
+    return Estimate(space, c, scale, steps, space.distance(gradient(c), w))
 
 
-def conjugate_gradients(
-    apply: Callable[[Real], Real],
-    right: Real,
-    inverse: Real,
-    start: Real,
-    tolerance: float,
-    most_steps: int,
-) -> tuple[Real, int, float]:
-    """Solve a symmetric system; returns the solution, the steps and the gradient that is left.
+def finite(w: Real) -> Real:
+    """Precisions without the infinite ones of cells that are zero."""
+    return np.where(np.isinf(w), 0.0, w)
 
-    Args:
-      apply: The system's matrix times a vector.
-      right: Its right-hand side.
-      inverse: Diagonal of the preconditioner; zero where nothing is known.
-      start: Where to begin.
-      tolerance: Gradient, relative to that at zero, at which the solution is good enough.
-      most_steps: Steps at most.
-    """
-    c = start.copy()
-    r = right - apply(c)
-    first = float(np.sqrt(right @ (inverse * right)))
-    p, before, steps = np.zeros_like(c), 1.0, 0
-    now = float(r @ (inverse * r))
-    while np.sqrt(max(now, 0.0)) > tolerance * first and steps < most_steps:
-        p = inverse * r + (now / before if steps else 0.0) * p
-        image = apply(p)
-        curvature = float(p @ image)
-        if curvature <= 0:  # rounding errors are all that is left
-            break
-        c += now / curvature * p
-        r -= now / curvature * image
-        before, now, steps = now, float(r @ (inverse * r)), steps + 1
-    return c, steps, float(np.sqrt(max(now, 0.0))) / first if first else 0.0
+
+_EXACT_RATIO = 1e5  # gap between the weights of noisy values and of known ones
+
+
+def known_from(w: Real) -> float:
+    """Weights above this are those of values without noise, however many they are."""
+    found = np.unique(w[w > 0])
+    gaps = np.flatnonzero(found[1:] >= _EXACT_RATIO * found[:-1])
+    return float(found[gaps[-1]]) if len(gaps) else math.inf
+
+
+def _least_share(space: EffectSpace, w: Real) -> float:
+    """The smallest weight of a block, relative to their mean; others are not in use."""
+    parts = [w[space.design.slice_of(k)] for k in range(len(space.design.blocks))]
+    return min((float(p[p > 0].min() / p.mean()) for p in parts if p.any()), default=1.0)
 
 
 def variances(space: EffectSpace, precisions: Real) -> Real:
@@ -323,123 +324,3 @@ def maximal(margins: Sequence[Axes]) -> list[Axes]:
     """Margins that lie in no other one."""
     sets = [set(axes) for axes in margins]
     return [axes for axes in margins if not any(set(axes) < other for other in sets)]
-
-
-# Where weights are uneven, a copy weighs the root of what its own cell does, at least this share of
-# a median one: of 70 random tables 2 stopped short, of equal copies 3, of such as weigh what their
-# cells do 4. Steps of dense algebra are cheap.
-_LIGHTEST, _DENSE_STEPS = 1e-6, 30_000
-_RELAX = 1.7  # over-relaxation; between 1.5 and 1.8 the steps are fewest, at 1 about a half more
-
-
-@dataclass(frozen=True, eq=False)
-class NonNegativeMargins:
-    """Margins without negative cells.
-
-    Attributes:
-      effects: Their effects.
-      negative: The most negative cell, in counts, as a positive number.
-      change: By how much the last step moved a cell, in counts.
-      steps: Steps taken.
-    """
-
-    effects: Real
-    negative: float
-    change: float
-    steps: int
-
-
-def fit_non_negative(
-    start: Estimate, z: Real, w: Real, *, tolerance: float, most_steps: int = 5_000
-) -> NonNegativeMargins:
-    """Effects of the nearest margins without negative cells.
-
-    Args:
-      start: The estimate without bounds.
-      z: Published values.
-      w: Their precisions.
-      tolerance: Largest negative cell and largest last change, in counts.
-      most_steps: Steps at most; more where they are dense algebra.
-    """
-    space = start.space
-    margins = maximal(list(space.margins_with_blocks))
-    copies = {axes: np.maximum(space.margin(start.effects, axes), 0.0) for axes in margins}
-    slack = {axes: np.zeros_like(copy) for axes, copy in copies.items()}
-    # Copies weigh as much as the noisy cells do: more or less makes either residual shrink slowly.
-    weight = float(np.median(w[w > 0])) if (w > 0).any() else 1.0
-    step: Callable[[dict[Axes, Real], Real], Real]
-    if space.dense is not None and not space.is_diagonal(w):
-        around = space.spread(w)
-        own = {a: weight * np.sqrt(np.maximum(around[a] / weight, _LIGHTEST)) for a in margins}
-        most_steps = max(most_steps, _DENSE_STEPS)
-        step = DenseStep(space.dense, [space.margin_matrix(a) for a in margins], z, w, own)
-    else:
-        step = _QuadraticStep(space, z, w, dict.fromkeys(margins, weight))
-    c, negative, change, steps = start.effects, np.inf, np.inf, 0
-    while max(negative, change) > tolerance and steps < most_steps:
-        c = step({axes: copies[axes] - slack[axes] for axes in margins}, c)
-        negative = change = 0.0
-        for axes in margins:
-            margin = space.margin(c, axes)
-            mixed = _RELAX * margin + (1 - _RELAX) * copies[axes]
-            now = np.maximum(mixed + slack[axes], 0.0)
-            slack[axes] += mixed - now
-            change = max(change, float(np.abs(now - copies[axes]).max()))
-            negative = max(negative, float(np.abs(margin - now).max()))
-            copies[axes] = now
-        steps += 1
-        report("non-negative margins", steps / most_steps)
-    return NonNegativeMargins(_lift(space, c, margins), negative, change, steps)
-
-
-class _QuadraticStep:
-    """Effects nearest to published cells and to copies of margins."""
-
-    def __init__(self, space: EffectSpace, z: Real, w: Real, weights: dict[Axes, float]) -> None:
-        self.space, self.w, self.weights = space, w, weights
-        self.right = space.adjoint(w * z)
-        scale = space.precisions(w) + self._copy_precisions()
-        self.inverse = 1 / scale
-        self.is_diagonal = space.is_diagonal(w)
-
-    def _copy_precisions(self) -> Real:
-        found = np.zeros(self.space.length)
-        for axes, weight in self.weights.items():
-            for s in self.space.effects:
-                if set(s) <= set(axes):
-                    rest = np.prod([self.space.sizes[a] for a in axes if a not in s])
-                    found[self.space.slice_of[s]] += weight / rest
-        return found
-
-    def __call__(self, copies: dict[Axes, Real], start: Real) -> Real:
-        weighted = {axes: self.weights[axes] * copy for axes, copy in copies.items()}
-        right = self.right + self.space.effects_of(weighted)
-        if self.is_diagonal:
-            return self.inverse * right
-        return conjugate_gradients(self._apply, right, self.inverse, start, 1e-9, 8)[
-            0
-        ]  # from the last step on, a few are enough
-
-    def _apply(self, c: Real) -> Real:
-        own = self.space.adjoint(self.w * self.space.aggregate(c))
-        margins = {axes: m * self.space.margin(c, axes) for axes, m in self.weights.items()}
-        return own + self.space.effects_of(margins)
-
-
-def _lift(space: EffectSpace, c: Real, margins: list[Axes]) -> Real:
-    """Mix in just enough of the uniform table that the smallest cell is zero.
-
-    The result agrees with itself to rounding errors and has no negative cell at the same time.
-    """
-    total = float(c[0])
-    if total <= 0:
-        return c
-    cells = [np.prod([space.sizes[a] for a in axes]) for axes in margins]
-    low = min(
-        (float(space.margin(c, axes).min()) * n for axes, n in zip(margins, cells, strict=True)),
-        default=0.0,
-    )
-    share = -low / (total - low) if low < 0 else 0.0
-    lifted = (1 - share) * c
-    lifted[0] = total
-    return lifted

@@ -35,10 +35,11 @@ from discreet.solve.margins.effects import (
     Estimate,
     axes_of,
     estimate,
-    fit_non_negative,
+    known_from,
     maximal,
     variances,
 )
+from discreet.solve.margins.non_negative import fit_non_negative
 from discreet.solve.margins.records import SETTLING, TASK, Search, draw_records
 
 # Temperatures that are tried, as shares of that of a Gibbs sampler, from hot to cold: one chain
@@ -51,13 +52,13 @@ _TRIAL_SETTLING, _LAST_SETTLING = 6, 8
 _TRIAL_SWEEPS = 2 * _SWEEPS * len(_LADDER) + _TRIAL_SETTLING
 _TRIED, _MOVED = 0.55, 0.9  # shares of all sweeps, nearly, after the trial and before the last ones
 _SPLIT = 0.8  # noise added for a trial, in standard deviations; less makes its judge noisier
-_EXACT_RATIO = 1e5  # weights above the median by this ratio are those of known margins
 # Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
 # avoids a cell of this weight as it is.
 _IMPOSSIBLE = 100.0
-_FIRM = 1e9  # the same in dense algebra, which has digits for as much
 _REPAIRS = 20  # rounds over rules that share variables, each of which may undo another
 _LARGEST_RECORDS = 100_000_000
+# By how many standard errors a cell of an estimate of drawn noise may be off, by a wide bound.
+_DRAWN = 0.1
 _DRAWS = 64  # draws of noise from which standard errors are computed where there is no formula
 
 
@@ -85,7 +86,7 @@ class MarginFit(Fit):
     def standard_errors(self) -> Real:
         """Standard errors of `unbiased`, in counts; not a number where the noise is not known.
 
-        Cost: nothing where there is a formula, and a dense factor for up to 200 effects; else, with
+        Cost: nothing where there is a formula, and a dense factor for few effects; else, with
         levels of hierarchies, structural zeros or uneven weights, 64 estimates of drawn noise.
         """
         return self.compute_errors()
@@ -105,8 +106,9 @@ class FromMargins(FitterBase):
     independent errors under Gaussian noise and uncorrelated ones under any other.
 
     Promise: `z` are margins of the records; known margins that name each variable in a tree of
-    margins are met exactly; structural zeros stay empty. Unbiased margins and their standard errors
-    do not depend on the search. The seed need not be secret: all of it follows from public values.
+    margins are met exactly; structural zeros stay empty. The certificate says by how many standard
+    errors unbiased and non-negative margins can be off; they and their standard errors do not
+    depend on the search. The seed need not be secret: all of it follows from public values.
 
     Cost: published cells times categories for each sweep of a record; at most eighty sweeps.
 
@@ -116,7 +118,8 @@ class FromMargins(FitterBase):
         possible, `None` chooses by splitting the noise.
       unit_variance: Variance of a published value with weight one; estimated from contradictions
         between margins by default.
-      tolerance: Largest negative cell of the non-negative margins, in standard errors of the noise.
+      tolerance: By how many standard errors of its own a cell of the unbiased and the non-negative
+        margins may be off.
       seed: Seed of the search.
     """
 
@@ -172,32 +175,31 @@ class _PreparedMargins:
         given, w = w, self._in_crossing(w, _IMPOSSIBLE * most)
         values = self._in_crossing(values, 0.0)
         # Dense algebra can hold what is impossible at zero; the search below could not move then.
-        is_dense = not self.space.is_diagonal(w) and self.space.dense is not None
-        firm = self._in_crossing(given, _FIRM * most) if is_dense else w
+        is_dense = not self.space.is_diagonal(w) and self.space.dense(w) is not None
+        firm = self._in_crossing(given, np.inf) if is_dense else w
         found = estimate(self.space, values, firm)
         total = round(float(found.effects[0]))
         n = self._number_of_records(total)
         unit = self._unit_variance(found, values, w)
-        noise = math.sqrt((unit or 1.0) / float(np.median(w[w > 0])))
+        noise = math.sqrt(unit or 1.0)
         bounded = fit_non_negative(found, values, firm, tolerance=self.options.tolerance * noise)
-        non_negative = self.space.aggregate(bounded.effects)
+        non_negative = np.maximum(self.space.aggregate(bounded.effects), 0.0)
         search, temperature = self._search(found, values, w, n, unit)
         search = self._without_impossible(search)
         scale = total / n
         records = ListedTable(self.design, search.x)
         published = records.aggregate(self.design)
         missed = np.abs(search.sums[: len(w)] * scale - values)
-        deviation = float(np.where(w > _known_from(w), missed, 0.0).max(initial=0.0))
+        deviation = float(np.where(w > known_from(w), missed, 0.0).max(initial=0.0))
         certificate = Certificate(
-            stationarity=found.residual,
-            feasibility=max(bounded.negative / noise, deviation, self._impossible(search.x)),
+            stationarity=max(found.off, bounded.off) / noise,
+            feasibility=max(bounded.negative, deviation, self._impossible(search.x)),
             tolerance=self.options.tolerance,
         )
-        is_done = certificate.holds and bounded.change <= self.options.tolerance * noise
         return MarginFit(
             cells=records,
             z=published.astype(np.float64) * scale if n != total else published,  # type: ignore[arg-type]
-            status=Status.converged if is_done else Status.stalled,
+            status=Status.converged if certificate.holds else Status.stalled,
             certificate=certificate,
             iterations=bounded.steps,
             seconds=time.perf_counter() - began,
@@ -278,7 +280,7 @@ class _PreparedMargins:
         """Variance of a value with weight one: given, or estimated from contradictions."""
         if self.options.unit_variance is not None:
             return self.options.unit_variance or None
-        noisy = (w > 0) & (w <= _known_from(w))
+        noisy = (w > 0) & (w <= known_from(w))
         free = int(noisy.sum()) - self._rank()
         if free < 30:  # fewer contradictions tell the variance to no better than a quarter
             return None
@@ -292,8 +294,8 @@ class _PreparedMargins:
             return np.full(self.design.n_published, np.nan)
         if self.space.is_diagonal(w):
             return self._in_design(np.sqrt(unit * variances(self.space, found.precisions)))
-        if self.space.dense is not None:
-            return self._in_design(np.sqrt(unit * self.space.dense.variances(w)))
+        if (dense := self.space.dense(w)) is not None:
+            return self._in_design(np.sqrt(unit * dense.variances()))
         # With levels or uneven weights there is no formula: the estimate is linear, so its errors
         # are those of noise alone, drawn with the same precisions.
         rng = stream(self.options.seed, "standard errors of margins")
@@ -301,7 +303,7 @@ class _PreparedMargins:
         total = np.zeros(self.full.n_published)
         for _ in range(_DRAWS):
             noise = rng.standard_normal(self.full.n_published) * spread
-            total += estimate(self.space, noise, w, tolerance=1e-4).fitted_cells() ** 2
+            total += estimate(self.space, noise, w, tolerance=_DRAWN).fitted_cells() ** 2
         return self._in_design(np.sqrt(unit * total / _DRAWS))
 
     def _search(
@@ -322,7 +324,7 @@ class _PreparedMargins:
 
         ladder, begun = cast("tuple[float, ...]", (0.0,)), 0.0
         if unit is not None and self.options.temperature is None:
-            spread = np.where(w <= _known_from(w), np.sqrt(unit / np.where(w > 0, w, 1.0)), 0.0)
+            spread = np.where(w <= known_from(w), np.sqrt(unit / np.where(w > 0, w, 1.0)), 0.0)
             added = rng.standard_normal(len(z)) * spread
             judged = z - added / _SPLIT
             weight = np.where(spread > 0, w, 0.0)
@@ -341,7 +343,7 @@ class _PreparedMargins:
             mean += final.sums / _LAST_SWEEPS
         # The mean over sweeps has less noise than any of them; the records then go towards it.
         # While it is hot, the search also visits cells that cannot have records.
-        is_fixed = (w > _known_from(w)) | is_impossible
+        is_fixed = (w > known_from(w)) | is_impossible
         span, target = (_MOVED, 1.0, _LAST_SETTLING), np.where(is_fixed, scale * z, mean)
         settled = replace(final, target=target, span=span)
         return settled.run((), settle=_LAST_SETTLING), ladder[-1]
@@ -366,7 +368,7 @@ class _PreparedMargins:
 
         Others, such as three that form a circle, are approached by their weight alone.
         """
-        limit, found = _known_from(w), []
+        limit, found = known_from(w), []
         for k, block in enumerate(self.full.blocks):
             axes = _leaf_axes(block)
             if axes and (w[self.full.slice_of(k)] > limit).all():
@@ -427,12 +429,6 @@ def _give_codes(
         codes = np.unravel_index(cells, sizes[len(shared) :])
         for a, code in zip(fresh, codes, strict=True):
             x[rows[: len(cells)], a] = code
-
-
-def _known_from(w: Real) -> float:
-    """Weights above this are those of values without noise."""
-    some = w[w > 0]
-    return _EXACT_RATIO * float(np.median(some)) if len(some) else math.inf
 
 
 def _best_ladder(trial: Search, judged: Real, w: Real) -> tuple[float, ...]:

@@ -12,7 +12,8 @@ import numpy as np
 from discreet.arrays import Mask, Real
 from discreet.design.base import Design
 from discreet.errors import DataError, DiscreetError, ParameterError
-from discreet.records.rda import source_text, write_text
+from discreet.files import write_text
+from discreet.records.rda import source_text
 
 _NUMBERS = {"u": 0, "s": 0, "p": 0, "c": 1, "pl": 2}
 _MEANINGS = "u (unsafe), s (safe), p (not to be suppressed), c (cost), pl (two protection levels)"

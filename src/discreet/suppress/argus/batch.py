@@ -1,6 +1,6 @@
 """τ-ARGUS batch files, `.arb`: the commands of a job, read and checked before any work is done.
 
-The commands are those of the public manual; what they do here stands in `discreet.facade.batch`.
+The commands are those of the public manual; what they do here stands in `discreet.facade.argus`.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def jj_text(pattern: Pattern) -> str:
     lower = zero if pattern.lower is None else pattern.lower
     upper = zero if pattern.upper is None else pattern.upper
     letters = np.where(pattern.primary, "u", np.where(pattern.secondary, "m", "s"))
-    least = -_NO_LIMIT if (pattern.z < 0).any() else 0.0
+    least = -_NO_LIMIT if pattern.is_signed else 0.0
     out = ["0", str(n)]
     for k in range(n):
         numbers: list[Any] = [pattern.z[k], costs[k], letters[k], least, _NO_LIMIT]

@@ -21,7 +21,7 @@ from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import DataError, DesignError
-from discreet.files import OWNER_ONLY, written_whole
+from discreet.files import OWNER_ONLY, write_text
 from discreet.records.rda import Metadata, Variable, numbered_rows, read_metadata
 from discreet.tables.from_frames import published_axis, published_positions
 from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
@@ -383,5 +383,4 @@ def _value(value: Any) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    with written_whole(path, OWNER_ONLY) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    write_text(path, text, OWNER_ONLY)

@@ -325,9 +325,7 @@ def _notes_of(dataset: Dataset, texts: Texts) -> list[str]:
 
 
 def _time_unit(periods: Sequence[str]) -> str:
-    scale = time_scale(periods)
-    is_annual = all(re.fullmatch(r"\d{4}", period) for period in periods)
-    return "Other" if scale == "A1" and not is_annual else _TIME_UNITS.get(scale, "Other")
+    return _TIME_UNITS.get(time_scale(periods), "Other")
 
 
 def _axis(variable: OfferedVariable, codelist: LevelCodeList | None) -> CubeAxis:

@@ -14,6 +14,7 @@ const DATA = /** @type {Record<string, string>} */ ({ ":z": ".", ":c": "..", ":"
 const LONGEST_NAME = 20; // of a matrix, by the description of the format
 const MOST_DECIMALS = 6;
 const SCALES = /** @type {const} */ ([
+  ["A1", /^\d{4}$/],
   ["Q1", /^\d{4}-?[QK][1-4]$/],
   ["M1", /^\d{4}(M|-)\d{2}$/],
   ["W1", /^\d{4}-?[WU]\d{2}$/],
@@ -69,7 +70,8 @@ function told(table, cube, options) {
 /** @param {Cube} cube @param {Options} options */
 function notes(cube, { about }) {
   const used = used_symbols(cube).map((sign) => `${sign}: ${MEANINGS[sign]}.`);
-  const found = [...plain_notes(cube, about), ...about.footnotes, ...used, about.citation, about.licence];
+  const edition = about.edition && `Edition ${about.edition}`;
+  const found = [edition, ...plain_notes(cube, about), ...about.footnotes, ...used, about.citation, about.licence];
   const statement = cube.statement.text;
   return found.includes(statement) ? found : [...found, statement];
 }
@@ -77,8 +79,8 @@ function notes(cube, { about }) {
 /** @param {TableLayout} table @param {string} time */
 function variables(table, time) {
   const axes = [...table.row_axes, ...table.column_axes];
-  const periods = axes.filter((axis) => axis.name === time).map((axis) => {
-    const listed = axis.codes.map((code) => `"${px_text(code)}"`).join(",");
+  const periods = axes.filter((axis) => axis.name === time && time_scale(axis.codes)).map((axis) => {
+    const listed = axis.codes.map((code) => `"${code.replace(/[^0-9]/g, "")}"`).join(","); // PX writes periods as digits alone
     return `TIMEVAL("${px_text(axis.label)}")=TLIST(${time_scale(axis.codes)}),${listed};`;
   });
   const codes = axes.flatMap((axis) => [
@@ -91,7 +93,7 @@ function variables(table, time) {
 
 /** The scale of periods: years, half-years, quarters, months or weeks. @param {string[]} periods */
 function time_scale(periods) {
-  return SCALES.find(([, pattern]) => periods.every((period) => pattern.test(period)))?.[0] ?? "A1";
+  return SCALES.find(([, pattern]) => periods.every((period) => pattern.test(period)))?.[0] ?? "";
 }
 
 /** @param {TableLayout} table @param {string[]} signs @param {number} decimals */

@@ -12,7 +12,7 @@ import { heading, layout_of_file, MEANINGS, measure_of, said, used_symbols } fro
 
 const [WIDEST, NARROWEST] = [40, 9]; // characters of a column
 const WIDE = 8; // columns from which on a page is printed across
-const [NOTE_WIDTH, LINE] = [95, 15]; // characters of a line of notes, and its height in points
+const [PAGE, LINE] = [95, 15]; // characters of a line across a page, and its height in points
 const MOST_HEADS = 12; // columns of figures that can be read on a printed page
 const [MOST_ROWS, MOST_COLUMNS] = [1_048_000, 16_384];
 const FIRST_ROW = 2; // title and an empty line stand above
@@ -29,7 +29,6 @@ function table_sheet(cube, options) {
   const sheet = new Sheet("Table");
   sheet.is_first = true;
   sheet.paper = 'paperSize="9" '; // A4
-  sheet.put(0, 0, options.about.title || measure_of(cube, options), TITLE);
   const table = layout_of_file(cube, options, MOST_HEADS);
   const stub = table.row_axes.length;
   check_size(table.rows.length, stub + table.columns.length);
@@ -41,13 +40,34 @@ function table_sheet(cube, options) {
   sheet.repeated = [FIRST_ROW, first - 1];
   const used = used_symbols(cube);
   const below = Object.keys(MEANINGS).filter((sign) => used.includes(sign)).map((sign) => `${sign}  ${MEANINGS[sign]}`);
-  const row = first + table.rows.length + 1;
-  const texts = [...below, ...options.about.footnotes];
-  texts.forEach((text, k) => sheet.put(row + k, 0, text, { italic: true }));
-  const columns = stub + table.columns.length;
-  sheet.is_wide = columns >= WIDE;
-  sheet.printed = [row + texts.length - 1, columns - 1];
+  const row = first + table.rows.length;
+  const about = options.about;
+  const edition = about.edition && `Edition ${about.edition}`;
+  const imprint = [about.source, edition, about.updated].filter(Boolean).join(" · ");
+  const under = [...below, ...about.footnotes];
+  /** @type {[number, string][]} */
+  const texts = [[0, about.title || measure_of(cube, options)], [1, imprint], ...under.map((text, k) => /** @type {[number, string]} */ ([row + 1 + k, text]))];
+  sheet.is_wide = sheet.widths.size >= WIDE;
+  sheet.printed = [row + under.length, write_texts(sheet, texts.filter(([, text]) => text))];
   return sheet;
+}
+
+/** Write texts over and under a table by their rows, and return the last column to be printed: columns beside the table where texts need them. @param {Sheet} sheet @param {[number, string][]} texts */
+function write_texts(sheet, texts) {
+  const table = [...sheet.widths.values()].reduce((sum, width) => sum + width, 0);
+  const extent = (/** @type {number} */ row, /** @type {string} */ text) => size(text) + (row ? 0 : Math.trunc(size(text) / 3));
+  const longest = texts.reduce((most, [row, text]) => Math.max(most, extent(row, text)), 0);
+  const beside = Math.max(0, Math.ceil((Math.min(PAGE, longest) - table) / NARROWEST));
+  const last = sheet.widths.size + beside - 1;
+  const room = table + beside * NARROWEST;
+  texts.forEach(([row, text]) => {
+    const look = row >= FIRST_ROW ? { italic: true } : row ? { valign: "top" } : TITLE;
+    const lines = Math.ceil(extent(row, text) / room);
+    if (lines > 1) sheet.merge(row, 0, last, text, { ...look, wrap: true, valign: "top" });
+    else sheet.put(row, 0, text, look);
+    if (lines > 1 || row === 1) sheet.heights.set(row, LINE * lines + [3, 6, 0][Math.min(row, FIRST_ROW)]); // some space below what stands under the title
+  });
+  return last;
 }
 
 /** Names of the rows' variables, and headings of columns; what stands over several columns spans them. @param {Sheet} sheet @param {TableLayout} table @param {Cube} cube @param {Options} options */
@@ -92,7 +112,8 @@ function write_figures(sheet, table, options, first, number) {
     for (let j = 0; j < width; j++) sheet.put(first + k, stub + j, signs[k * width + j] || table.values[k * width + j], look);
   });
   table.row_axes.forEach((axis, j) => {
-    sheet.widths.set(j, width_of(axis.entries.map((entry) => "  ".repeat(entry.depth) + entry.label)));
+    const name = labels === "codes" ? axis.name : axis.label;
+    sheet.widths.set(j, width_of([name, ...axis.entries.map((entry) => "  ".repeat(entry.depth) + entry.label)]));
   });
   const heads = sheet.rows.get(first - 1) ?? [];
   for (let j = 0; j < width; j++) {
@@ -111,11 +132,11 @@ function notes_sheet(cube, options) {
     sheet.put(row, 0, head, { bold: true, valign: "top" });
     sheet.put(row, 1, text, { wrap: true, valign: "top" });
     // programs other than Excel do not make room for a text of several lines by themselves
-    const lines = Math.ceil(size(text) / NOTE_WIDTH);
+    const lines = Math.ceil(size(text) / PAGE);
     if (lines !== 1) sheet.heights.set(row, LINE * lines);
   });
   sheet.widths.set(0, width_of(told.map(([head]) => head)));
-  sheet.widths.set(1, NOTE_WIDTH + 5);
+  sheet.widths.set(1, PAGE + 5);
   sheet.printed = [told.length, 1];
   return sheet;
 }
