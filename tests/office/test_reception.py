@@ -247,6 +247,8 @@ def test_addresses_of_ipv4_are_what_they_are_on_a_socket_of_ipv6():
         ({"who": "everybody"}, "must be one of open, tokens, proxy"),
         ({"who": "proxy"}, "needs trusted_proxies"),
         ({"trusted_proxies": ["nowhere"]}, "addresses or networks"),
+        ({"trusted_proxies": ["127.0.0.1", "0.0.0.0/0"]}, "everybody could write"),
+        ({"trusted_proxies": ["::/0"]}, "everybody could write"),
         ({"rate": -1}, "rate >= 0"),
         ({"rate": float("nan")}, "must be a number, got nan"),
         ({"session_hours": 1e9}, "at most 8,760"),

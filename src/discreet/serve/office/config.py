@@ -46,7 +46,11 @@ class AccountsConfig:
                 f"most {_MOST_HOURS:,} (a year); got {self.rate:g}, {self.burst}, {self.jobs} and "
                 f"{self.session_hours:g}."
             )
-        Proxies(self.trusted_proxies)
+        if Proxies(self.trusted_proxies).are_all:
+            raise ParameterError(
+                "trusted_proxies of [accounts] holds a network of all addresses, so everybody "
+                "could write the headers of a proxy. Name the addresses of the proxies."
+            )
 
     def role_of(self, user: str) -> Role:
         """The role of a user that the proxy names."""
@@ -131,6 +135,11 @@ class Proxies:
                     f"trusted_proxies must be addresses or networks such as 127.0.0.1 or "
                     f"10.0.0.0/8, got {text!r}."
                 ) from None
+
+    @property
+    def are_all(self) -> bool:
+        """Whether some network holds every address."""
+        return any(network.prefixlen == 0 for network in self._networks)
 
     def trust(self, address: str) -> bool:
         """Whether an address is that of a trusted proxy."""
