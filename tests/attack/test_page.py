@@ -22,3 +22,21 @@ def test_the_page_and_its_pictures_are_those_of_the_stored_figures():
     assert set(registry.METHODS) == kinds - {""} | {"magnitude-key"}
     data["people"][0]["fixed"] += 1
     assert tool.PAGE.read_text(encoding="utf-8") != tool.page(data)  # the comparison can fail
+
+
+def test_the_page_on_limits_repeats_what_the_surest_claims_reached():
+    data = json.loads((ROOT / "docs" / "withstands.json").read_text(encoding="utf-8"))
+    rows = {(row["method"], row["attack"]): row for row in data["groups"]}
+    page = " ".join((ROOT / "docs" / "limits.md").read_text(encoding="utf-8").split())
+    keys = rows["cell keys, D = 5, V = 3", "nested-crossings"]
+    every, sure = ([f"{100 * keys[w][k]:.0f}" for w in ("all", "surest")]
+                   for k in ("success", "baseline"))  # fmt: skip
+    assert f"in {every[0]} % of the claims, the surest tenth in {every[1]} %" in page
+    assert f"it was {sure[0]} and {sure[1]} %" in page
+    small = rows["cell keys, fitted", "group-attributes"]["surest"]
+    assert f"{100 * small['success']:.0f} beside {100 * small['baseline']:.0f} %" in page
+    private = ("Laplace", "discrete Laplace", "discrete Gaussian")
+    told = [rows[key][w]["low"] > 0 for key in rows if key[0].startswith(private)
+            for w in ("all", "surest")]  # fmt: skip
+    assert told
+    assert not any(told)

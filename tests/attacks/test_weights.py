@@ -15,7 +15,7 @@ from discreet.protect import by_cell, by_mean
 from discreet.tables import Bounds, CellValues, DataSet
 from tests.attacks.victims import MODULUS, PTABLE, SECRET, flat_axes
 
-ACS = Path("/work/shared/data/acs_nist_national2019.csv.gz")
+ACS = Path(__file__).parents[3] / "shared" / "data" / "acs_nist_national2019.csv.gz"
 REACH = np.arange(-5, 6)
 LAW = PTABLE.probabilities(1_000)  # how likely each noise value of a large count is: public
 KEYED = {

@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 import discreet as dc
+from discreet.attacks.groups import NestedCrossings
+from discreet.attacks.scoring import Finding, Tally
 from discreet.errors import GateError, ParameterError
 from discreet.ledger import Ledger
+from discreet.progress import OutOfTimeError
 from discreet.publication import Choice, Publication, editions, gate
+from discreet.publication.likely import LikelyClaims
 from discreet.publication.rules import Gate
 from tests.attack.weak_and_sound import plain
 from tests.attacks.victims import country
@@ -142,16 +146,18 @@ SPARSE = country(mean=0.4, terms="region*age*sex", region=20, age=8, sex=2)
 
 
 def lifts(table, make, *attacks):
-    found = gate.Judgement("method")
-    list(gate._attack_view("t", table, make, Gate(attack=attacks), found))
-    return found
+    """Lines and stops of attacks on all draws that they take."""
+    claims = LikelyClaims("t", table, make, Gate(attack=attacks))
+    assert list(claims.attack_first(make(table, 1)))
+    claims.attack_again()
+    return claims.verdict()
 
 
 def test_lifts_of_people_stop_and_those_of_counts_do_not():
     people, counts = (lifts(SPARSE, plain, a) for a in ("group-attributes", "averages"))
-    assert "group-attributes has a lift" in people.broken[0]
-    assert "lift 1.00" in counts.lines[0]
-    assert not counts.broken
+    assert "group-attributes has a lift" in people[1][0]
+    assert "lift 1.00" in counts[0][0]
+    assert not counts[1]
 
 
 def test_a_lift_in_doubt_is_tried_on_further_draws():
@@ -163,12 +169,28 @@ def test_a_lift_in_doubt_is_tried_on_further_draws():
     name = "nested-crossings"
     once = dc.attack(SPARSE, make(SPARSE, 1), [name])[name]
     assert once.gain(0.999) < 0.1 < once.lift
-    assert "nested-crossings has a lift" in lifts(SPARSE, make, name).broken[0]
+    assert "nested-crossings has a lift" in lifts(SPARSE, make, name)[1][0]
 
     def private(other, seed):
         return other.simulate(dc.DiscreteLaplace(0.3), seed=seed)
 
-    assert not lifts(SPARSE, private, name).broken
+    assert not lifts(SPARSE, private, name)[1]
+
+
+def test_a_lift_that_was_found_in_time_stops_whatever_else_was_not_finished():
+    """Else no time and a reason would excuse it."""
+    told = Finding("x", Tally(np.ones(99, bool), 99), Tally(np.zeros(99, bool), 99))
+
+    def steps():
+        attack = NestedCrossings("sex")
+        found.likely.append(LikelyClaims("t", SPARSE, plain, Gate(), [attack], [told], [True]))
+        yield "the next attack"
+        raise OutOfTimeError
+
+    found = gate.Judgement("method")
+    found.within(Gate(), steps())
+    assert "t, sex: nested-crossings has a lift of 1.00" in found.broken[0]
+    assert found.unjudged
 
 
 # By an adversary, or somebody careless

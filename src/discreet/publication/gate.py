@@ -9,7 +9,8 @@ is found is confidential.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +18,17 @@ import numpy as np
 
 from discreet import registry
 from discreet.arrays import Mask
-from discreet.attacks.custodian import Custodian, Maker, names_of_cells
+from discreet.attacks.custodian import names_of_cells
 from discreet.attacks.frame import Knowledge
-from discreet.attacks.games import play_with, trait
+from discreet.attacks.games import trait
 from discreet.attacks.privacy_game import play
 from discreet.attacks.reconstruction import IntegerReconstruction, possible_sums
 from discreet.attacks.run import public_view, refusal_of, true_view, views_of
-from discreet.attacks.scoring import WORST, Finding
+from discreet.attacks.scoring import WORST
 from discreet.errors import DiscreetError, GateError, ParameterError
 from discreet.files import OWNER_ONLY, write_text
 from discreet.progress import OutOfTimeError, report, time_limit
+from discreet.publication.likely import DRAWS, SEED, LikelyClaims
 from discreet.publication.plan import Publication
 from discreet.publication.rules import Gate
 from discreet.randomness import stream
@@ -39,15 +41,6 @@ if TYPE_CHECKING:
     from discreet.tables.protected import Protected
     from discreet.tables.truth import DataSet
 
-SEED = 1  # of the experiments; fixed, so that a second run finds what the first one found
-_DRAWS = 2  # experiments of each view that are searched for certain people
-_MOST_DRAWS = 12  # of one attack, while its lift is above the rule but perhaps by chance
-_LEVEL = 0.999  # of a lift that stops: a publication has a hundred of them
-_ABOUT_PEOPLE = ("attributes", "hidden")
-"""What a lift is judged by. Claims about shown counts are reported: a count near the truth is what
-tables are published for."""
-_EXACT = ("integer-reconstruction", "bounds")
-
 
 @dataclass
 class Judgement:
@@ -58,12 +51,14 @@ class Judgement:
       broken: Rules that are broken, each with cells and the setting that would help.
       unjudged: What was not finished.
       lines: The report.
+      likely: What attacks reached that claim what is likely, by table.
     """
 
     what: str
     broken: list[str] = field(default_factory=list)
     unjudged: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    likely: list[LikelyClaims] = field(default_factory=list)
 
     @property
     def text(self) -> str:
@@ -82,6 +77,10 @@ class Judgement:
                     report(f"attacks on the {self.what}", 0.0)
         except OutOfTimeError:
             self.unjudged.append(f"{going_on}, after {rules.seconds:g} seconds")
+        for one in self.likely:
+            lines, broken = one.verdict()
+            self.lines += lines
+            self.broken += broken
         return self
 
 
@@ -197,81 +196,25 @@ def _attack_draws(
     def make(other: Table, seed: int) -> Protected:
         return publication.fit(other.simulate(method, seed=seed, unit=unit))
 
+    draws: dict[str, Protected] = {}
     for name, view in views.items():
-        for seed in range(SEED, SEED + _DRAWS):
+        for seed in range(SEED, SEED + DRAWS):
             yield f"proofs in {name}"
-            _note_certain(name, make(view, seed), rules, found, view)
+            draws[name] = make(view, seed)
+            _note_certain(name, draws[name], rules, found, view)
     for name, view in views.items():
         if name not in table.tables and len(views) > 1:
             continue  # groups and counts of a pair are those of its tables
         if view.inner is None or view.contributions is not None:
             found.lines.append(f"- {name}: sums, whose attacks are in the report of the method.")
             continue
-        yield from _attack_view(name, view, make, rules, found)
-
-
-def _attack_view(
-    view: str, table: Table, make: Maker, rules: Gate, found: Judgement
-) -> Iterator[str]:
-    """Likely claims about one view, on further draws where a lift above the rule may be chance."""
-    pooled: dict[Any, Finding] = {}
-    left: list[Any] = []
-    for k in range(_MOST_DRAWS):
-        seed = SEED + 104729 * k  # apart from the seeds of the draws without records
-        custodian = Custodian.of(table, make(table, seed), Knowledge(), method=make, seed=seed)
-        left = left if k else list(_attacks(rules, custodian.release))
-        for attack in left.copy():
-            yield f"{attack.name} in {view}"
-            finding = play_with(attack, custodian)
-            pooled[attack] = pooled[attack].pooled(finding) if k else finding
-            parts = (pooled[attack], pooled[attack].surest)
-            is_told = any(part.gain(_LEVEL) > rules.lift for part in parts)
-            is_low = k + 1 >= _DRAWS and all(part.lift <= rules.lift for part in parts)
-            if is_told or is_low or not _is_about_people(attack, custodian):
-                left.remove(attack)
-        if not left:
-            break
-    for attack, finding in pooled.items():
-        _note_lift(view, attack, finding, rules, found, _is_about_people(attack, custodian))
-
-
-def _attacks(rules: Gate, release: Protected) -> Iterator[Any]:
-    """The attacks that have something to attack, for each variable where they look for one."""
-    for name in rules.attacks:
-        attack = registry.build("attack", name)
-        each = [attack]
-        if hasattr(attack, "variable") and attack.variable is None:
-            each = [replace(attack, variable=axis.name) for axis in release.design.axes]
-        for one in each:
-            if name not in _EXACT and not refusal_of(one, release, Knowledge(), False):
-                yield one
-
-
-def _is_about_people(attack: Any, custodian: Custodian) -> bool:
-    """Whether a lift stops; counts that a table shows anyway are judged as counts."""
-    about = trait(attack, "about")
-    if about != "inner":
-        return about in _ABOUT_PEOPLE
-    shown = custodian.release.design.members(np.arange(len(custodian.y)))
-    sizes = np.append(custodian.release.design.column_sizes, 0)
-    return not (sizes[shown] == 1).any(axis=1).all()
-
-
-def _note_lift(
-    view: str, attack: Any, finding: Finding, rules: Gate, found: Judgement, is_judged: bool
-) -> None:
-    variable = getattr(attack, "variable", None)
-    where = f"{view}, {variable}" if variable else view
-    found.lines.append(f"- {where}: {finding}")
-    for part, which in ((finding, ""), (finding.surest, "the surest claims of ")):
-        low = part.gain(_LEVEL)
-        if is_judged and low > rules.lift:
-            found.broken.append(
-                f"{which}{where}: {attack.name} has a lift of {part.lift:.2f}, at least {low:.2f}, "
-                f"where {rules.lift:g} is allowed ({', '.join(finding.worst) or 'no cell'}); "
-                f"{finding.remedy}"
-            )
-            return
+        one = LikelyClaims(name, view, make, rules)
+        found.likely.append(one)
+        yield from one.attack_first(draws[name])
+    # Time that is over here leaves nothing unjudged: every attack had its draw.
+    with suppress(OutOfTimeError):
+        for one in found.likely:
+            one.attack_again()
 
 
 def _prove(release: Protected, rules: Gate, found: Judgement) -> Iterator[str]:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, TypeVar, cast, get_args
 
 import numpy as np
 
 from discreet import registry
-from discreet.arrays import Array, Whole
+from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Design
 from discreet.design.inner import KEPT, ListedTable
 from discreet.errors import DesignError, ParameterError
 from discreet.progress import notice
 from discreet.protect.sentences import adds_up, not_negative, process, whole_numbers
 from discreet.randomness import stream
-from discreet.release.uncertainty import fitted_precision, likelihoods_of
+from discreet.release.uncertainty import fitted_precision, likelihoods_of, why_biased
 from discreet.solve.fit import Certificate, Fit, Fitter, Status
 from discreet.solve.integer.rounding import (
     WHOLE,
@@ -28,6 +29,7 @@ from discreet.solve.integer.rounding import (
     spread_remainder,
     whole_and_fraction,
 )
+from discreet.solve.margins.from_margins import MarginFit
 from discreet.tables.protected import COUNT, Protected
 from discreet.tables.statement import Sentence, step_of
 
@@ -55,6 +57,8 @@ def fit_cells(
         fit = fitter(protected.design, protected.z, weights=protected.fit_weights())
     if require:
         fit.require()
+    if isinstance(fit, MarginFit) and (why := why_biased(protected)) is not None:
+        fit = replace(fit, compute_errors=partial(_refuse_errors, why))
     most = getattr(fitter, "max_nonzero", None)
     given = {"zeros": MARGINS if closed else None, "max_nonzero": most}
     said = [] if not closed else [_ZEROS_KEPT]
@@ -80,6 +84,10 @@ def fit_cells(
         fit_result=fit,
         statement=protected.statement.then(step),
     )
+
+
+def _refuse_errors(why: str) -> Real:
+    raise DesignError(why)
 
 
 def _at_published_levels(protected: AnyProtected, fitter: Any) -> AnyProtected:

@@ -74,6 +74,16 @@ def fitted_precision(protected: Protected, fitter: Fitter) -> Real | None:
     return np.where(some, 1 / np.where(some, variances, 1.0), np.inf)
 
 
+def why_biased(protected: Protected) -> str | None:
+    """Why what is made of the values is not unbiased; nothing where their noise has mean zero."""
+    if not protected.statement.says("clipped"):
+        return None
+    return (
+        "negative results were set to zero before cells were summed or fitted, so errors of "
+        "the sums are not known. Protect with nonnegative=False."
+    )
+
+
 def _why_unknown(protected: Protected) -> str:
     statement = protected.statement
     if statement.privacy is None:
@@ -81,11 +91,8 @@ def _why_unknown(protected: Protected) -> str:
             "this release does not tell the variance of its noise, so its standard errors are not "
             "known. Differentially private methods publish theirs."
         )
-    if statement.says("clipped"):
-        return (
-            "negative results were set to zero before cells were summed or fitted, so errors of "
-            "the sums are not known. Protect with nonnegative=False."
-        )
+    if (why := why_biased(protected)) is not None:
+        return why
     return (
         f"errors of single cells are not known after the step {statement.steps[-1].name!r}. They "
         "are known before it, and after a linear fit: `release.fit(LeastSquares())`, on complete "

@@ -31,7 +31,7 @@ from discreet.rules.counts import Difference, PrimaryRule
 from discreet.rules.magnitudes import PQ, Dominance, FewContributors
 from discreet.solve.linear.program import Program
 from discreet.solve.linear.unknowns import connected_parts, distinct_columns, unknowns
-from discreet.suppress.attackers import PUBLIC, Attacker, attackers
+from discreet.suppress.attackers import PUBLIC, Attacker, Attackers, attackers
 from discreet.suppress.exceptions import Exempt
 from discreet.suppress.pattern import Closeness, Pattern
 from discreet.suppress.plan import cell_name
@@ -230,15 +230,16 @@ class _UnionSearch:
             parts[:] = 0.0
         n = min(max(closeness.coalition, 1), len(others))
         strictest = target._replace(spare=target.spare - -np.sort(-parts, axis=0)[:n].sum(axis=0))
-        left = self._not_convinced(strictest, others, n)
+        views, left = self._not_convinced(strictest, others, n)
         if left is None:
             return None
         found: list[Difference] = []
         while left and len(found) < _AT_ONCE:
-            members, one = left.pop()
+            members, place = left.pop()
+            one = views[place] if members else PUBLIC
             chosen, change = self._worst_set(strictest, one)
             if chosen is not None and not chosen.any():
-                left = left if change is None or n > 1 else self._limited_by(change, left)
+                left = left if change is None else _limited_by(change, views, left)
                 continue
             rows = np.searchsorted(others, members)
             at = target._replace(spare=target.spare - parts[rows].sum(axis=0))
@@ -257,36 +258,41 @@ class _UnionSearch:
         found.append(np.unique(self.by_cell[:, cells].indices))
         return np.setdiff1d(np.concatenate(found), who).astype(np.intp)
 
-    def _not_convinced(self, target: _Target, others: Index, n: int) -> list[_Members] | None:
-        """Attackers who may find a set of cells too close; `None` where they are too many."""
+    def _not_convinced(
+        self, target: _Target, others: Index, n: int
+    ) -> tuple[Attackers, list[_Members] | None]:
+        """Attackers, and who may find a set of cells too close; `None` where they are too many."""
+        views = self.everybody
         if (target.spare >= 0).all():
-            return []
+            return views, []
         if not len(others):
-            return [((), PUBLIC)]
+            return views, [((), 0)]
         if n < 2:
             # The proofs of single cells are at hand; many do for all cells of a contributor.
             moves = self.moves[target.cells].toarray() + target.spare[:, None]
             left = set(others.tolist())
             for k in np.flatnonzero((moves >= 0).all(axis=0)).tolist():
                 left &= {one for one, room in self.rooms[k].items() if room < 1}
-            found: list[_Members] | None = [((k,), self.everybody[k]) for k in sorted(left)]
-            strongest = _strongest([self.everybody[k] for k in sorted(left)] or [PUBLIC], 1)
+            found: list[_Members] | None = [((k,), k) for k in sorted(left)]
+            strongest = _strongest([views[k] for k in sorted(left)] or [PUBLIC], 1)
         else:
-            is_many = comb(len(others), n) > _MOST_GROUPS
-            found = None if is_many else self._coalitions(others, n)
+            found = None
+            if comb(len(others), n) <= _MOST_GROUPS:
+                views, found = self._coalitions(others, n)
             strongest = self._all_at_once(others, n)
         # Somebody who knew as much as all others at once would know more than each of them.
         if found is None or len(found) > 1:
             chosen, _ = self._worst_set(target, strongest)
             if chosen is not None and not chosen.any():
-                return []
-        return found
+                return views, []
+        return views, found
 
-    def _coalitions(self, others: Index, n: int) -> list[_Members]:
+    def _coalitions(self, others: Index, n: int) -> tuple[Attackers, list[_Members]]:
         groups = list(combinations(others.tolist(), n))
         numbers = [tuple(self.everybody.numbers[list(one)].tolist()) for one in groups]
-        pooled, first = self.everybody.pool(self.pattern, numbers), len(self.everybody)
-        return [(one, pooled[first + k]) for k, one in enumerate(groups)]
+        first = len(self.everybody)
+        pooled = self.everybody.pool(self.pattern, numbers)
+        return pooled, [(one, k) for k, one in enumerate(groups, first)]
 
     def _all_at_once(self, others: Index, n: int) -> Attacker:
         """Somebody who knows as much as every coalition, and in each cell as the largest of it."""
@@ -299,11 +305,6 @@ class _UnionSearch:
             theirs = columns[:, (most > 0) & (most >= (1 - _MISSING) * values)].indices
             found = replace(found, known=np.union1d(found.known, theirs))
         return found
-
-    def _limited_by(self, change: tuple[Index, Real], left: list[_Members]) -> list[_Members]:
-        """Attackers who can rule a change out."""
-        rooms = self.everybody.rooms(*change)
-        return [(who, one) for who, one in left if rooms.get(who[0], 1.0) < 1 - _MISSING]
 
     def _sum(
         self, who: tuple[int, ...], by: tuple[int, ...], cells: Index, need: float
@@ -400,8 +401,16 @@ class _UnionSearch:
         return columns, (self.z - low)[chosen], (high - self.z)[chosen]
 
 
-_Members = tuple[tuple[int, ...], Attacker]
-"""Who attacks, by place, and what they know."""
+_Members = tuple[tuple[int, ...], int]
+"""Who attacks, and the place of what they know among the attackers."""
+
+
+def _limited_by(
+    change: tuple[Index, Real], views: Attackers, left: list[_Members]
+) -> list[_Members]:
+    """Those who can rule a change out."""
+    rooms = views.rooms(*change)
+    return [(who, place) for who, place in left if rooms.get(place, 1.0) < 1 - _MISSING]
 
 
 def _strongest(several: list[Attacker], n: int) -> Attacker:

@@ -17,7 +17,7 @@ from discreet.rules import PQ, Dominance, FewContributors, PPercent
 from discreet.suppress import Exempt
 from discreet.tables.magnitude import CellContributions, Contributions
 
-SHARED = Path("/work/shared")
+SHARED = Path(__file__).parents[4] / "shared"
 REFERENCE = SHARED / "reference" / "suppression"
 BUSINESS = SHARED / "data" / "business"
 needs_reference = pytest.mark.skipif(not REFERENCE.exists(), reason="no reference files here")

@@ -1,6 +1,7 @@
 """Sums of hidden cells: none tells too much of a contributor who is in several of them."""
 
 from dataclasses import replace
+from math import comb
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import discreet as dc
 from discreet.errors import InfeasibleError
 from discreet.suppress import describe_pattern
 from discreet.suppress import suppress as module
+from discreet.suppress import unions as module_of_unions
 from discreet.suppress.interval import IntervalSearch
 from discreet.suppress.unions import find_unions
 from tests.protect.suppress.search import Case, SumRule, random_case, union_faults
@@ -209,9 +211,7 @@ def test_the_program_finds_what_trying_all_sums_finds(seed, monkeypatch):
 
 
 def test_contributors_beyond_the_limit_are_listed(monkeypatch):
-    from discreet.suppress import unions
-
-    monkeypatch.setattr(unions, "_MOST_CELLS", 2)
+    monkeypatch.setattr(module_of_unions, "_MOST_CELLS", 2)
     table = enterprise()
     pattern = dc.Suppress(RULE).pattern(table)
     assert [pattern.owners[k] for k in pattern.unproved] == ["big"]
@@ -236,6 +236,18 @@ def test_somebody_in_another_cell_is_an_attacker_of_sums(monkeypatch):
     assert (number,) in tried
     assert (number,) in {each.against for each in find_unions(alone).sums}
     assert not list(union_faults(case, dc.Suppress(RULE).pattern(table), SumRule(0.1), most=5))
+
+
+def test_one_change_convinces_many_coalitions(monkeypatch):
+    asked = []
+    search = module_of_unions._UnionSearch
+    usual = search._worst_set
+    count = lambda self, *given: asked.append(1) or usual(self, *given)  # noqa: E731
+    monkeypatch.setattr(search, "_worst_set", count)
+    table = mixed_firms(3)
+    dc.Suppress(dc.rules.PPercent(10, n=2)).pattern(table)
+    pairs = comb(len(table.contributions.owners), 2)
+    assert 0 < len(asked) < pairs / 10
 
 
 def test_a_table_without_sensitive_cells_has_no_sums_to_ask_for():

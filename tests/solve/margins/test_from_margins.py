@@ -93,6 +93,20 @@ def test_steps_say_how_far_a_cell_can_be_off(monkeypatch, tolerance):
         assert (np.abs(np.subtract(*cells)) / errors).max() <= near.off
 
 
+@pytest.mark.parametrize("used", [1.0, 0.6])
+@pytest.mark.parametrize("seed", range(4))
+def test_true_margins_with_empty_cells_are_their_own_estimates(used, seed):
+    """Rounding errors of sums beside cells of zero are no forces; some cells may be left out."""
+    design = dc.Design.product({"a": 3, "b": 4, "c": 4}, "a*b*c")
+    rng = np.random.default_rng(seed)
+    truth = design.aggregate(np.round(rng.gamma(0.3, 1e5, 48)) * (rng.random(48) < 0.7))
+    w = 10 ** rng.uniform(-3, 4, len(truth)) * (rng.random(len(truth)) < used)
+    fit = FromMargins(n_records=50)(design, truth.astype(float), weights=w)
+    assert fit.notes["unit_variance"] is None
+    for cells in (fit.unbiased, fit.require().non_negative):
+        np.testing.assert_allclose(cells[w > 0], truth[w > 0], atol=0.02)
+
+
 def test_standard_errors_are_those_of_dense_least_squares():
     _, z, w = noisy(FLAT)
     space = EffectSpace(FLAT)
@@ -283,6 +297,8 @@ def test_a_private_release_of_thirty_columns_becomes_records():
     table = dc.open(pa.table(frame), name="wide").tabulate(margins, hierarchies=flat)
     fitted = table.protect(dc.DiscreteGaussian(rho=2.0)).fit()
     assert fitted.fit_result.notes["fitter"] == "from-margins"
+    with pytest.raises(DesignError, match="nonnegative=False"):  # small values are too high
+        _ = fitted.fit_result.standard_errors
     records = fitted.to_microdata()
     assert records.num_columns == 30
     assert records.num_rows == fitted.z[fitted.design.position({})]
@@ -290,6 +306,8 @@ def test_a_private_release_of_thirty_columns_becomes_records():
     assert again.z[again.design.position({"v0": "x"})] == records["v0"].to_pylist().count("x")
     assert fitted.statement.says("adds-up")
     assert fitted.statement.says("whole-numbers")
+    plain = table.protect(dc.DiscreteGaussian(rho=2.0, nonnegative=False)).fit()
+    assert (plain.fit_result.standard_errors > 0).all()
 
 
 @pytest.mark.parametrize("temperature", [None, 0.1, 0.0])

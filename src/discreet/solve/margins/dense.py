@@ -7,6 +7,7 @@ their cells that make it smallest, with :math:`q = Q^\top W^{1/2} z` (Lawson & H
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 # Effects up to which factors take a second or two.
 _MOST_EFFECTS = 1_000
 _CORRECTIONS = 3  # the second changes nothing where weights differ by less than ten powers of ten
-_LIGHT = 1e-8  # weight of cells that are not in use, beside the lightest that are
+# Sides of cells that nothing moves, relative to the largest; pulls that may be rounding errors, all
+# lengths being one; and the entries that take them off.
+_LEAST_SIDE, _NO_PULLS, _LAST_ROW = 1e-12, (1e-14, 1e-13, 1e-12, 1e-11), 1e-7
+# Weight of cells that are not in use, beside the lightest that are, and rounds that move them.
+_LIGHT, _ROUNDS = 1e-4, 5
 
 
 def few_effects(space: EffectSpace) -> tuple[Real, Real] | None:
@@ -89,23 +94,44 @@ class DenseMargins:
 
         The other result are the forces on these cells. `margins` are their rows of effects.
         """
-        rows, w = margins @ self.effects, self.w
-        rows[(np.abs(rows) <= RANK).all(axis=1)] = 0.0  # cells that are zero in any case
-        if not self.used.all():  # cells that are not in use stay where they are, nearly for free
+        rows, w, factor, rounds = margins @ self.effects, self.w, None, 1
+        if not self.used.all():
+            # Cells that are not in use stay where they are, nearly for free, and then where they
+            # went: that pulls on the others less and less.
+            w, rounds = np.where(self.used, w, _LIGHT * w[self.used].min(initial=1.0)), _ROUNDS
             z = np.where(self.used, z, self.cells @ self._nearest(z))
-            w = np.where(self.used, w, _LIGHT * w[self.used].min(initial=1.0))
-        factor = self._factor if self.used.all() else RowScaledFactor(self.cells, np.sqrt(w))
-        begin = factor.solve(np.sqrt(w) * z)
-        try:
-            forces, _ = nnls(factor.whiten(rows), -factor.image(begin), maxiter=30 * len(rows))
-        except RuntimeError:  # too many steps
-            return None
-        found, pull = begin, rows.T @ forces
-        for _ in range(_CORRECTIONS):
-            found = found + factor.solve_normal(
-                pull + self.cells.T @ (w * (z - self.cells @ found))
-            )
-        return self.effects @ found, forces
+            factor = RowScaledFactor(self.cells, np.sqrt(w))
+        factor, found = factor or self._factor, np.zeros(0)
+        forces: Real | None = None
+        for _ in range(rounds):
+            found = factor.solve(np.sqrt(w) * z)
+            if (forces := _forces(factor.whiten(rows), -factor.image(found))) is None:
+                return None
+            pull = rows.T @ forces
+            for _ in range(_CORRECTIONS):
+                left = w * (z - self.cells @ found)
+                found = found + factor.solve_normal(pull + self.cells.T @ left)
+            z = np.where(self.used, z, self.cells @ found)
+        return None if forces is None else (self.effects @ found, forces)
+
+
+def _forces(sides: Real, target: Real) -> Real | None:
+    """Non-negative forces whose sum of sides is nearest to a target; `None` where none are found.
+
+    Sides and target are of length one, and a last row takes off what rounding errors pull: SciPy's
+    solver ends anywhere where it follows them.
+    """
+    size, length = np.sqrt((sides**2).sum(axis=0)), float(np.sqrt(target @ target)) or 1.0
+    size[size <= _LEAST_SIDE * size.max(initial=0.0)] = np.inf
+    sides = np.vstack([sides / size, np.full((1, sides.shape[1]), _LAST_ROW)])
+    for none in _NO_PULLS:
+        lifted = np.append(target / length, -none / _LAST_ROW)
+        with suppress(RuntimeError):  # too many steps
+            found = nnls(sides, lifted, maxiter=30 * sides.shape[1])[0]
+            left = sides.T @ (lifted - sides @ found)
+            if np.where(found > 0, np.abs(left), left).max(initial=0.0) <= none:
+                return np.asarray(found * length / size)
+    return None
 
 
 def _variances(factor: RowScaledFactor, rows: Real) -> Real:

@@ -59,6 +59,8 @@ _REPAIRS = 20  # rounds over rules that share variables, each of which may undo 
 _LARGEST_RECORDS = 100_000_000
 # By how many standard errors a cell of an estimate of drawn noise may be off, by a wide bound.
 _DRAWN = 0.1
+_RESOLVED = 1e-11  # share of the largest cell by which another is negative for rounding alone
+_NO_NOISE = 1e-20  # share of the largest squared value that contradictions of true margins leave
 _DRAWS = 64  # draws of noise from which standard errors are computed where there is no formula
 
 
@@ -106,7 +108,8 @@ class FromMargins(FitterBase):
     independent errors under Gaussian noise and uncorrelated ones under any other.
 
     Promise: `z` are margins of the records; known margins that name each variable in a tree of
-    margins are met exactly; structural zeros stay empty. The certificate says by how many standard
+    margins are met exactly; structural zeros stay empty. Values are known that weigh 10⁵ times as
+    much as the next lighter ones. The certificate says by how many standard
     errors unbiased and non-negative margins can be off; they and their standard errors do not
     depend on the search. The seed need not be secret: all of it follows from public values.
 
@@ -184,6 +187,7 @@ class _PreparedMargins:
         noise = math.sqrt(unit or 1.0)
         bounded = fit_non_negative(found, values, firm, tolerance=self.options.tolerance * noise)
         non_negative = np.maximum(self.space.aggregate(bounded.effects), 0.0)
+        negative = bounded.negative - _RESOLVED * float(np.abs(values).max(initial=0.0))
         search, temperature = self._search(found, values, w, n, unit)
         search = self._without_impossible(search)
         scale = total / n
@@ -193,7 +197,7 @@ class _PreparedMargins:
         deviation = float(np.where(w > known_from(w), missed, 0.0).max(initial=0.0))
         certificate = Certificate(
             stationarity=max(found.off, bounded.off) / noise,
-            feasibility=max(bounded.negative, deviation, self._impossible(search.x)),
+            feasibility=max(negative, deviation, self._impossible(search.x)),
             tolerance=self.options.tolerance,
         )
         return MarginFit(
@@ -284,7 +288,8 @@ class _PreparedMargins:
         free = int(noisy.sum()) - self._rank()
         if free < 30:  # fewer contradictions tell the variance to no better than a quarter
             return None
-        return float((w * (z - found.fitted_cells()) ** 2)[noisy].sum()) / free or None
+        variance = float((w * (z - found.fitted_cells()) ** 2)[noisy].sum()) / free
+        return variance if variance > _NO_NOISE * float((w * z**2)[noisy].max()) else None
 
     def _rank(self) -> int:
         return sum(math.prod(self.full.shape[a] - 1 for a in s) for s in self.space.effects)

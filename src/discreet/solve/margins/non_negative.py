@@ -175,11 +175,12 @@ def _lowest(space: EffectSpace, c: Real, margins: list[Axes]) -> float:
 def _lift(space: EffectSpace, c: Real, margins: list[Axes]) -> Real:
     """Mix in just enough of the uniform table that the smallest cell is zero.
 
-    The result agrees with itself to rounding errors and has no negative cell at the same time.
+    The result agrees with itself to rounding errors and has no negative cell at the same time; a
+    negative total leaves nothing.
     """
     total = float(c[0])
     if total <= 0:
-        return c
+        return np.zeros_like(c)
     cells = [np.prod([space.sizes[a] for a in axes]) for axes in margins]
     low = min(
         (float(space.margin(c, axes).min()) * n for axes, n in zip(margins, cells, strict=True)),
