@@ -344,7 +344,12 @@ def _sizes(told):
         took = [f"{s[name]:.1f}" if name in s else "–" for name in ("cpu", "gib")]
         cells = [f"{s[name]:,}" for name in ("cell files", "median", "largest")]
         rows.append([case, f"{s['files']:,}", f"{s['bytes'] / 1e6:.1f}", *cells, *took])
-    return _table((*head, "processor s", "peak GiB"), rows)
+    program = max(told["sizes"][case]["client gzipped"] for case in CASES) / 1000
+    said = (
+        f"The whole program of the pages is one file, {program:.0f} kB when a server compresses "
+        "it, and can be at\nmost 300. `python -m http.server` does not compress."
+    )
+    return _table((*head, "processor s", "peak GiB"), rows) + f"\n\n{said}"
 
 
 def _shown(told):

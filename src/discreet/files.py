@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from discreet.errors import DataError, ParameterError
+from discreet.errors import DataError, DiscreetError, ParameterError
 
 OWNER_ONLY = 0o600
 EVERYONE = 0o644
@@ -125,10 +125,13 @@ def flush(path: Path) -> None:
         os.close(handle)
 
 
-def shared_permissions(found: os.stat_result) -> str:
-    """The permissions of a file that others than its owner can reach; empty where none can.
+def refuse_shared(what: str, path: Path, found: os.stat_result, error: type[DiscreetError]) -> None:
+    """Refuse a file that others than its owner can reach.
 
     On Windows access lists decide, which permissions say nothing about: nothing is found there.
     """
-    is_shared = not IS_WINDOWS and found.st_mode & (stat.S_IRWXG | stat.S_IRWXO)
-    return f"{stat.S_IMODE(found.st_mode):o}" if is_shared else ""
+    if not IS_WINDOWS and found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise error(
+            f"{what} {path} has permissions {stat.S_IMODE(found.st_mode):o}: others can reach it. "
+            f"Change them with `chmod 600 {path}`."
+        )

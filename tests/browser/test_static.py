@@ -112,7 +112,6 @@ def test_labels_are_never_scripts_and_never_run_over_figures(driver, tmp_path):
             read(visitor, path)
             assert visitor.script("return window.hurt ?? null") is None
             assert visitor.script(RUNS_OVER) == []
-            assert visitor.barriers() == []
             visitor.resize(390)
             assert visitor.script("return document.documentElement.scrollWidth") <= 390
             visitor.resize(1280)
@@ -290,6 +289,20 @@ def test_a_file_that_is_not_as_it_was_published_is_named_and_nothing_is_shown(
             assert visitor.all("td") == []
             assert visitor.barriers() == []
             (copied / path).write_bytes(content)
+        visitor.complaints()
+
+
+def test_cells_that_go_missing_under_a_visitor_are_named(driver, copied, tmp_path):
+    with plain_server(copied) as address:
+        visitor = at(driver, address, tmp_path)
+        read(visitor, TABLE)
+        assert visitor.figures()
+        for path in (copied / "files").glob("*.bin"):
+            path.unlink()
+        visitor.find(".panel a[href*='columns=age'], .panel a[href*='age']").click()
+        visitor.wait(lambda: visitor.all("[role=alert]"))
+        assert ".bin of this site is missing" in visitor.find("[role=alert]").text
+        assert visitor.all("td") == []
         visitor.complaints()
 
 

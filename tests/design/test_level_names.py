@@ -4,6 +4,7 @@ import pyarrow.csv
 import pytest
 
 import discreet as dc
+from discreet.design.axis import Axis
 from discreet.errors import CodeError
 
 TREE = dc.Hierarchy(
@@ -43,3 +44,13 @@ def test_two_names_for_one_depth_are_refused():
 def test_levels_that_are_named_in_part_are_not_named():
     frame = {"child": ["a", "b"], "parent": ["T", "a"], "level": ["x", None]}
     assert dc.Hierarchy.from_parent_child(frame, level="level").level_names == ()
+
+
+def test_a_root_that_leaves_categories_out_is_not_called_like_the_total():
+    """Its cells would be told, and asked for, as those of everybody."""
+    whole = dc.Hierarchy("all", {"a": "all", "b": "all", "c": "all"})
+    part = dc.Hierarchy("all", {"a": "all", "b": "all"})
+    with pytest.raises(CodeError, match="'all' of variable 'x' is its total"):
+        Axis.from_hierarchies("x", [whole, part])
+    named = dc.Hierarchy("some", {"a": "some", "b": "some"})
+    assert Axis.from_hierarchies("x", [whole, named]).levels[0].codes == ("some",)

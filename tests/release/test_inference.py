@@ -207,6 +207,13 @@ def test_the_matrix_of_methods_with_a_fixed_law(method):
     assert dc.inference.matrix_of(sample_table().simulate(method, seed=1)) == method.law
 
 
+def test_the_matrix_of_a_table_with_normal_tails_has_normal_tails():
+    table = linear_table(5, 2.0, 2, tails="normal")
+    assert table != linear_table(5, 2.0, 2)
+    trial = sample_table().simulate(dc.CellKey(table), seed=1)
+    assert dc.inference.matrix_of(trial) == table
+
+
 @pytest.mark.parametrize("cap", [None, 60])
 def test_the_matrix_of_private_counts_is_the_law_of_the_method(cap):
     table, method = sample_table(), dc.DiscreteLaplace(8.0, cap=cap, accept_delta=1.0)

@@ -161,10 +161,7 @@ def ledger(
         copy = back_up(path, _require(out, "--out"))
         answer({"side": "confidential", "file": str(copy)}, json, f"{copy}: a copy (owner only)")
     elif action == "enter":
-        file, *others = _require(table, "--table")
-        if others:
-            raise ParameterError("a table is entered by a command of its own: give one --table.")
-        _enter(found, Path(file), json)
+        _enter(found, _require(table, "--table"), json)
     else:
         data_set = DataSet(_require(name, "--name"), _require(edition, "--edition"))
         _decide(found, action, data_set, _require(reason, "--reason"), table=table, by=by)
@@ -207,9 +204,12 @@ def _upgrade(path: Path, json: bool) -> None:
     answer({"side": "confidential", "old": str(old)}, json, text)
 
 
-def _enter(found: Ledger, path: Path, json: bool) -> None:
+def _enter(found: Ledger, files: list[str], json: bool) -> None:
     from discreet.facade.table import read_table  # start-up time
 
+    path, *others = files
+    if others:
+        raise ParameterError("a table is entered by a command of its own: give one --table.")
     table = read_table(path)
     found.enter(table)
     _say_entered(table.data_set, f"the tables of {path} are", json)

@@ -131,6 +131,11 @@ class Axis:
             extra = _levels_of(name, tree, position, skip=seen)
             if len(tree.leaves) == len(position):
                 aliases += [tree.root, *tree.total_aliases]
+            elif tree.root in (first.root, *aliases):
+                raise CodeError(
+                    f"code {tree.root!r} of variable {name!r} is its total, and the root of a "
+                    "hierarchy that leaves categories out. Give that root another code."
+                )
             elif tree.root not in seen:
                 extra = (_level_from_nodes(name, tree, 0, (tree.root,), position), *extra)
             levels = (*extra, *levels)

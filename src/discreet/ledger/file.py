@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 from discreet.errors import LedgerError, ParameterError
-from discreet.files import OWNER_ONLY, made_once, shared_permissions, written_whole
+from discreet.files import OWNER_ONLY, made_once, refuse_shared, written_whole
 
 _OURS = 0x64697363  # "disc"
 VERSION = 3
@@ -61,7 +61,7 @@ class LedgerFile:
                     "its last copy, or name where it is now with `ledger=` or `--ledger`."
                 )
             _create(self.path)
-        self._check_mode()
+        refuse_shared("the ledger", self.path, self.path.stat(), LedgerError)
         with self.reading() as db:
             if not _is_ours(db):
                 raise LedgerError(
@@ -74,13 +74,6 @@ class LedgerFile:
             self.version = int(db.execute("PRAGMA user_version").fetchone()[0])
         if not any_version:
             self._check_version()
-
-    def _check_mode(self) -> None:
-        if shared := shared_permissions(self.path.stat()):
-            raise LedgerError(
-                f"the ledger {self.path} has permissions {shared}: others can reach "
-                f"it. Change them with `chmod 600 {self.path}`."
-            )
 
     def _check_version(self) -> None:
         if self.version > VERSION:

@@ -17,7 +17,7 @@ from discreet.arrays import Unsigned64, Whole
 from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
 from discreet.errors import KeysError
-from discreet.files import OWNER_ONLY, flush, made_once, shared_permissions, written_whole
+from discreet.files import OWNER_ONLY, flush, made_once, refuse_shared, written_whole
 from discreet.progress import notice
 from discreet.tables.editions import EditionMode, edition_number
 from discreet.tables.keys import KeyConvention, convention
@@ -393,11 +393,7 @@ def _read_private(path: Path) -> bytes:
     try:
         with path.open("rb") as file:
             found = _digits(file.read(_LONGEST + 1), f"file {path}")
-            if shared := shared_permissions(os.fstat(file.fileno())):
-                raise KeysError(
-                    f"secret file {path} has permissions {shared}: others can reach "
-                    f"it. Change them with `chmod 600 {path}`."
-                )
+            refuse_shared("secret file", path, os.fstat(file.fileno()), KeysError)
             return found
     except FileNotFoundError:
         raise KeysError(

@@ -7,7 +7,7 @@ import pytest
 
 from discreet.errors import DataError
 from discreet.serve import write_site
-from discreet.serve.static.build import bundle_modules
+from discreet.serve.static.build import START, bundle_modules, client_file, client_files
 from discreet.serve.static.manifest import check_files
 from tests.serve.kernel.node import run_node
 from tests.serve.static.sites import static_site
@@ -53,3 +53,11 @@ def test_the_client_is_at_most_300_kb_when_it_is_compressed(tmp_path):
     programs = [(tmp_path / head[part][0]).read_bytes() for part in ("client", "script")]
     assert sum(len(gzip.compress(one)) for one in programs) < 300_000
     assert check_files(tmp_path).faults == ()
+
+
+def test_the_client_can_be_read():
+    for name, content in {**client_files(), START: client_file(START)}.items():
+        lines = content.decode().splitlines()
+        assert lines[0].startswith("// "), name
+        assert len(lines) <= 400, name
+        assert max(map(len, lines)) <= 120, name

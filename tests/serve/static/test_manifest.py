@@ -190,6 +190,34 @@ def _stopped(*_):
     raise KeyboardInterrupt
 
 
+FORGED = [
+    *("[]", "5", "{}", '{"files": [], "head": {}, "editions": {}}', "no JSON"),
+    '{"files": {"a": 5}, "head": {}, "editions": {}}',
+    '{"files": {"a": {"sha256": "0", "bytes": "1"}}, "head": {}, "editions": {}}',
+    '{"files": {"../a": {"sha256": "0", "bytes": 1}}, "head": {}, "editions": {}}',
+    '{"files": {"/etc/hosts": {"sha256": "0", "bytes": 1}}, "head": {}, "editions": {}}',
+    '{"files": {}, "head": {}, "editions": {"once": {}}}',
+]
+
+
+@pytest.mark.parametrize("text", FORGED)
+def test_a_manifest_that_somebody_else_wrote_is_told(out, text):
+    name = f"files/{hashlib.sha256(text.encode()).hexdigest()[:32]}.json"
+    (out / name).write_text(text)
+    head = json.loads((out / "site.json").read_text(encoding="utf-8"))
+    (out / "site.json").write_text(json.dumps({**head, "manifest": name}))
+    with pytest.raises(DataError, match="is no manifest of a site"):
+        check_files(out)
+
+
+def test_a_page_is_no_manifest(out):
+    head = json.loads((out / "site.json").read_text(encoding="utf-8"))
+    for name in ("d/once/index.html", "../site.json", "files/", ""):
+        (out / "site.json").write_text(json.dumps({**head, "manifest": name}))
+        with pytest.raises(DataError, match="missing or not as it was written"):
+            check_files(out)
+
+
 def test_a_signature_is_of_this_key_and_this_manifest(tmp_path):
     out = tmp_path / "out"
     private, public = keys(tmp_path)

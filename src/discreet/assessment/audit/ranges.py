@@ -7,31 +7,22 @@ has no bound. Nothing else is used here: neither keys nor other cells.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from discreet import registry
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.assessment.audit.equations import DisagreementError
 from discreet.design.base import Design
 from discreet.errors import DesignError, ParameterError, whole
 from discreet.noise.matrix import TransitionMatrix
+from discreet.release.inference.law import MATRICES, make_again
 from discreet.solve.integer.rounding import is_two_way
 from discreet.tables.protected import COUNT, CellStatus, Protected
 from discreet.tables.statement import Step
 
-_MATRICES = {
-    "maximum entropy perturbation table": "perturbation-table",
-    "linear programming perturbation table": "linear-table",
-    "truncated discrete Laplace noise": "discrete-laplace",
-    "post-randomisation": "pram",
-    "drop/add-up-to-q": "drop-add",
-}
-"""Matrices that can be made again from their public parameters, by the name in a statement."""
 _LEAVES_VALUES = ("data", "protect:quality", "tabulate")  # steps that change no value
 _BOUNDS_CELLS = tuple(
     f"protect:{name}"
@@ -144,7 +135,7 @@ def ranges_of(release: Protected, law: TransitionMatrix | int | None = None) -> 
 
 def law_of(parameters: Mapping[str, Any], name: str | None = None) -> TransitionMatrix:
     """The law of keyed noise, made again from the public parameters of a statement."""
-    kind = name or _MATRICES.get(str(parameters.get("matrix")))
+    kind = name or MATRICES.get(str(parameters.get("matrix")))
     if kind is None:
         told = "does not tell the law of the noise"
         if "matrix" in parameters:
@@ -153,17 +144,13 @@ def law_of(parameters: Mapping[str, Any], name: str | None = None) -> Transition
         raise ParameterError(
             f"the statement {told}. Give the law: `dc.audit(release, law=matrix)`."
         )
-    builder = registry.load("matrix", kind)
-    known = inspect.signature(builder).parameters
-    given = {key: value for key, value in parameters.items() if key in known}
     try:
-        law: TransitionMatrix = builder(**given)
+        return make_again(kind, parameters)
     except TypeError:
         raise ParameterError(
-            f"the statement keeps parameters of its {kind} back ({', '.join(given) or 'all'}). "
-            "Give the law: `dc.audit(release, law=matrix)`."
+            f"the statement keeps parameters of its {kind} back. Give the law: "
+            "`dc.audit(release, law=matrix)`."
         ) from None
-    return law
 
 
 def _last_change(release: Protected) -> Step | None:

@@ -2,42 +2,37 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
+from discreet import registry
 from discreet.arrays import Array
 from discreet.design.axis import Level
 from discreet.design.formula import Block, Margins, margin_name, parse, resolve
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
-from discreet.noise.entropy import perturbation_table
-from discreet.noise.linear import linear_table
 from discreet.noise.matrix import TransitionMatrix
-from discreet.noise.pram import discrete_laplace, drop_add, pram
+from discreet.noise.pram import discrete_laplace
 from discreet.tables.protected import COUNT, CellStatus, Protected
 from discreet.tables.statement import Step
 
 _CHANGE_VALUES = ("protect", "fit", "round", "tabulate")
 _NOISE = ("cell-key", "drop-add", "pram", "laplace", "discrete-laplace", "discrete-gaussian")
-_BUILDERS: dict[str, tuple[Callable[..., TransitionMatrix], tuple[str, ...]]] = {
-    "maximum entropy perturbation table": (
-        perturbation_table,
-        ("D", "V", "js", "pstay", "mono", "variant", "optim"),
-    ),
-    "linear programming perturbation table": (
-        linear_table,
-        ("D", "V", "js", "centre", "asymmetry"),
-    ),
-    "drop/add-up-to-q": (drop_add, ("share", "cap")),
-    "post-randomisation": (pram, ("epsilon", "cap")),
-    "truncated discrete Laplace noise": (discrete_laplace, ("epsilon", "cap", "sensitivity")),
+MATRICES = {
+    "maximum entropy perturbation table": "perturbation-table",
+    "linear programming perturbation table": "linear-table",
+    "drop/add-up-to-q": "drop-add",
+    "post-randomisation": "pram",
+    "truncated discrete Laplace noise": "discrete-laplace",
 }
-"""How matrices are made again, by their name, and the parameters that belong to them."""
+"""Matrices that can be made again: by their name in a statement the one in the registry."""
 _GIVE = "Give the matrix yourself, where its owner publishes it."
 _RARE = 2**-50  # noise beyond a cap that has this probability is left out
 
@@ -76,18 +71,28 @@ def matrix_of(protected: Protected) -> TransitionMatrix:
         )
     default = "drop/add-up-to-q" if step.name == "protect:drop-add" else ""
     name = str(step.parameters.get("matrix", default))
-    if name not in _BUILDERS:
+    if name not in MATRICES:
         raise DesignError(f"the statement does not tell the matrix of {step.name!r}. {_GIVE}")
-    _, known = _BUILDERS[name]
-    given = {key: step.parameters[key] for key in known if key in step.parameters}
-    return _build_matrix(name, json.dumps(given, sort_keys=True))
+    return make_again(MATRICES[name], step.parameters)
+
+
+def make_again(kind: str, told: Mapping[str, Any]) -> TransitionMatrix:
+    """A registered matrix from its own parameters among those that a statement tells.
+
+    Raises:
+      TypeError: One of its parameters is not told.
+    """
+    known = inspect.signature(registry.load("matrix", kind)).parameters
+    given = {name: value for name, value in told.items() if name in known}
+    return _build_matrix(kind, json.dumps(given, sort_keys=True))
 
 
 # Notes of each file that a release is written to ask for it: a perturbation table is solved anew in
 # 2 to 4 ms. Its arrays cannot be written to.
 @lru_cache(maxsize=64)
-def _build_matrix(name: str, parameters: str) -> TransitionMatrix:
-    return _BUILDERS[name][0](**json.loads(parameters))
+def _build_matrix(kind: str, parameters: str) -> TransitionMatrix:
+    made: TransitionMatrix = registry.load("matrix", kind)(**json.loads(parameters))
+    return made
 
 
 def mechanism_of(cells: TableCells, matrix: TransitionMatrix | None) -> TransitionMatrix | float:

@@ -5,13 +5,19 @@ import { quote, urlencode } from "./strings.js";
 /** @typedef {import("./query.js").Query} Query */
 
 /** @param {Query} query @param {string} [edit] @returns {[string, string][]} */
-export const page_parameters = (query, edit = "") => [...query.parameters, ...(edit ? [/** @type {[string, string]} */ (["edit", edit])] : [])];
+export const page_parameters = (query, edit = "") => [
+  ...query.parameters,
+  ...(edit ? [/** @type {[string, string]} */ (["edit", edit])] : []),
+];
 
 /** The query string of a table's page. @param {Query} query @param {string} [edit] */
 export const page_address = (query, edit = "") => urlencode(page_parameters(query, edit), "[]|");
 
 export class Addresses {
-  /** @param {string} root The path in front of all pages. @param {string} dataset @param {string} ending What a page's folder ends in. */
+  /**
+   * @param {string} root The path in front of all pages. @param {string} dataset
+   * @param {string} ending What a page's folder ends in.
+   */
   constructor(root, dataset, ending) {
     const folder = `${root}/d/${quote(dataset)}`;
     this.start = folder + ending;

@@ -15,7 +15,10 @@ import { by_detail, coarsest } from "./variables.js";
 
 /** A query that can be answered, but for the policy of the data set. */
 export class Question {
-  /** @param {Query} query @param {OnOffer} source @param {Record<"rows" | "columns" | "layers", DetailedVariable[]>} sides @param {DetailedVariable[]} filters */
+  /**
+   * @param {Query} query @param {OnOffer} source
+   * @param {Record<"rows" | "columns" | "layers", DetailedVariable[]>} sides @param {DetailedVariable[]} filters
+   */
   constructor(query, source, sides, filters) {
     this.query = query;
     this.on_offer = source.variables;
@@ -37,13 +40,18 @@ export class Question {
       if (!named.has(name)) throw no_such("variable or level", name, [...named.keys()], "Variables and levels");
     }
     query = in_one_period(query, source.variables);
-    const side = (/** @type {string[]} */ names) => names.map((name) => /** @type {DetailedVariable} */ (named.get(name)));
+    const side = (/** @type {string[]} */ names) =>
+      names.map((name) => /** @type {DetailedVariable} */ (named.get(name)));
     const sides = { rows: side(query.rows), columns: side(query.columns), layers: side(query.layers) };
     const shown = [...sides.rows, ...sides.columns, ...sides.layers].map((asked) => asked.name);
     check_table(query, shown, source.variables);
     const filters = filters_of(source.variables, query, shown);
     if (query.unit && !source.units.includes(query.unit)) {
-      throw new Refusal("unknown_unit", `This data set does not publish unit ${repr(query.unit)}.`, `Units: ${source.units.join(", ")}.`);
+      throw new Refusal(
+        "unknown_unit",
+        `This data set does not publish unit ${repr(query.unit)}.`,
+        `Units: ${source.units.join(", ")}.`,
+      );
     }
     const question = new Question(query, source, sides, filters);
     check_codes(question);
@@ -81,12 +89,17 @@ export class Answer {
   /** The visitor's groups with what they add up, each as a text. */
   get groups() {
     return this.question.shown.flatMap((asked) =>
-      [...(this.query.groups.get(asked.name) ?? [])].map(([label, codes]) => `${label}: ${asked.variable.labels_of(codes).join(", ")}`),
+      [...(this.query.groups.get(asked.name) ?? [])].map(
+        ([label, codes]) => `${label}: ${asked.variable.labels_of(codes).join(", ")}`,
+      ),
     );
   }
 }
 
-/** The query about the last period, where it neither shows periods nor names one. @param {Query} query @param {OfferedVariable[]} variables */
+/**
+ * The query about the last period, where it neither shows periods nor names one.
+ * @param {Query} query @param {OfferedVariable[]} variables
+ */
 export function in_one_period(query, variables) {
   const shown = query.variables.map((name) => name.split("[")[0]);
   const one = variables.find((v) => v.is_time && !shown.includes(v.name) && !query.where.has(v.name));
@@ -95,20 +108,31 @@ export function in_one_period(query, variables) {
   return query.changed({ where: sorted_map([...query.where, [one.name, [leaves[leaves.length - 1]]]]) });
 }
 
-/** What can be shown in per cent, with the variables over which it is; periods have no share. @param {Query} query @param {OfferedVariable[]} variables */
+/**
+ * What can be shown in per cent, with the variables over which it is; periods have no share.
+ * @param {Query} query @param {OfferedVariable[]} variables
+ */
 export function shares_over(query, variables) {
   const periods = variables.filter((v) => v.is_time).map((v) => v.name);
-  const side = (/** @type {string[]} */ names) => names.map((name) => name.split("[")[0]).filter((name) => !periods.includes(name));
+  const side = (/** @type {string[]} */ names) =>
+    names.map((name) => name.split("[")[0]).filter((name) => !periods.includes(name));
   const [rows, columns] = [side(query.rows), side(query.columns)];
-  const over = /** @type {[string, string[]][]} */ ([["row", columns], ["column", rows], ["total", [...rows, ...columns]]]);
+  const over = /** @type {[string, string[]][]} */ (
+    [["row", columns], ["column", rows], ["total", [...rows, ...columns]]]
+  );
   return new Map(over.filter(([, names]) => names.length > 0));
 }
 
-/** The crossing with codes that are added up and that it lacks since they can never occur. @param {Cube} cube @param {Question} question */
+/**
+ * The crossing with codes that are added up and that it lacks since they can never occur.
+ * @param {Cube} cube @param {Question} question
+ */
 export function with_impossible(cube, question) {
   const { groups, where } = question.query;
   for (const asked of question.in_public_order) {
-    const named = new Set([...(where.get(asked.name) ?? []), ...[...(groups.get(asked.name) ?? new Map()).values()].flat()]);
+    const named = new Set(
+      [...(where.get(asked.name) ?? []), ...[...(groups.get(asked.name) ?? new Map()).values()].flat()],
+    );
     let before = 0;
     for (const entry of asked.entries) {
       const has_it = cube.axis(asked.name).codes.includes(entry.code);
@@ -119,7 +143,10 @@ export function with_impossible(cube, question) {
   return cube;
 }
 
-/** The crossing filtered, grouped, picked and put in order: sums and choices of its cells. @param {Cube} cube @param {Question} question */
+/**
+ * The crossing filtered, grouped, picked and put in order: sums and choices of its cells.
+ * @param {Cube} cube @param {Question} question
+ */
 export function arrange(cube, question) {
   const { query } = question;
   for (const asked of question.filters) cube = cube.sum_over(asked.name, codes_in(query.where, asked));
@@ -143,21 +170,36 @@ const codes_in = (chosen, asked) => /** @type {string[]} */ (chosen.get(asked.na
 
 /** @param {Query} query @param {string[]} shown @param {OfferedVariable[]} variables */
 function check_table(query, shown, variables) {
-  if (shown.length === 0) throw new Refusal("no_variables", "No variable was chosen.", "At least one variable in rows, columns or layers.");
+  if (shown.length === 0) {
+    throw new Refusal("no_variables", "No variable was chosen.", "At least one variable in rows, columns or layers.");
+  }
   for (const name of shown) {
     if (shown.filter((other) => other === name).length > 1) {
-      throw new Refusal("repeated_variable", `Variable ${repr(name)} was chosen more than once.`, "Each variable at most once in a table.");
+      throw new Refusal(
+        "repeated_variable",
+        `Variable ${repr(name)} was chosen more than once.`,
+        "Each variable at most once in a table.",
+      );
     }
   }
   const { show } = query.view;
   const shows = ["count", ...shares_over(query, variables).keys()];
   if (!shows.includes(show)) {
     const message = `This table has no ${show} percentages: they would all be 100.`;
-    throw new Refusal("no_shares", message, `One of ${shows.join(", ")}.`, 400, [["without percentages", query.changed({ show: "count" })]]);
+    throw new Refusal(
+      "no_shares",
+      message,
+      `One of ${shows.join(", ")}.`,
+      400,
+      [["without percentages", query.changed({ show: "count" })]],
+    );
   }
 }
 
-/** Variables that restrict the population without being shown, as coarse as their codes. @param {OfferedVariable[]} variables @param {Query} query @param {string[]} shown */
+/**
+ * Variables that restrict the population without being shown, as coarse as their codes.
+ * @param {OfferedVariable[]} variables @param {Query} query @param {string[]} shown
+ */
 function filters_of(variables, query, shown) {
   const by_name = new Map(variables.map((v) => [v.name, v]));
   /** @type {DetailedVariable[]} */
@@ -190,11 +232,21 @@ function check_codes(question) {
     const within = query.where.get(name);
     if (!groups) check_known(asked, codes);
     if (asked.variable.is_time && within && !codes.some((code) => within.includes(code))) {
-      throw new Refusal("no_period", `No period of ${asked.label_inside} is left to show.`, "Periods within the filter.");
+      throw new Refusal(
+        "no_period",
+        `No period of ${asked.label_inside} is left to show.`,
+        "Periods within the filter.",
+      );
     }
     if (!groups) continue;
     const unknown = codes.find((code) => !groups.has(code));
-    if (unknown !== undefined) throw new Refusal("unknown_code", `There is no group ${repr(unknown)}.`, `Groups: ${[...groups.keys()].join(", ")}.`);
+    if (unknown !== undefined) {
+      throw new Refusal(
+        "unknown_code",
+        `There is no group ${repr(unknown)}.`,
+        `Groups: ${[...groups.keys()].join(", ")}.`,
+      );
+    }
   }
 }
 
@@ -202,7 +254,11 @@ function check_codes(question) {
 function check_groups(asked, groups, population) {
   const most = asked.detail.cells - 1; // no more cells than with the categories themselves
   if (groups.size > most) {
-    throw new Refusal("too_many_groups", `${groups.size} groups of ${asked.label_inside} are more than it has categories.`, `At most ${most} groups.`);
+    throw new Refusal(
+      "too_many_groups",
+      `${groups.size} groups of ${asked.label_inside} are more than it has categories.`,
+      `At most ${most} groups.`,
+    );
   }
   for (const codes of groups.values()) {
     check_known(asked, codes);
@@ -219,23 +275,40 @@ function pooled_refusal(asked, query) {
   const groups = new Map([...query.groups].filter(([name]) => name !== asked.name));
   const last = asked.variable.axis.leaves[asked.variable.axis.leaves.length - 1];
   const where = equal(groups, query.groups) ? new Map(query.where).set(asked.name, [last]) : query.where;
-  return new Refusal("pooled_periods", message, allowed, 400, [[asked.variable.labels_of([last])[0], query.changed({ where, groups })]]);
+  return new Refusal(
+    "pooled_periods",
+    message,
+    allowed,
+    400,
+    [[asked.variable.labels_of([last])[0], query.changed({ where, groups })]],
+  );
 }
 
-/** A group must not pass for the total, nor for a category on offer that it is not. @param {DetailedVariable} asked @param {Codes} groups */
+/**
+ * A group must not pass for the total, nor for a category on offer that it is not.
+ * @param {DetailedVariable} asked @param {Codes} groups
+ */
 function check_labels(asked, groups) {
   const { axis } = asked.variable;
   const total = asked.entries[0];
   const by_name = new Map([...groups].map(([label, codes]) => [as_read(label), codes]));
   if ([...axis.total_codes, total.code, total.label].some((name) => by_name.has(as_read(name)))) {
-    throw new Refusal("unreadable_group", `A group of ${asked.label_inside} is named like its total.`, "Another name for the group.");
+    throw new Refusal(
+      "unreadable_group",
+      `A group of ${asked.label_inside} is named like its total.`,
+      "Another name for the group.",
+    );
   }
   for (const code of new Set([...axis.leaf_position.keys(), ...axis.node_leaves.keys()])) {
     if (axis.total_codes.includes(code)) continue;
     for (const name of [as_read(code), as_read(axis.labels.get(code) || code)]) {
       const codes = by_name.get(name);
       if (codes && !same(asked.leaves(codes), asked.leaves([code]))) {
-        throw new Refusal("unreadable_group", `A group of ${asked.label_inside} is named like another category.`, "Another name for the group.");
+        throw new Refusal(
+          "unreadable_group",
+          `A group of ${asked.label_inside} is named like another category.`,
+          "Another name for the group.",
+        );
       }
     }
   }
@@ -244,7 +317,10 @@ function check_labels(asked, groups) {
 /** @param {Set<number>} one @param {Set<number>} other */
 const same = (one, other) => one.size === other.size && [...one].every((place) => other.has(place));
 
-/** Refuse a variable that is not among those known. @param {string} name @param {string[]} known @returns {undefined} */
+/**
+ * Refuse a variable that is not among those known.
+ * @param {string} name @param {string[]} known @returns {undefined}
+ */
 function require_name(name, known) {
   if (known.includes(name)) return undefined;
   const message = `Variable ${repr(name)} is not in this table. ${suggest(name, known)}`;
@@ -261,15 +337,25 @@ function check_known(asked, codes) {
   throw new Refusal("unknown_code", message, `Codes: ${some}.`);
 }
 
-/** Codes that are summed must not overlap: their records would be counted twice. @param {DetailedVariable} asked @param {string[]} codes */
+/**
+ * Codes that are summed must not overlap: their records would be counted twice.
+ * @param {DetailedVariable} asked @param {string[]} codes
+ */
 function check_apart(asked, codes) {
   const apart = codes.reduce((n, code) => n + asked.leaves([code]).size, 0);
   if (apart !== asked.leaves(codes).size) {
-    throw new Refusal("overlapping_codes", `Codes of ${asked.label} that are added up overlap.`, "Codes of one level, or of branches apart.");
+    throw new Refusal(
+      "overlapping_codes",
+      `Codes of ${asked.label} that are added up overlap.`,
+      "Codes of one level, or of branches apart.",
+    );
   }
 }
 
-/** A group must lie in the population that is counted. @param {DetailedVariable} asked @param {string[]} codes @param {string[] | undefined} population */
+/**
+ * A group must lie in the population that is counted.
+ * @param {DetailedVariable} asked @param {string[]} codes @param {string[] | undefined} population
+ */
 function check_within(asked, codes, population) {
   const within = population && asked.leaves(population);
   if (within && [...asked.leaves(codes)].some((leaf) => !within.has(leaf))) {
@@ -278,7 +364,10 @@ function check_within(asked, codes, population) {
   }
 }
 
-/** A variable with the codes within a population; its total is their sum. @param {Cube} cube @param {DetailedVariable} asked @param {string[]} codes */
+/**
+ * A variable with the codes within a population; its total is their sum.
+ * @param {Cube} cube @param {DetailedVariable} asked @param {string[]} codes
+ */
 function restrict(cube, asked, codes) {
   const { entries } = cube.axis(asked.name);
   const within = asked.leaves(codes);

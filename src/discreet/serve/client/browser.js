@@ -86,7 +86,10 @@ async function read(url, path) {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-/** The language that is asked for, remembered, or preferred by the browser. @param {Site} site @param {string} search */
+/**
+ * The language that is asked for, remembered, or preferred by the browser.
+ * @param {Site} site @param {string} search
+ */
 function language(site, search) {
   const offered = site.config.languages;
   const wish = new URLSearchParams(search).get("lang") ?? "";
@@ -94,7 +97,10 @@ function language(site, search) {
   return [wish, kept].find((one) => offered.includes(one)) ?? preferred_language(navigator.languages, offered);
 }
 
-/** The language of last time; nothing in browsers that let sites keep nothing. @param {string} wish The one to remember now. */
+/**
+ * The language of last time; nothing in browsers that let sites keep nothing.
+ * @param {string} wish The one to remember now.
+ */
 function remembered(wish) {
   try {
     if (wish) localStorage.setItem(REMEMBERED, wish);
@@ -106,12 +112,18 @@ function remembered(wish) {
 
 /** @param {string} name @param {any} content @param {string} type */
 function hand_over(name, content, type) {
-  const link = Object.assign(document.createElement("a"), { download: name, href: URL.createObjectURL(new Blob([content], { type })) });
+  const link = Object.assign(
+    document.createElement("a"),
+    { download: name, href: URL.createObjectURL(new Blob([content], { type })) },
+  );
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
-/** The script that servers' pages have as well, if it is as it was published. @param {string} src @param {[string, string]} told */
+/**
+ * The script that servers' pages have as well, if it is as it was published.
+ * @param {string} src @param {[string, string]} told
+ */
 function loaded(src, [path, integrity]) {
   return new Promise((resolve, reject) => {
     const script = Object.assign(document.createElement("script"), { type: "module", integrity, src });

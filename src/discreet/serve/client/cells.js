@@ -10,24 +10,34 @@ const MARK = "DCL1";
 const KINDS = /** @type {Record<number, any>} */ ({ 1: Int8Array, 2: Int16Array, 4: Int32Array, 8: Float64Array });
 const HEAD = 8;
 
-/** A cell file's values, and which combinations can occur. @param {Uint8Array} bytes @param {number} n @returns {Slots} */
+/**
+ * A cell file's values, and which combinations can occur.
+ * @param {Uint8Array} bytes @param {number} n @returns {Slots}
+ */
 export function read_cells(bytes, n) {
   const [kind, has_bits] = [bytes[4], bytes[5]];
   const is_ours = new TextDecoder("latin1").decode(bytes.slice(0, 4)) === MARK && kind in KINDS;
-  if (!is_ours || bytes.length !== HEAD + kind * n + (has_bits ? Math.ceil(n / 8) : 0)) throw new Error("a cell file has another form than its variables");
+  if (!is_ours || bytes.length !== HEAD + kind * n + (has_bits ? Math.ceil(n / 8) : 0)) {
+    throw new Error("a cell file has another form than its variables");
+  }
   const end = HEAD + kind * n;
   const values = Float64Array.from(new KINDS[kind](bytes.slice(HEAD, end).buffer));
   const possible = has_bits ? Uint8Array.from({ length: n }, (_, k) => (bytes[end + (k >> 3)] >> (k & 7)) & 1) : null;
   return { values, possible };
 }
 
-/** For each entry of a variable the slots that it is the sum of. @param {DetailedVariable} asked @returns {number[][]} */
+/**
+ * For each entry of a variable the slots that it is the sum of.
+ * @param {DetailedVariable} asked @returns {number[][]}
+ */
 export function slots_of(asked) {
   const { detail, variable } = asked;
   if (detail.slots === null) return detail.entries.map((entry) => [...asked.leaves([entry.code])]);
   const place = new Map(detail.slots.map((code, k) => [code, k]));
   const all = Array.from({ length: size_of(asked) }, (_, k) => k);
-  return detail.entries.map((entry) => (variable.axis.total_codes.includes(entry.code) ? all : [/** @type {number} */ (place.get(entry.code))]));
+  return detail.entries.map(
+    (entry) => (variable.axis.total_codes.includes(entry.code) ? all : [/** @type {number} */ (place.get(entry.code))]),
+  );
 }
 
 /** How many slots a variable has in the file of its detail. @param {DetailedVariable} asked */
@@ -61,7 +71,10 @@ function collapsed(values, shape, dimension, slots, join) {
 const sum = (/** @type {number} */ one, /** @type {number} */ other) => one + other;
 const either = (/** @type {number} */ one, /** @type {number} */ other) => one | other;
 
-/** Slots as the entries of some variables, each the sum of its own. @param {Slots} slots @param {number[]} sizes @param {number[][][]} parts @returns {Slots} */
+/**
+ * Slots as the entries of some variables, each the sum of its own.
+ * @param {Slots} slots @param {number[]} sizes @param {number[][][]} parts @returns {Slots}
+ */
 export function summed(slots, sizes, parts) {
   const shape = [...sizes];
   let { values, possible } = slots;
@@ -76,18 +89,27 @@ export function summed(slots, sizes, parts) {
 
 /**
  * The crossing of some details as a cube.
- * @param {Slots} slots Their entries, row-major. @param {CubeAxis[]} axes @param {{unit: string, statement: any, is_integer: boolean}} told
+ * @param {Slots} slots Their entries, row-major. @param {CubeAxis[]} axes
+ * @param {{unit: string, statement: any, is_integer: boolean}} told
  */
 export function cube_of({ values, possible }, axes, told) {
-  const status = Int8Array.from(values, (_, k) => (possible && !possible[k] ? STATUS.structural_zero : STATUS.published));
+  const status = Int8Array.from(
+    values,
+    (_, k) => (possible && !possible[k] ? STATUS.structural_zero : STATUS.published),
+  );
   return new Cube(axes, values, status, told).without_noise();
 }
 
-/** The cube without codes that can occur with no others. @param {Cube} cube @param {DetailedVariable[]} asked @param {number[][]} never Slots, by variable. */
+/**
+ * The cube without codes that can occur with no others.
+ * @param {Cube} cube @param {DetailedVariable[]} asked @param {number[][]} never Slots, by variable.
+ */
 export function without_never(cube, asked, never) {
   asked.forEach((one, k) => {
     const lost = new Set(never[k]);
-    const kept = slots_of(one).flatMap((slots, e) => (slots.every((slot) => lost.has(slot)) ? [] : [one.entries[e].code]));
+    const kept = slots_of(one).flatMap(
+      (slots, e) => (slots.every((slot) => lost.has(slot)) ? [] : [one.entries[e].code]),
+    );
     if (lost.size > 0) cube = cube.select(one.name, kept);
   });
   return cube;

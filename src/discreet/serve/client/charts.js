@@ -31,7 +31,11 @@ const KEY_FOOT = 40;
 const TWO_LINES = 1.6; // widths of a line that two lines hold, since words do not fill them
 const PYRAMID_TOP = 28;
 
-/** The chart that a table's page asks for, if any. @param {import("./answer.js").Answer} answer @param {import("./layout.js").TableLayout} layout @param {any} texts @param {string} accent @returns {DrawnChart | null} */
+/**
+ * The chart that a table's page asks for, if any.
+ * @param {import("./answer.js").Answer} answer @param {import("./layout.js").TableLayout} layout @param {any} texts
+ * @param {string} accent @returns {DrawnChart | null}
+ */
 export function chart_of(answer, layout, texts, accent) {
   const { view } = answer.query;
   if (view.chart === "none") return null;
@@ -49,7 +53,10 @@ function turned(data) {
   return data.changed({ categories: data.series, series: data.categories, values, n_rows: 1 });
 }
 
-/** The chart of this name, or what it would need. @param {string} name @param {ChartData} data @param {any} texts @returns {DrawnChart} */
+/**
+ * The chart of this name, or what it would need.
+ * @param {string} name @param {ChartData} data @param {any} texts @returns {DrawnChart}
+ */
 export function draw_chart(name, data, texts) {
   const kind = CHARTS[name];
   const said = texts.chart;
@@ -68,14 +75,19 @@ export function draw_chart(name, data, texts) {
     ["rows", limited.categories.length, data.categories.length],
     ["columns", limited.series.length, data.series.length],
   ]);
-  const left_out = sizes.filter(([, n, m]) => n < m).map(([what, n, m]) => fill(said.left_out, { n, all: texts.count(what, m) }));
+  const left_out = sizes.filter(([, n, m]) => n < m).map(
+    ([what, n, m]) => fill(said.left_out, { n, all: texts.count(what, m) }),
+  );
   return { svg: new Markup(kind.draw(described)), note: left_out.join(" ") };
 }
 
 /** @param {string} note @returns {DrawnChart} */
 const none = (note) => ({ svg: new Markup(""), note });
 
-/** The chart in words: how much it shows, and between which values. @param {string} name @param {ChartData} data @param {any} texts */
+/**
+ * The chart in words: how much it shows, and between which values.
+ * @param {string} name @param {ChartData} data @param {any} texts
+ */
 function description(name, data, texts) {
   const flat = data.values.flat();
   const finite = flat.filter((value) => !Number.isNaN(value));
@@ -128,7 +140,8 @@ function draw_bars(data) {
     data.values[k].forEach((value, s) => {
       const [length, bar_top] = [bar_length(value, scale), y + s * thick];
       parts.push(rectangle([left, bar_top, length, thick - 1.5], { fill: looks[s] }, tooltip(data.hint(k, s))));
-      if (is_lone) parts.push(text_at(left + length + 6, bar_top + thick * 0.5 + 4, data.format(value), { fill: SOFT }));
+      if (!is_lone) return;
+      parts.push(text_at(left + length + 6, bar_top + thick * 0.5 + 4, data.format(value), { fill: SOFT }));
     });
   });
   return svg_document(data, height, parts);
@@ -139,15 +152,17 @@ function draw_bars(data) {
  * @param {ChartData} data @param {number[]} ticks @param {number} scale @returns {Map<number, string>}
  */
 function told_ticks(data, ticks, scale) {
-  const last = ticks.length - 1;
-  const step = ticks[1] * scale;
+  const [last, step] = [ticks.length - 1, ticks[1] * scale];
   const needed = 1.5 * width_of(data.tick(ticks[last], ticks[1])) + 6; // the last ends where its line is
   const every = step >= needed ? 1 : 2 * step >= needed ? 2 : last;
   const shown = ticks.filter((_, k) => (last - k) % every === 0 || k === 0);
   return new Map(shown.map((value) => [value, data.tick(value, ticks[1])]));
 }
 
-/** A bar for a value; none for one that is negative after noise, or not shown. @param {number} value @param {number} scale */
+/**
+ * A bar for a value; none for one that is negative after noise, or not shown.
+ * @param {number} value @param {number} scale
+ */
 function bar_length(value, scale) {
   const length = value * scale;
   return length > 0 || Object.is(length, -0) ? length : 0;
@@ -179,7 +194,10 @@ function draw_lines(data) {
   return svg_document(data, LINES_FOOT + foot, parts);
 }
 
-/** Names of the categories, as many as have room; slanted where they are long. @param {ChartData} data @param {number} left @param {number} step @returns {[number, string[]]} */
+/**
+ * Names of the categories, as many as have room; slanted where they are long.
+ * @param {ChartData} data @param {number} left @param {number} step @returns {[number, string[]]}
+ */
 function names_under(data, left, step) {
   const longest = widest(data.categories);
   const is_level = longest + 8 <= step * 2;
@@ -197,7 +215,9 @@ function names_under(data, left, step) {
 /** @param {ChartData} data @param {number} s @param {number} left @param {number} step @param {number} scale */
 function one_line(data, s, left, step, scale) {
   const stroke = series_colours(data)[s];
-  const points = data.values.map((line, k) => ({ x: left + k * step, y: LINES_FOOT - line[s] * scale, hint: tooltip(data.hint(k, s)) }));
+  const points = data.values.map(
+    (line, k) => ({ x: left + k * step, y: LINES_FOOT - line[s] * scale, hint: tooltip(data.hint(k, s)) }),
+  );
   let [drawn, is_down] = ["", false];
   for (const { x, y } of points) {
     const is_gap = Number.isNaN(y);
@@ -218,7 +238,8 @@ function marker(s, x, y, colour, hint) {
   if (shape === "circle" || shape === "ring") {
     return tag("circle", { cx: x, cy: y, r: 3.5, fill: shape === "circle" ? colour : "#fff", ...look }, hint);
   }
-  const at = (/** @type {number} */ dx, /** @type {number} */ dy) => `M${format_fixed(x - dx, 1)} ${format_fixed(y - dy, 1)}`;
+  const at = (/** @type {number} */ dx, /** @type {number} */ dy) =>
+    `M${format_fixed(x - dx, 1)} ${format_fixed(y - dy, 1)}`;
   const paths = /** @type {Record<string, string>} */ ({
     square: `${at(3.2, 3.2)}h6.4v6.4h-6.4z`,
     diamond: `${at(0, 4.6)}l4.6 4.6-4.6 4.6-4.6-4.6z`,
@@ -228,7 +249,10 @@ function marker(s, x, y, colour, hint) {
   return tag("path", { d: paths[shape], fill: colour, ...look }, hint);
 }
 
-/** The names of the lines beside their last values, moved apart where they would touch. @param {ChartData} data @param {number} x @param {number} scale */
+/**
+ * The names of the lines beside their last values, moved apart where they would touch.
+ * @param {ChartData} data @param {number} x @param {number} scale
+ */
 function line_names(data, x, scale) {
   if (!data.series.some(Boolean)) return [];
   const ends = data.series.map((_, s) => data.values.map((line) => line[s]).filter(Number.isFinite).pop() ?? 0);
@@ -283,7 +307,10 @@ function names_over(data, left, wide) {
   return [height, parts];
 }
 
-/** @param {ChartData} data @param {number} k @param {number} s @param {[number, number, number, number]} place @param {boolean} has_room */
+/**
+ * @param {ChartData} data @param {number} k @param {number} s @param {[number, number, number, number]} place
+ * @param {boolean} has_room
+ */
 function field(data, k, s, place, has_room) {
   const value = data.values[k][s];
   const shade = shade_of(value, data.largest);

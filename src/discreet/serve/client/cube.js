@@ -82,9 +82,14 @@ export class Cube {
     return new Cube(axes, values, status, told);
   }
 
-  /** The cube with sums of decimals as they were meant; whole numbers are as they are. @param {boolean} [as_largest] See `drop_float_noise`. */
+  /**
+   * The cube with sums of decimals as they were meant; whole numbers are as they are.
+   * @param {boolean} [as_largest] See `drop_float_noise`.
+   */
   without_noise(as_largest = false) {
-    return this.is_integer ? this : this.changed({ values: Float64Array.from(drop_float_noise([...this.values], as_largest)) });
+    return this.is_integer
+      ? this
+      : this.changed({ values: Float64Array.from(drop_float_noise([...this.values], as_largest)) });
   }
 
   get names() {
@@ -120,7 +125,10 @@ export class Cube {
     return this.taken(order.map((k) => this.axes[k]), transposed(this.shape, order));
   }
 
-  /** Only the entries of one variable that have these codes, in the order of the cube. @param {string} name @param {string[]} codes */
+  /**
+   * Only the entries of one variable that have these codes, in the order of the cube.
+   * @param {string} name @param {string[]} codes
+   */
   select(name, codes) {
     const axis = this.axis(name);
     return this.at_places(name, sorted(new Set(codes.map((code) => axis.place(code)))));
@@ -147,13 +155,18 @@ export class Cube {
     return this.changed({ axes: this.axes.map((axis, k) => new CubeAxis(axis.name, labels[k], axis.entries)) });
   }
 
-  /** One more entry of a variable, whose cells another cube has. @param {string} name @param {number} place @param {CubeEntry} entry @param {Cube} cells */
+  /**
+   * One more entry of a variable, whose cells another cube has.
+   * @param {string} name @param {number} place @param {CubeEntry} entry @param {Cube} cells
+   */
   with_slice(name, place, entry, cells) {
     const dimension = this.dimension(name);
     const { entries } = this.axes[dimension];
     const axes = this.with_axis(name, [...entries.slice(0, place), entry, ...entries.slice(place)]);
     const shape = axes.map((axis) => axis.length);
-    const made = this.changed({ axes, values: new Float64Array(product(shape)), status: new Int8Array(product(shape)) });
+    const made = this.changed(
+      { axes, values: new Float64Array(product(shape)), status: new Int8Array(product(shape)) },
+    );
     const others = [...axes[dimension].entries.keys()].filter((k) => k !== place);
     chosen(shape, dimension, [place]).forEach((to, k) => put(made, to, cells, k));
     chosen(shape, dimension, others).forEach((to, k) => put(made, to, this, k));
@@ -170,16 +183,25 @@ export class Cube {
   /** The slice at one code of a variable. @param {string} name @param {string} code */
   at(name, code) {
     const dimension = this.dimension(name);
-    return this.taken(this.axes.filter((axis) => axis.name !== name), chosen(this.shape, dimension, [this.axes[dimension].place(code)]));
+    return this.taken(
+      this.axes.filter((axis) => axis.name !== name),
+      chosen(this.shape, dimension, [this.axes[dimension].place(code)]),
+    );
   }
 
-  /** The sum over the cells with these codes of a variable, which then is gone. @param {string} name @param {string[]} codes */
+  /**
+   * The sum over the cells with these codes of a variable, which then is gone.
+   * @param {string} name @param {string[]} codes
+   */
   sum_over(name, codes) {
     const made = this.sums(name, [codes]);
     return made.changed({ axes: this.axes.filter((axis) => axis.name !== name) });
   }
 
-  /** The total of a variable and groups of its codes, by the groups' labels. @param {string} name @param {Map<string, string[]>} groups */
+  /**
+   * The total of a variable and groups of its codes, by the groups' labels.
+   * @param {string} name @param {Map<string, string[]>} groups
+   */
   group(name, groups) {
     const axis = this.axis(name);
     const start = axis.total === null ? [] : [axis.entries[axis.total]];
@@ -192,10 +214,15 @@ export class Cube {
   shares(over) {
     const { shape, is_shown } = this;
     const strides = strides_of(shape);
-    const at = over.map((name) => ({ dimension: this.dimension(name), total: /** @type {number} */ (this.axis(name).total) }));
+    const at = over.map(
+      (name) => ({ dimension: this.dimension(name), total: /** @type {number} */ (this.axis(name).total) }),
+    );
     const values = Float64Array.from(this.values, (value, k) => {
       let base = k;
-      for (const { dimension, total } of at) base += (total - (Math.floor(k / strides[dimension]) % shape[dimension])) * strides[dimension];
+      for (const { dimension, total } of at) {
+        const place = Math.floor(k / strides[dimension]) % shape[dimension];
+        base += (total - place) * strides[dimension];
+      }
       return is_shown[base] && this.values[base] !== 0 ? (100 * value) / this.values[base] : NaN;
     });
     return this.changed({ values, is_integer: false });
@@ -247,7 +274,10 @@ export function strides_of(shape) {
   return shape.map((_, k) => product(shape.slice(k + 1)));
 }
 
-/** The places of an array at some places of one dimension, in its order. @param {number[]} shape @param {number} dimension @param {number[]} places */
+/**
+ * The places of an array at some places of one dimension, in its order.
+ * @param {number[]} shape @param {number} dimension @param {number[]} places
+ */
 function chosen(shape, dimension, places) {
   const inner = product(shape.slice(dimension + 1));
   const outer = product(shape.slice(0, dimension));
@@ -266,7 +296,9 @@ function chosen(shape, dimension, places) {
 function transposed(shape, order) {
   const strides = strides_of(shape);
   let found = [0];
-  for (const k of order) found = found.flatMap((start) => Array.from({ length: shape[k] }, (_, place) => start + place * strides[k]));
+  for (const k of order) found = found.flatMap(
+    (start) => Array.from({ length: shape[k] }, (_, place) => start + place * strides[k]),
+  );
   return found;
 }
 

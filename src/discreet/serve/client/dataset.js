@@ -11,13 +11,19 @@ import { casefold, repr } from "./strings.js";
 import { Statement } from "./statement.js";
 import { DetailedVariable, OfferedVariable } from "./variables.js";
 
-/** @typedef {{bytes: (path: string) => Promise<Uint8Array>, json: (path: string) => Promise<any>, kernel: import("./kernel.js").Kernel}} Folder */
+/**
+ * @typedef {{bytes: (path: string) => Promise<Uint8Array>, json: (path: string) => Promise<any>,
+ *   kernel: import("./kernel.js").Kernel}} Folder
+ */
 
 const MOST_OFFERS = 3;
 const MOST_TRIED = 8;
 
 export class Dataset {
-  /** @param {any} told The data set as `rules.py` writes it. @param {Folder} folder @param {string} cells Path of the list of cell files. */
+  /**
+   * @param {any} told The data set as `rules.py` writes it. @param {Folder} folder
+   * @param {string} cells Path of the list of cell files.
+   */
   constructor(told, folder, cells) {
     this.folder = folder;
     this.cells = cells;
@@ -40,7 +46,10 @@ export class Dataset {
     this.first = Query.parse(told.first);
   }
 
-  /** Whether what readers are told holds all words, and the topic is this one. @param {string[]} words @param {string} topic */
+  /**
+   * Whether what readers are told holds all words, and the topic is this one.
+   * @param {string[]} words @param {string} topic
+   */
   holds(words, topic) {
     const { about } = this;
     const labels = this.variables.map((/** @type {OfferedVariable} */ v) => v.label);
@@ -57,7 +66,8 @@ export class Dataset {
     } catch (refusal) {
       if (refusal instanceof Refusal) {
         const given = refusal.offers.filter(([, offered]) => this.is_offered(offered));
-        refusal.offers = question && refusal.offers.length === 0 ? this.nearby_tables(question) : given.slice(0, MOST_OFFERS);
+        const has_none = refusal.offers.length === 0;
+        refusal.offers = question && has_none ? this.nearby_tables(question) : given.slice(0, MOST_OFFERS);
       }
       throw refusal;
     }
@@ -91,7 +101,9 @@ export class Dataset {
     const axes = across.map((one) => new CubeAxis(one.name, one.variable.name, one.entries));
     const never = Object.hasOwn(index.never, key) ? index.never[key] : []; // a variable may be called `constructor`
     if (!time) return without_never(cube_of(await read(key), axes, told), across, never);
-    const chosen = question.filters.includes(time) ? (question.query.where.get(time.name) ?? []) : time.entries.map((entry) => entry.code);
+    const chosen = question.filters.includes(time)
+      ? (question.query.where.get(time.name) ?? [])
+      : time.entries.map((entry) => entry.code);
     const entries = time.entries.filter((entry) => chosen.includes(entry.code));
     const parts = await Promise.all(entries.map((entry) => read(`${key}@${entry.code}`)));
     const cube = cube_of(stacked(parts), [new CubeAxis(time.name, time.name, entries), ...axes], told);
@@ -103,10 +115,15 @@ export class Dataset {
     const margins = question.details.join(":");
     const parameters = this.tells_margins ? [/** @type {[string, string]} */ (["margins", `[${repr(margins)}]`])] : [];
     const parameters_json = this.tells_margins ? `{"margins": [${JSON.stringify(margins)}]}` : "{}";
-    return this.statement.with_step({ name: "tabulate", parameters: new Map(parameters), parameters_json, sentences: [] });
+    return this.statement.with_step(
+      { name: "tabulate", parameters: new Map(parameters), parameters_json, sentences: [] },
+    );
   }
 
-  /** The largest tables near to the one asked for that would be answered. @param {Question} question @returns {[string, Query][]} */
+  /**
+   * The largest tables near to the one asked for that would be answered.
+   * @param {Question} question @returns {[string, Query][]}
+   */
   nearby_tables(question) {
     const near = candidates(question).sort((one, other) => other.cells - one.cells);
     /** @type {Map<string, [string, Query]>} */
@@ -130,18 +147,27 @@ function candidates(question) {
   const { query, cells } = question;
   /** @type {{cells: number, label: string, query: Query}[]} */
   const found = [];
-  const put = (/** @type {number} */ n, /** @type {string} */ label, /** @type {Query} */ other) => found.push({ cells: n, label, query: other });
+  const put = (/** @type {number} */ n, /** @type {string} */ label, /** @type {Query} */ other) =>
+    found.push({ cells: n, label, query: other });
   if (query.groups.size > 0) put(cells, "without own groups", query.changed({ groups: new Map() }));
   for (const asked of question.filters) {
     if (asked.variable.is_time) continue;
-    put(Math.floor(cells / asked.detail.cells), `without the filter on ${asked.label_inside}`, counting_only(query, asked.name, []));
+    put(
+      Math.floor(cells / asked.detail.cells),
+      `without the filter on ${asked.label_inside}`,
+      counting_only(query, asked.name, []),
+    );
   }
   for (const one of placed(query, question.on_offer)) {
     const rest = Math.floor(cells / one.detail.cells);
     for (const detail of one.variable.details) {
-      if (detail.cells < one.detail.cells) put(rest * detail.cells, new DetailedVariable(one.variable, detail).label, at_level(query, one, detail));
+      if (detail.cells < one.detail.cells) {
+        put(rest * detail.cells, new DetailedVariable(one.variable, detail).label, at_level(query, one, detail));
+      }
     }
-    if (question.shown.length > 1) put(rest, `without ${one.label_inside}`, counting_only(removed(query, one), one.name, []));
+    if (question.shown.length > 1) {
+      put(rest, `without ${one.label_inside}`, counting_only(removed(query, one), one.name, []));
+    }
   }
   return found;
 }

@@ -6,7 +6,9 @@ import { caption_of, citation_of, notes_of, populations_of } from "./wording.js"
 /** @typedef {import("./answer.js").Answer} Answer */
 /** @typedef {import("./cube.js").Cube} Cube */
 
-const SHARES = /** @type {Record<string, string>} */ ({ row: "row_percent", column: "column_percent", total: "total_percent" });
+const SHARES = /** @type {Record<string, string>} */ (
+  { row: "row_percent", column: "column_percent", total: "total_percent" }
+);
 
 /** What readers are told of the tables of a site, in a language. */
 export class TableDescriber {
@@ -29,7 +31,16 @@ export class TableDescriber {
   /** How an answer is written to a file. @param {Answer} answer @param {string} file @param {string | null} labels */
   options(answer, file, labels) {
     const measure = SHARES[answer.query.view.show] ?? "";
-    return { layout: null, labels, columns: answer.columns, measure, separator: ",", file, time: answer.dataset.time, about: this.about(answer) };
+    return {
+      layout: null,
+      labels,
+      columns: answer.columns,
+      measure,
+      separator: ",",
+      file,
+      time: answer.dataset.time,
+      about: this.about(answer),
+    };
   }
 
   /** @param {Answer} answer */
@@ -54,7 +65,10 @@ export class TableDescriber {
   }
 }
 
-/** The figures that a file holds: as the view shows them, with every category of layers. @param {Answer} answer @returns {Cube} */
+/**
+ * The figures that a file holds: as the view shows them, with every category of layers.
+ * @param {Answer} answer @returns {Cube}
+ */
 export function file_cube(answer) {
   let cube = answer.shown.with_labels(answer.question.shown.map((asked) => asked.variable.label));
   if (answer.query.view.totals) return cube;

@@ -95,7 +95,10 @@ export class ChartData {
     });
   }
 
-  /** The data without categories and series beyond so many. @param {number} most_categories @param {number} most_series */
+  /**
+   * The data without categories and series beyond so many.
+   * @param {number} most_categories @param {number} most_series
+   */
   limit(most_categories, most_series) {
     return this.changed({
       categories: this.categories.slice(0, most_categories),
@@ -192,12 +195,18 @@ export function tag(name, attributes, ...inside) {
   return inside.length ? `${opened}>${inside.join("")}</${name}>` : `${opened}/>`;
 }
 
-/** A line of text; its baseline is at `y`. @param {number} x @param {number} y @param {string} said @param {Attributes} [attributes] */
+/**
+ * A line of text; its baseline is at `y`.
+ * @param {number} x @param {number} y @param {string} said @param {Attributes} [attributes]
+ */
 export function text_at(x, y, said, attributes = {}) {
   return tag("text", { x, y, ...attributes }, escape(said));
 }
 
-/** A line of text that is turned, cut where it would be longer than `SLANTED`. @param {number} x @param {number} y @param {string} said @param {number} angle @param {Attributes} [attributes] */
+/**
+ * A line of text that is turned, cut where it would be longer than `SLANTED`.
+ * @param {number} x @param {number} y @param {string} said @param {number} angle @param {Attributes} [attributes]
+ */
 export function slanted_text(x, y, said, angle, attributes = {}) {
   const turn = `rotate(${angle} ${format_fixed(x, 1)} ${format_fixed(y, 1)})`;
   return text_at(x, y, shorten(said, SLANTED), { transform: turn, ...attributes });
@@ -206,7 +215,10 @@ export function slanted_text(x, y, said, angle, attributes = {}) {
 /** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 */
 export const straight_line = (x1, y1, x2, y2) => tag("line", { x1, y1, x2, y2, stroke: GRID });
 
-/** A rectangle; what is inside is its tooltip. @param {[number, number, number, number]} place @param {Attributes} attributes @param {...string} inside */
+/**
+ * A rectangle; what is inside is its tooltip.
+ * @param {[number, number, number, number]} place @param {Attributes} attributes @param {...string} inside
+ */
 export function rectangle([x, y, width, height], attributes, ...inside) {
   return tag("rect", { x, y, width, height, ...attributes }, ...inside);
 }
@@ -214,7 +226,10 @@ export function rectangle([x, y, width, height], attributes, ...inside) {
 /** What a pointer shows over an element. @param {string} said */
 export const tooltip = (said) => tag("title", {}, escape(said));
 
-/** A whole chart with its name and its description. @param {ChartData} data @param {number} height @param {string[]} parts */
+/**
+ * A whole chart with its name and its description.
+ * @param {ChartData} data @param {number} height @param {string[]} parts
+ */
 export function svg_document(data, height, parts) {
   const attributes = {
     xmlns: "http://www.w3.org/2000/svg",
@@ -244,12 +259,18 @@ function shorten(said, width) {
   return window_of([...said], 0, Math.max(Math.trunc(width / ((CHARACTER * FONT) / FONT)), 2));
 }
 
-/** Names that have room, each cut where it differs from those that begin alike. @param {string[]} names @param {number} width */
+/**
+ * Names that have room, each cut where it differs from those that begin alike.
+ * @param {string[]} names @param {number} width
+ */
 export function distinct_names(names, width) {
   return tell_apart(names.map((name) => [...name]), Math.max(Math.trunc(width / CHARACTER), 4), 0);
 }
 
-/** The names from a place on; where several then read alike, from the place where they part. @param {string[][]} names @param {number} most @param {number} start @returns {string[]} */
+/**
+ * The names from a place on; where several then read alike, from the place where they part.
+ * @param {string[][]} names @param {number} most @param {number} start @returns {string[]}
+ */
 function tell_apart(names, most, start) {
   const shown = names.map((name) => window_of(name, start, most));
   /** @type {Map<string, number[]>} */
@@ -298,7 +319,10 @@ export function name_height(names, width) {
   return Math.max(...names.map((name) => lines_of(name, width).length)) * LINE + 4;
 }
 
-/** The name of a row, which ends at `x`; in two lines where one has no room. @param {number} x @param {number} middle @param {string} said @param {number} width */
+/**
+ * The name of a row, which ends at `x`; in two lines where one has no room.
+ * @param {number} x @param {number} middle @param {string} said @param {number} width
+ */
 export function row_label(x, middle, said, width) {
   const lines = lines_of(said, width);
   const top = middle + FONT * 0.35 - ((lines.length - 1) * LINE) / 2;
@@ -322,7 +346,10 @@ export function series_fills(data) {
   return [fills, patterns.length ? [tag("defs", {}, ...patterns)] : []];
 }
 
-/** Names of the series in lines, each behind its fill; and how high they stand. @param {ChartData} data @param {string[]} looks @returns {[string[], number]} */
+/**
+ * Names of the series in lines, each behind its fill; and how high they stand.
+ * @param {ChartData} data @param {string[]} looks @returns {[string[], number]}
+ */
 export function series_legend(data, looks) {
   const parts = [];
   let [x, top] = [0, 0];

@@ -20,7 +20,10 @@ const EXPLAINED = /** @type {const} */ ([["–", "impossible"], [":c", "hidden"]
 const ON_PAGES = { undefined: "..", absent: "–", impossible: "–", hidden: ":c" };
 const SEPARATOR = "|";
 
-/** The rows and columns that a view shows of a cube. @param {Cube} cube @param {number} n_rows @param {number} n_columns @param {View} view */
+/**
+ * The rows and columns that a view shows of a cube.
+ * @param {Cube} cube @param {number} n_rows @param {number} n_columns @param {View} view
+ */
 export function layout_of(cube, n_rows, n_columns, view) {
   for (const axis of cube.axes.slice(n_rows + n_columns)) cube = cube.at(axis.name, layer_of(axis, view));
   const kept = cube.axes.map((axis) => visible(axis, view));
@@ -51,13 +54,22 @@ const [SHEET, LANDSCAPE] = [500, 760]; // points between the margins of A4, upri
 const [SIGN, SMALL_SIGN] = [5.6, 4.7]; // points of a character in tables of 9 and of 7.5 points
 const [PADDING, MOST_HEADING] = [9, 36]; // points of a column; characters of a row's heading
 
-/** A table in parts that have room on paper, each with all rows; none where it needs no parts. @param {TableLayout} layout @param {Head[][]} heads @param {string[][]} texts */
+/**
+ * A table in parts that have room on paper, each with all rows; none where it needs no parts.
+ * @param {TableLayout} layout @param {Head[][]} heads @param {string[][]} texts
+ */
 function print_blocks(layout, heads, texts) {
   const last_line = heads[heads.length - 1];
   const longest_words = last_line ? last_line.map((head) => Math.max(0, ...words(head.entry.label).map(size))) : [0];
   const n = texts.length > 0 ? Math.min(longest_words.length, texts[0].length) : longest_words.length;
-  const signs = Array.from({ length: n }, (_, k) => texts.reduce((most, line) => Math.max(most, size(line[k])), Math.max(3, longest_words[k])));
-  const longest = layout.rows.reduce((most, row) => Math.max(most, row.reduce((sum, e) => sum + size(e.label) + 2, 0)), 0);
+  const signs = Array.from(
+    { length: n },
+    (_, k) => texts.reduce((most, line) => Math.max(most, size(line[k])), Math.max(3, longest_words[k])),
+  );
+  const longest = layout.rows.reduce(
+    (most, row) => Math.max(most, row.reduce((sum, e) => sum + size(e.label) + 2, 0)),
+    0,
+  );
   const stub = Math.min(longest, MOST_HEADING) + 6;
   if ((stub + signs.reduce((sum, k) => sum + k, 0)) * SIGN + PADDING * (signs.length + 1) <= SHEET) return [];
   const room = LANDSCAPE - stub * SMALL_SIGN - PADDING;
@@ -81,39 +93,58 @@ function accumulated(sizes) {
   return sizes.map((n) => (sum += n));
 }
 
-/** The headers over the columns from one place to another. @param {Head[][]} heads @param {number} first @param {number} last */
+/**
+ * The headers over the columns from one place to another.
+ * @param {Head[][]} heads @param {number} first @param {number} last
+ */
 function cut_heads(heads, first, last) {
   return heads.map((line) => {
     const ends = accumulated(line.map((head) => head.span));
-    const cut = line.map((head, k) => ({ ...head, span: Math.min(ends[k], last) - Math.max(ends[k] - head.span, first) }));
+    const cut = line.map(
+      (head, k) => ({ ...head, span: Math.min(ends[k], last) - Math.max(ends[k] - head.span, first) }),
+    );
     return cut.filter((head) => head.span > 0);
   });
 }
 
-/** The code of a layer that is shown: the chosen one, or the total, or the last period. @param {CubeAxis} axis @param {View} view */
+/**
+ * The code of a layer that is shown: the chosen one, or the total, or the last period.
+ * @param {CubeAxis} axis @param {View} view
+ */
 export function layer_of(axis, view) {
   const chosen = view.layer.get(axis.name);
   if (chosen !== undefined && axis.codes.includes(chosen)) return chosen;
   return axis.codes[axis.total ?? axis.length - 1];
 }
 
-/** Which entries have no other one under them among these; the total only where it is alone. @param {CubeEntry[]} entries */
+/**
+ * Which entries have no other one under them among these; the total only where it is alone.
+ * @param {CubeEntry[]} entries
+ */
 export function leaves(entries) {
   const above = new Set(parents(entries));
   return entries.map((entry, k) => !above.has(k) && (!entry.is_total || entries.length === 1));
 }
 
-/** The text of every cell: its number, or a symbol where there is none. @param {TableLayout} layout @param {Numbers} numbers @param {boolean} is_share */
+/**
+ * The text of every cell: its number, or a symbol where there is none.
+ * @param {TableLayout} layout @param {Numbers} numbers @param {boolean} is_share
+ */
 export function cell_texts(layout, numbers, is_share) {
   const { is_shown } = layout;
   const values = layout.values.map((value, k) => (is_shown[k] ? value : 0));
   const decimals = is_share ? 1 : decimals_of(values, layout.is_integer);
   const signs = symbols(layout.values, layout.status, ON_PAGES);
   const n = layout.columns.length;
-  return layout.rows.map((_, r) => layout.columns.map((__, c) => signs[r * n + c] || numbers.format(values[r * n + c], decimals)));
+  return layout.rows.map(
+    (_, r) => layout.columns.map((__, c) => signs[r * n + c] || numbers.format(values[r * n + c], decimals)),
+  );
 }
 
-/** A row is named by its last variables that are not totals, and by the lead otherwise. @param {CubeEntry[]} entries @param {string[]} cells @param {Map<string, Fold>[]} folds @returns {Row} */
+/**
+ * A row is named by its last variables that are not totals, and by the lead otherwise.
+ * @param {CubeEntry[]} entries @param {string[]} cells @param {Map<string, Fold>[]} folds @returns {Row}
+ */
 function row_of(entries, cells, folds) {
   const lead = entries.slice(0, 1);
   const rest = [...entries.entries()].filter(([k, entry]) => k > 0 && !entry.is_total);
@@ -137,7 +168,10 @@ function row_groups(combinations, rows) {
   return made.map((group) => ({ title: group.rows[0].is_lead ? null : group.lead, rows: group.rows }));
 }
 
-/** A line of headers for each column variable, each over the columns of those below it. @param {TableLayout} layout @param {View} view @returns {Head[][]} */
+/**
+ * A line of headers for each column variable, each over the columns of those below it.
+ * @param {TableLayout} layout @param {View} view @returns {Head[][]}
+ */
 function heads_of(layout, view) {
   const sizes = layout.column_axes.map((axis) => axis.length);
   return layout.column_axes.map((axis, k) => {
@@ -152,7 +186,10 @@ function heads_of(layout, view) {
   });
 }
 
-/** The entries of a variable whose parts are shown, or are folded away. @param {CubeAxis} axis @param {View} view @returns {Map<string, Fold>} */
+/**
+ * The entries of a variable whose parts are shown, or are folded away.
+ * @param {CubeAxis} axis @param {View} view @returns {Map<string, Fold>}
+ */
 function folds_of(axis, view) {
   const folded = new Set(view.folded.get(axis.name));
   const above = new Set(parents(axis.entries).flatMap((k) => (k === null ? [] : [axis.entries[k].code])));
@@ -160,7 +197,10 @@ function folds_of(axis, view) {
   return new Map(found.map((e) => [e.code, { variable: axis.name, code: e.code, is_open: !folded.has(e.code) }]));
 }
 
-/** The places that are neither under a folded code nor, where they are off, totals. @param {CubeAxis} axis @param {View} view */
+/**
+ * The places that are neither under a folded code nor, where they are off, totals.
+ * @param {CubeAxis} axis @param {View} view
+ */
 function visible(axis, view) {
   const folded = new Set(view.folded.get(axis.name));
   /** @type {number | null} */
@@ -172,20 +212,30 @@ function visible(axis, view) {
   });
 }
 
-/** What rows are sorted by, an array over the row variables; small first. @param {Cube} cube @param {CubeAxis[]} columns @param {string} sort */
+/**
+ * What rows are sorted by, an array over the row variables; small first.
+ * @param {Cube} cube @param {CubeAxis[]} columns @param {string} sort
+ */
 function sort_key(cube, columns, sort) {
   const name = sort.startsWith("-") ? sort.slice(1) : sort;
   const codes = columns.length > 0 ? name.split(SEPARATOR) : [];
   const is_known = codes.length === columns.length && (columns.length > 0 || name === ONLY_COLUMN);
   if (!is_known || columns.some((axis, k) => !axis.codes.includes(codes[k]))) {
-    throw new Refusal("unknown_column", `Rows cannot be sorted by ${repr(name)}: the table has no such column.`, "Choose one of the columns of the table.");
+    throw new Refusal(
+      "unknown_column",
+      `Rows cannot be sorted by ${repr(name)}: the table has no such column.`,
+      "Choose one of the columns of the table.",
+    );
   }
   const { is_shown } = cube;
   const width = product(columns.map((axis) => axis.length));
   const strides = strides_of(columns.map((axis) => axis.length));
   const at = columns.reduce((sum, axis, k) => sum + axis.place(codes[k]) * strides[k], 0);
   const direction = sort.startsWith("-") ? -1 : 1;
-  return Float64Array.from({ length: cube.values.length / width }, (_, k) => (is_shown[k * width + at] ? direction * cube.values[k * width + at] : NaN));
+  return Float64Array.from(
+    { length: cube.values.length / width },
+    (_, k) => (is_shown[k * width + at] ? direction * cube.values[k * width + at] : NaN),
+  );
 }
 
 /**
@@ -208,7 +258,10 @@ function sort_rows(cube, n_rows, kept, sort) {
   return under(0, 0);
 }
 
-/** The places in a new order in which each entry still stands under the one it belongs to. @param {CubeEntry[]} entries @param {number[]} places @param {(place: number) => number} by */
+/**
+ * The places in a new order in which each entry still stands under the one it belongs to.
+ * @param {CubeEntry[]} entries @param {number[]} places @param {(place: number) => number} by
+ */
 function sort_siblings(entries, places, by) {
   const above = parents(entries);
   const rank = (/** @type {number} */ k) => {

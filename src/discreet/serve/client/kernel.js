@@ -9,7 +9,8 @@ import { sha256 } from "./sha256.js";
 /**
  * @typedef {Object} Kernel
  * @property {(bytes: Uint8Array) => Promise<string>} digest The first digits of a SHA-256.
- * @property {(bytes: Uint8Array, shape: number[], parts: number[][][]) => Promise<Slots>} sums A cell file's slots, added up along each variable.
+ * @property {(bytes: Uint8Array, shape: number[], parts: number[][][]) => Promise<Slots>} sums
+ *   A cell file's slots, added up along each variable.
  */
 
 const DIGITS = 32; // of a SHA-256 in hexadecimal, in the name of a file
@@ -28,12 +29,18 @@ export const here = {
   sums: async (bytes, shape, parts) => summed(read_cells(bytes, product(shape)), shape, parts),
 };
 
-/** A thread that works for a page; until it has started, and where it cannot, the page works itself. @implements {Kernel} */
+/**
+ * A thread that works for a page; until it has started, and where it cannot, the page works itself.
+ * @implements {Kernel}
+ */
 export class Beside {
   /** @param {URL} address The client, which finds out that it is in a thread. */
   constructor(address) {
     this.is_ready = false;
-    /** @type {Map<number, {kind: keyof Kernel, given: any[], resolve: (found: any) => void, reject: (error: Error) => void}>} */
+    /**
+     * @type {Map<number, {kind: keyof Kernel, given: any[], resolve: (found: any) => void,
+     *   reject: (error: Error) => void}>}
+     */
     this.waiting = new Map();
     this.asked = 0;
     this.worker = new Worker(address, { type: "module" });

@@ -24,12 +24,18 @@ export function symbols(values, status, signs = IN_FILES) {
 
 /** All combinations, the last one changing fastest. @template T @param {T[][]} lists @returns {T[][]} */
 export function crossed(lists) {
-  return lists.reduce((made, list) => made.flatMap((front) => list.map((one) => [...front, one])), /** @type {T[][]} */ ([[]]));
+  return lists.reduce(
+    (made, list) => made.flatMap((front) => list.map((one) => [...front, one])),
+    /** @type {T[][]} */ ([[]]),
+  );
 }
 
 /** Figures by rows and columns. */
 export class TableLayout {
-  /** @param {{row_axes: CubeAxis[], column_axes: CubeAxis[], rows: CubeEntry[][], columns: CubeEntry[][], values: Float64Array, status: Int8Array, is_integer: boolean}} parts */
+  /**
+   * @param {{row_axes: CubeAxis[], column_axes: CubeAxis[], rows: CubeEntry[][], columns: CubeEntry[][],
+   *   values: Float64Array, status: Int8Array, is_integer: boolean}} parts
+   */
   constructor(parts) {
     this.row_axes = parts.row_axes;
     this.column_axes = parts.column_axes;
@@ -52,10 +58,13 @@ export class TableLayout {
     const columns = crossed(places.slice(n_rows));
     rows ??= crossed(places.slice(0, n_rows));
     const strides = strides_of(cube.shape);
-    const flat = (/** @type {number[]} */ at, /** @type {number} */ first) => at.reduce((sum, k, d) => sum + k * strides[first + d], 0);
+    const flat = (/** @type {number[]} */ at, /** @type {number} */ first) =>
+      at.reduce((sum, k, d) => sum + k * strides[first + d], 0);
     const [down, across] = [rows.map((row) => flat(row, 0)), columns.map((column) => flat(column, n_rows))];
     const cells = down.flatMap((start) => across.map((k) => start + k));
-    const shown = cube.axes.map((axis, k) => new CubeAxis(axis.name, axis.label, places[k].map((place) => axis.entries[place])));
+    const shown = cube.axes.map(
+      (axis, k) => new CubeAxis(axis.name, axis.label, places[k].map((place) => axis.entries[place])),
+    );
     return new TableLayout({
       row_axes: shown.slice(0, n_rows),
       column_axes: shown.slice(n_rows),

@@ -51,7 +51,11 @@ export class Folder {
   }
 }
 
-/** What is known of a path, or is found out now; a failure is not kept. @template T @param {Map<string, Promise<T>>} kept @param {string} path @param {() => Promise<T>} find @returns {Promise<T>} */
+/**
+ * What is known of a path, or is found out now; a failure is not kept.
+ * @template T @param {Map<string, Promise<T>>} kept @param {string} path @param {() => Promise<T>} find
+ * @returns {Promise<T>}
+ */
 function once(kept, path, find) {
   const known = kept.get(path);
   if (known) return known;

@@ -23,11 +23,16 @@ export class Placed extends DetailedVariable {
   }
 }
 
-/** The variables of a query in their places, each name once; those that do not exist are passed over. @param {Query} query @param {OfferedVariable[]} variables */
+/**
+ * The variables of a query in their places, each name once; those that do not exist are passed over.
+ * @param {Query} query @param {OfferedVariable[]} variables
+ */
 export function placed(query, variables) {
   const known = by_detail(variables);
   return PLACES.flatMap((place) =>
-    [...new Set(query[place])].flatMap((name) => known.get(name) ?? []).map((asked, rank) => new Placed(asked, place, rank)),
+    [...new Set(query[place])].flatMap((name) => known.get(name) ?? []).map(
+      (asked, rank) => new Placed(asked, place, rank),
+    ),
   );
 }
 
@@ -37,7 +42,10 @@ export function add(query, place, variable, detail) {
   return relay(query.changed({ where }), { [place]: [...query[place], detail.name] });
 }
 
-/** The table without a variable; what was chosen of it is gone, but not a filter. @param {Query} query @param {Placed} one */
+/**
+ * The table without a variable; what was chosen of it is gone, but not a filter.
+ * @param {Query} query @param {Placed} one
+ */
 export function removed(query, one) {
   const left = relay(query, take_out(query, one));
   return left.changed({
@@ -68,7 +76,10 @@ export function swap_sides(query) {
   return relay(query.changed({ show: turned }), { rows: query.columns, columns: query.rows });
 }
 
-/** A variable in another detail; of the codes that were chosen those stay that it has. @param {Query} query @param {Placed} one @param {Detail} detail */
+/**
+ * A variable in another detail; of the codes that were chosen those stay that it has.
+ * @param {Query} query @param {Placed} one @param {Detail} detail
+ */
 export function at_level(query, one, detail) {
   const known = codes_of(detail);
   const names = query[one.place].map((name) => (name === one.detail.name ? detail.name : name));
@@ -84,12 +95,18 @@ export function at_level(query, one, detail) {
   return relay(query.changed(changes), { [one.place]: names });
 }
 
-/** Only these codes of a variable; all of them when there are none. @param {Query} query @param {string} variable @param {string[]} codes */
+/**
+ * Only these codes of a variable; all of them when there are none.
+ * @param {Query} query @param {string} variable @param {string[]} codes
+ */
 export function pick(query, variable, codes) {
   return query.changed({ picked: with_codes(query.picked, variable, sorted(codes)) });
 }
 
-/** Only the population with these codes; everybody when there are none. @param {Query} query @param {string} variable @param {string[]} codes */
+/**
+ * Only the population with these codes; everybody when there are none.
+ * @param {Query} query @param {string} variable @param {string[]} codes
+ */
 export function counting_only(query, variable, codes) {
   return query.changed({ where: with_codes(query.where, variable, sorted(codes)) });
 }
@@ -97,7 +114,9 @@ export function counting_only(query, variable, codes) {
 /** @param {Query} query @param {string} variable @param {string} label @param {string[]} codes */
 export function with_group(query, variable, label, codes) {
   const groups = new Map(query.groups.get(variable)).set(label, sorted(new Set(codes)));
-  return query.changed({ groups: new Map(query.groups).set(variable, groups), picked: without(query.picked, variable) });
+  return query.changed(
+    { groups: new Map(query.groups).set(variable, groups), picked: without(query.picked, variable) },
+  );
 }
 
 /** @param {Query} query @param {string} variable @param {string} label */
@@ -108,20 +127,29 @@ export function without_group(query, variable, label) {
   return query.changed({ groups, picked: without(query.picked, variable) });
 }
 
-/** A code folded where it was not, and the other way round. @param {Query} query @param {string} variable @param {string} code */
+/**
+ * A code folded where it was not, and the other way round.
+ * @param {Query} query @param {string} variable @param {string} code
+ */
 export function toggle_fold(query, variable, code) {
   const codes = new Set(query.view.folded.get(variable));
   if (!codes.delete(code)) codes.add(code);
   return query.changed({ folded: with_codes(query.view.folded, variable, sorted(codes)) });
 }
 
-/** Rows by a column: from large to small, then from small to large, then as they were. @param {Query} query @param {string} column */
+/**
+ * Rows by a column: from large to small, then from small to large, then as they were.
+ * @param {Query} query @param {string} column
+ */
 export function next_sort(query, column) {
   const { sort } = query.view;
   return query.changed({ sort: sort === `-${column}` ? column : sort === column ? "" : `-${column}` });
 }
 
-/** Other lists; a layer, a sort or shares that these leave without a meaning are dropped. @param {Query} query @param {Partial<Record<Place, string[]>>} lists */
+/**
+ * Other lists; a layer, a sort or shares that these leave without a meaning are dropped.
+ * @param {Query} query @param {Partial<Record<Place, string[]>>} lists
+ */
 function relay(query, lists) {
   const changed = query.changed(lists);
   const in_layers = changed.layers.map((name) => name.split("[")[0]);

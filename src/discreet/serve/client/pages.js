@@ -24,7 +24,8 @@ const OF_PAGES = [LANGUAGE, "edit", wording.NEW_LABEL, wording.NEW_CODE, wording
 
 /**
  * The page of an address. Its query string may differ from the one that was asked, and then is the page's own.
- * @param {Site} site @param {string} path `d/census/table`, without `index.html`. @param {string} search @param {string} code The language.
+ * @param {Site} site @param {string} path `d/census/table`, without `index.html`.
+ * @param {string} search @param {string} code The language.
  * @returns {Promise<Page>}
  */
 export async function page(site, path, search, code) {
@@ -44,7 +45,9 @@ async function page_of(asked, path, search) {
   if (first === "about" && name === undefined) {
     return drawn(asked, "about.html", search, { site: await in_templates(asked) });
   }
-  if (first !== "d" || name === undefined || rest.length > 0) throw new Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404);
+  if (first !== "d" || name === undefined || rest.length > 0) {
+    throw new Refusal("not_found", "There is no such page.", "The catalogue is at /.", 404);
+  }
   const known = Object.keys(asked.site.config.datasets);
   if (!known.includes(name)) throw no_such("data set", name, known, "Data sets", "unknown_dataset", 404);
   const dataset = await asked.site.dataset(name, asked.code);
@@ -94,7 +97,10 @@ function query_of({ given }, dataset) {
   return wording.complete(dataset, with_new_group(query, given));
 }
 
-/** A table, or why there is none, beside the panel in which it is put together. @param {Asked} asked @param {Dataset} dataset @param {string} search */
+/**
+ * A table, or why there is none, beside the panel in which it is put together.
+ * @param {Asked} asked @param {Dataset} dataset @param {string} search
+ */
 async function table(asked, dataset, search) {
   const query = query_of(asked, dataset);
   const edit = new Map(asked.given).get("edit") ?? "";
@@ -103,11 +109,15 @@ async function table(asked, dataset, search) {
     return table_page(asked, dataset, query, edit, search);
   }
   const given = [...own, ...asked.given.filter(([name]) => name === LANGUAGE)];
-  const found = query_of({ ...asked, given }, dataset); // read once more, as a server reads where it sends visitors on to
+  // Read once more, as a server reads where it sends visitors on to.
+  const found = query_of({ ...asked, given }, dataset);
   return table_page(asked, dataset, found, edit, `?${page_address(found, edit)}`);
 }
 
-/** The table of an address, for files. @param {Site} site @param {string} name @param {string} search @param {string} code */
+/**
+ * The table of an address, for files.
+ * @param {Site} site @param {string} name @param {string} search @param {string} code
+ */
 export async function answer_of(site, name, search, code) {
   const dataset = await site.dataset(name, code);
   const given = parse_query(search).filter(([key]) => !OF_PAGES.includes(key));
@@ -188,7 +198,10 @@ function tops_of(answer) {
   return found;
 }
 
-/** @param {Asked} asked @param {string} file @param {string} search @param {any} parts @param {number} [status] @returns {Promise<Page>} */
+/**
+ * @param {Asked} asked @param {string} file @param {string} search @param {any} parts @param {number} [status]
+ * @returns {Promise<Page>}
+ */
 async function drawn({ site, code, texts }, file, search, parts, status = 200) {
   const { languages, language_names } = site.config;
   const others = parse_query(search).filter(([name]) => name !== LANGUAGE);
@@ -202,7 +215,9 @@ async function drawn({ site, code, texts }, file, search, parts, status = 200) {
     programs: false,
     version: site.config.version,
     visitor: null,
-    languages: languages.map((/** @type {string} */ one) => [one, language_names[one], `?${urlencode([...others, [LANGUAGE, one]])}`]),
+    languages: languages.map(
+      (/** @type {string} */ one) => [one, language_names[one], `?${urlencode([...others, [LANGUAGE, one]])}`],
+    ),
   };
   const html = new Renderer(site.templates).render(file, { ...common, ...parts });
   return { status, search, html, answer: parts.answer ?? null };

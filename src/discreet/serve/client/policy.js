@@ -9,7 +9,9 @@ import { repr, sorted } from "./strings.js";
 /** @typedef {import("./answer.js").Question} Question */
 /** @typedef {import("./cube.js").Cube} Cube */
 
-const LEFT_OUT = "Figures are left out to keep the table readable. They are protected like all others, and some can be worked out from totals.";
+const LEFT_OUT =
+  "Figures are left out to keep the table readable. " +
+  "They are protected like all others, and some can be worked out from totals.";
 
 export class Policy {
   /** @param {any} told */
@@ -22,7 +24,10 @@ export class Policy {
     this.fixed_groups = new Map(told.fixed_groups.map((/** @type {any} */ [name, groups]) => [name, new Map(groups)]));
   }
 
-  /** Refuse what public names and sizes forbid; a table of files costs nobody's server anything. @param {Question} question */
+  /**
+   * Refuse what public names and sizes forbid; a table of files costs nobody's server anything.
+   * @param {Question} question
+   */
   check(question) {
     this.check_size(question);
     this.check_groups(question);
@@ -41,7 +46,10 @@ export class Policy {
     }
   }
 
-  /** Refuse groups that are not the visitor's to form; a filter of several categories is one. @param {Question} question */
+  /**
+   * Refuse groups that are not the visitor's to form; a filter of several categories is one.
+   * @param {Question} question
+   */
   check_groups(question) {
     if (this.groups === "own") return;
     const { query } = question;
@@ -67,12 +75,20 @@ export class Policy {
       return new Refusal("own_groups", message, "The categories and levels on offer.");
     }
     const listed = [...this.fixed(variable).keys()].join(", ") || "none";
-    return new Refusal("own_groups", `Groups of ${repr(variable)} are fixed in this data set, in filters too.`, `Groups: ${listed}.`);
+    return new Refusal(
+      "own_groups",
+      `Groups of ${repr(variable)} are fixed in this data set, in filters too.`,
+      `Groups: ${listed}.`,
+    );
   }
 
-  /** Hide figures below the threshold, zero excepted: for presentation. @param {Cube} cube @returns {{cube: Cube, notes: string[]}} */
+  /**
+   * Hide figures below the threshold, zero excepted: for presentation.
+   * @param {Cube} cube @returns {{cube: Cube, notes: string[]}}
+   */
   judge(cube) {
-    const is_small = (/** @type {number} */ value, /** @type {number} */ k) => !is_hidden(cube.status[k]) && value !== 0 && Math.abs(value) < this.threshold;
+    const is_small = (/** @type {number} */ value, /** @type {number} */ k) =>
+      !is_hidden(cube.status[k]) && value !== 0 && Math.abs(value) < this.threshold;
     if (!this.threshold || !cube.values.some(is_small)) return { cube, notes: [] };
     const hidden = cube.changed({
       values: cube.values.map((value, k) => (is_small(value, k) ? 0 : value)),

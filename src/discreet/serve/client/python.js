@@ -51,7 +51,9 @@ function close_matches(word, options) {
     const n = size(option);
     return 2 * Math.min(n, to.length) >= LEAST_RATIO * (n + to.length); // no other can have the ratio
   });
-  const scored = of_like_length.map((option) => ({ option, score: ratio([...option], to) })).filter(({ score }) => score >= LEAST_RATIO);
+  const scored = of_like_length.map((option) => ({ option, score: ratio([...option], to) })).filter(
+    ({ score }) => score >= LEAST_RATIO,
+  );
   scored.sort((one, other) => other.score - one.score || compare_text(other.option, one.option));
   return scored.slice(0, 3).map(({ option }) => option);
 }
@@ -92,8 +94,11 @@ function matches(one, other, places, low, high, from, to) {
     lengths = next;
   }
   // Popular signs are no start of a block, but lengthen one.
-  while (best_one > low && best_other > from && one[best_one - 1] === other[best_other - 1]) [best_one, best_other, size] = [best_one - 1, best_other - 1, size + 1];
-  while (best_one + size < high && best_other + size < to && one[best_one + size] === other[best_other + size]) size += 1;
+  while (best_one > low && best_other > from && one[best_one - 1] === other[best_other - 1]) {
+    [best_one, best_other, size] = [best_one - 1, best_other - 1, size + 1];
+  }
+  const has_more = () => best_one + size < high && best_other + size < to;
+  while (has_more() && one[best_one + size] === other[best_other + size]) size += 1;
   if (size === 0) return 0;
   const left = matches(one, other, places, low, best_one, from, best_other);
   return size + left + matches(one, other, places, best_one + size, high, best_other + size, to);

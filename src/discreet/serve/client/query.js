@@ -166,12 +166,16 @@ class QueryParser {
 
 /** @param {string} name @param {Codes} by_variable @returns {Parameter[]} */
 function code_parameters(name, by_variable) {
-  return [...sorted_map(by_variable)].flatMap(([v, codes]) => codes.map((code) => /** @type {Parameter} */ ([`${name}.${v}`, code])));
+  return [...sorted_map(by_variable)].flatMap(
+    ([v, codes]) => codes.map((code) => /** @type {Parameter} */ ([`${name}.${v}`, code])),
+  );
 }
 
 /** Codes by variable, each once and in one order. @param {Codes} coded @returns {Codes} */
 function frozen(coded) {
-  const kept = [...sorted_map(coded)].map(([v, codes]) => /** @type {[string, string[]]} */ ([v, sorted(new Set(codes.filter(Boolean)))]));
+  const kept = [...sorted_map(coded)].map(
+    ([v, codes]) => /** @type {[string, string[]]} */ ([v, sorted(new Set(codes.filter(Boolean)))]),
+  );
   return new Map(kept.filter(([, codes]) => codes.length > 0));
 }
 

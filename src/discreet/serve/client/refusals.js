@@ -26,10 +26,17 @@ export class Refusal extends Error {
 export function one_of(name, value, allowed) {
   const found = allowed.find((known) => known === value);
   if (found !== undefined) return found;
-  throw new Refusal("unknown_value", `${name} cannot be ${repr(value)}.`, `One of ${allowed.filter(Boolean).join(", ")}.`);
+  throw new Refusal(
+    "unknown_value",
+    `${name} cannot be ${repr(value)}.`,
+    `One of ${allowed.filter(Boolean).join(", ")}.`,
+  );
 }
 
-/** @param {string} what @param {string} name @param {string[]} known @param {string} of @param {string} [code] @param {number} [status] */
+/**
+ * @param {string} what @param {string} name @param {string[]} known @param {string} of @param {string} [code]
+ * @param {number} [status]
+ */
 export function no_such(what, name, known, of, code = "unknown_name", status = 400) {
   const message = `There is no ${what} ${repr(name)}. ${suggest(name, known)}`;
   return new Refusal(code, message, `${of}: ${known.join(", ")}.`, status);

@@ -185,7 +185,10 @@ const judged = (given) => (/** @type {any} */ one) => {
 };
 
 /** @param {any} text */
-const quoted = (text) => encodeURIComponent(as_text(text)).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`).replace(/%20/g, "+");
+const quoted = (text) =>
+  encodeURIComponent(as_text(text))
+    .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replace(/%20/g, "+");
 
 /** @param {any} value @param {any} between */
 function join(value, between = "") {
@@ -208,7 +211,9 @@ const FILTERS = {
   plain_data: (value) => value,
   rejectattr: (value, given) => iterated(value).filter((one) => !judged(given)(one)),
   replace: (value, [old, fresh]) =>
-    fresh instanceof Markup ? new Markup(shown(value).replaceAll(old, fresh.text)) : as_text(value).replaceAll(old, fresh),
+    fresh instanceof Markup
+      ? new Markup(shown(value).replaceAll(old, fresh.text))
+      : as_text(value).replaceAll(old, fresh),
   safe: (value) => new Markup(as_text(value)),
   selectattr: (value, given) => iterated(value).filter(judged(given)),
   urlencode: (value) => [...value].map(([key, said]) => `${quoted(key)}=${quoted(said)}`).join("&"),
@@ -248,7 +253,8 @@ export class Renderer {
         blocks[key](Object.create(scope), o, tools),
       include: (/** @type {string} */ file, /** @type {any} */ scope, /** @type {string[]} */ o) =>
         this.templates[file].root(Object.create(scope), o, tools),
-      take: (/** @type {string} */ file, /** @type {any} */ around, /** @type {any} */ scope, /** @type {string[][]} */ names) => {
+      /** @param {string} file @param {any} around @param {any} scope @param {string[][]} names */
+      take: (file, around, scope, names) => {
         const own = Object.create(around);
         this.templates[file].root(own, [], tools);
         for (const [key, as] of names) scope[as] = own[key];

@@ -41,10 +41,16 @@ export class Site {
     return this.once(`texts ${code}`, async () => new Texts(await this.folder.json(this.config.texts[code])));
   }
 
-  /** The data set of this name, with its labels in a language. @param {string} name @param {string} code @returns {Promise<Dataset>} */
+  /**
+   * The data set of this name, with its labels in a language.
+   * @param {string} name @param {string} code @returns {Promise<Dataset>}
+   */
   dataset(name, code) {
     const told = this.config.datasets[name];
-    return this.once(`${code} ${name}`, async () => new Dataset(await this.folder.json(told.rules[code]), this.folder, told.cells));
+    return this.once(
+      `${code} ${name}`,
+      async () => new Dataset(await this.folder.json(told.rules[code]), this.folder, told.cells),
+    );
   }
 
   /** @param {string} code */

@@ -14,9 +14,13 @@ function fault(message) {
 }
 
 /** @param {string} path */
-const damaged = (path) => new Error(`The file ${path} of this site is missing, or is not as it was published. Nothing is shown.`);
+const damaged = (path) =>
+  new Error(`The file ${path} of this site is missing, or is not as it was published. Nothing is shown.`);
 
-/** An element of the head that loads a file, whose content must be the one that was published. @param {string} kind @param {string} path @param {string} integrity @param {Record<string, string>} more */
+/**
+ * An element of the head that loads a file, whose content must be the one that was published.
+ * @param {string} kind @param {string} path @param {string} integrity @param {Record<string, string>} more
+ */
 function loaded(kind, path, integrity, more) {
   return new Promise((resolve, reject) => {
     const element = Object.assign(document.createElement(kind), { integrity, ...more });
@@ -26,10 +30,14 @@ function loaded(kind, path, integrity, more) {
   });
 }
 
-/** Whether everything that a page begins with is named, each file of the program with what it must be. @param {any} told */
+/**
+ * Whether everything that a page begins with is named, each file of the program with what it must be.
+ * @param {any} told
+ */
 function is_whole(told) {
   const loaded_files = [told?.client, told?.script, ...(Array.isArray(told?.styles) ? told.styles : [null])];
-  const is_file = (/** @type {any} */ one) => Array.isArray(one) && typeof one[0] === "string" && String(one[1]).startsWith("sha256-");
+  const is_file = (/** @type {any} */ one) =>
+    Array.isArray(one) && typeof one[0] === "string" && String(one[1]).startsWith("sha256-");
   return [told?.app, told?.site].every((path) => typeof path === "string") && loaded_files.every(is_file);
 }
 
@@ -38,7 +46,12 @@ async function begin() {
   const told = response?.ok ? await response.json().catch(() => null) : null;
   if (!is_whole(told)) throw damaged("site.json");
   const address = (/** @type {string} */ path) => new URL(path, home).href;
-  const styles = told.styles.map((/** @type {string[]} */ [path, integrity]) => loaded("link", path, integrity, { rel: "stylesheet", href: address(path) }));
+  const styles = told.styles.map((/** @type {string[]} */ [path, integrity]) => loaded(
+    "link",
+    path,
+    integrity,
+    { rel: "stylesheet", href: address(path) },
+  ));
   const [path, integrity] = told.client;
   await loaded("script", path, integrity, { type: "module", src: address(path) });
   await Promise.all(styles);

@@ -27,7 +27,9 @@ export class Statement {
 
   /** Everything that is said, each once. @returns {Sentence[]} */
   get sentences() {
-    const said = new Map(this.steps.flatMap((step) => step.sentences).map((s) => [[s.kind, s.text, s.plain, s.about].join("\0"), s]));
+    const said = new Map(
+      this.steps.flatMap((step) => step.sentences).map((s) => [[s.kind, s.text, s.plain, s.about].join("\0"), s]),
+    );
     return [...said.values()].sort((one, other) => PARTS.indexOf(one.about) - PARTS.indexOf(other.about));
   }
   get text() {

@@ -32,7 +32,10 @@ export class Texts {
     return fill(n === 1 ? one : many, this.numbers.format(n));
   }
 
-  /** A sentence of the library in this language, or as it is where there is none. @param {string} english @returns {LanguageText} */
+  /**
+   * A sentence of the library in this language, or as it is where there is none.
+   * @param {string} english @returns {LanguageText}
+   */
   translate(english) {
     if (this.code === DEFAULT || !english) return { text: english, language: DEFAULT };
     let found = this.kept.get(english);
@@ -57,13 +60,20 @@ export class Texts {
     this.patterns ??= patterns_of(this.said);
     for (const [pattern, translation] of this.patterns) {
       const found = pattern.exec(english);
-      if (found) return fill(translation, ...found.slice(1).map((part) => (NUMBER.test(part) ? this.numbers.localize(part) : this.translate(part).text)));
+      if (found) {
+        return fill(translation, ...found.slice(1).map(
+          (part) => (NUMBER.test(part) ? this.numbers.localize(part) : this.translate(part).text),
+        ));
+      }
     }
     return null;
   }
 }
 
-/** Texts in which `{}` stands for something, the most exact first. @param {[string, string][]} said @returns {[RegExp, string][]} */
+/**
+ * Texts in which `{}` stands for something, the most exact first.
+ * @param {[string, string][]} said @returns {[RegExp, string][]}
+ */
 function patterns_of(said) {
   const open = said.filter(([english]) => english.includes("{}"));
   const length = (/** @type {string} */ english) => [...english.replaceAll("{}", "")].length;

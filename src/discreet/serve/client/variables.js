@@ -98,19 +98,29 @@ export class DetailedVariable {
   has(codes) {
     return codes.every((code) => this.entries.some((entry) => entry.code === code));
   }
-  /** The places of the finest categories that belong to some codes. @param {Iterable<string>} codes @returns {Set<number>} */
+  /**
+   * The places of the finest categories that belong to some codes.
+   * @param {Iterable<string>} codes @returns {Set<number>}
+   */
   leaves(codes) {
     const { axis } = this.variable;
-    return new Set([...codes].flatMap((code) => axis.node_leaves.get(code) ?? [/** @type {number} */ (axis.leaf_position.get(code))]));
+    return new Set([...codes].flatMap(
+      (code) => axis.node_leaves.get(code) ?? [/** @type {number} */ (axis.leaf_position.get(code))],
+    ));
   }
 }
 
 /** What can be asked for, by the name of the detail. @param {OfferedVariable[]} variables */
 export function by_detail(variables) {
-  return new Map(variables.flatMap((v) => v.details.map((d) => /** @type {const} */ ([d.name, new DetailedVariable(v, d)]))));
+  return new Map(
+    variables.flatMap((v) => v.details.map((d) => /** @type {const} */ ([d.name, new DetailedVariable(v, d)]))),
+  );
 }
 
-/** The smallest detail that has these codes, or the largest where none has them all. @param {OfferedVariable} variable @param {string[]} codes */
+/**
+ * The smallest detail that has these codes, or the largest where none has them all.
+ * @param {OfferedVariable} variable @param {string[]} codes
+ */
 export function coarsest(variable, codes) {
   const sizes = [...variable.details].sort((one, other) => one.cells - other.cells);
   const options = sizes.map((detail) => new DetailedVariable(variable, detail));

@@ -29,13 +29,18 @@ export const NEW_LABEL = "new.label";
 export const NEW_CODE = "new.code";
 export const NEW_OF = "new.of";
 
-/** What the table shows: rows by columns, each with its level where there is a choice. @param {Answer} answer @param {Texts} texts @returns {string} */
+/**
+ * What the table shows: rows by columns, each with its level where there is a choice.
+ * @param {Answer} answer @param {Texts} texts @returns {string}
+ */
 export function title_of(answer, texts) {
   const { question: asked } = answer;
   const said = texts.table;
   const sides = [asked.rows, asked.columns].filter((side) => side.length > 0).map((side) => join_labels(side, texts));
   const title = sides.join(said.by) || said.total;
-  return capitalized(asked.layers.length > 0 ? fill(said.layered, { title, layers: join_labels(asked.layers, texts) }) : title);
+  return capitalized(
+    asked.layers.length > 0 ? fill(said.layered, { title, layers: join_labels(asked.layers, texts) }) : title,
+  );
 }
 
 /** The title with what the figures are. @param {Answer} answer @param {Texts} texts @returns {string} */
@@ -64,7 +69,11 @@ export function populations_of(answer) {
   });
 }
 
-/** How the table is cited. @param {Answer} answer @param {string} publisher @param {string} address @param {Date} day @param {Texts} texts @returns {string} */
+/**
+ * How the table is cited.
+ * @param {Answer} answer @param {string} publisher @param {string} address @param {Date} day @param {Texts} texts
+ * @returns {string}
+ */
 export function citation_of(answer, publisher, address, day, texts) {
   const { dataset } = answer;
   return fill(texts.take.citation, {
@@ -87,7 +96,10 @@ export function written_date(day, texts) {
 export function notes_of(answer, texts) {
   const { dataset } = answer;
   const said = texts.notes;
-  const shown = [...answer.groups.map((text) => ({ text, language: "" })), ...answer.notes.map((note) => texts.translate(note))];
+  const shown = [
+    ...answer.groups.map((text) => ({ text, language: "" })),
+    ...answer.notes.map((note) => texts.translate(note)),
+  ];
   const footnotes = dataset.about.footnotes.map((/** @type {string} */ text) => ({ text, language: "" }));
   return [
     ...statement_notes(answer.cube.statement, texts),
@@ -97,7 +109,10 @@ export function notes_of(answer, texts) {
   ].filter((note) => note.sentences.length > 0);
 }
 
-/** A statement in plain words, under the questions that readers have. @param {Statement} statement @param {Texts} texts @returns {TableNote[]} */
+/**
+ * A statement in plain words, under the questions that readers have.
+ * @param {Statement} statement @param {Texts} texts @returns {TableNote[]}
+ */
 export function statement_notes(statement, texts) {
   const said = texts.notes;
   const { sentences } = statement;
@@ -114,13 +129,19 @@ export function statement_notes(statement, texts) {
 /** @param {DetailedVariable[]} asked @param {Texts} texts */
 const join_labels = (asked, texts) => asked.map((one) => label_of(one, texts)).join(texts.table.and_);
 
-/** A variable inside a sentence, with its level where there is a choice. @param {DetailedVariable} asked @param {Texts} texts */
+/**
+ * A variable inside a sentence, with its level where there is a choice.
+ * @param {DetailedVariable} asked @param {Texts} texts
+ */
 function label_of(asked, texts) {
   const level = texts.translate(asked.detail.label).text;
   return level ? `${asked.variable.label_inside} (${level})` : asked.variable.label_inside;
 }
 
-/** What the figures are; percentages of counts need no word on counts. @param {Answer} answer @param {Texts} texts @returns {LanguageText[]} */
+/**
+ * What the figures are; percentages of counts need no word on counts.
+ * @param {Answer} answer @param {Texts} texts @returns {LanguageText[]}
+ */
 function units_of(answer, texts) {
   const { show } = answer.query.view;
   const of_unit = show !== "count" && answer.cube.unit === "count" ? [] : [`${answer.cube.unit}_note`];
@@ -137,7 +158,10 @@ function plain(sentences, texts) {
 /** A level's name for readers. @param {Detail} detail @param {Texts} texts */
 export const detail_label = (detail, texts) => capitalized(texts.translate(detail.label).text);
 
-/** How many categories or groups of a variable are shown. @param {Query} query @param {Placed} one @param {Texts} texts @returns {string} */
+/**
+ * How many categories or groups of a variable are shown.
+ * @param {Query} query @param {Placed} one @param {Texts} texts @returns {string}
+ */
 export function summary_of(query, one, texts) {
   const groups = query.groups.get(one.name);
   const picked = query.picked.get(one.name);
@@ -149,7 +173,10 @@ export function summary_of(query, one, texts) {
   return fill(texts.build.categories, { shown: texts.numbers.format(shown), all: texts.numbers.format(n) });
 }
 
-/** The categories of a layer, one of which is shown; the total, or the last period, first. @param {Query} query @param {Placed} one */
+/**
+ * The categories of a layer, one of which is shown; the total, or the last period, first.
+ * @param {Query} query @param {Placed} one
+ */
 export function layer_entries(query, one) {
   const groups = query.groups.get(one.name);
   const picked = query.picked.get(one.name);
@@ -163,7 +190,10 @@ export function search_text(variable) {
   return [variable.label, variable.name, ...variable.details.map((detail) => detail.label)].join(" ").toLowerCase();
 }
 
-/** How many categories there are, and whether they have a total; periods have none. @param {CubeEntry[]} entries @param {Texts} texts @returns {string} */
+/**
+ * How many categories there are, and whether they have a total; periods have none.
+ * @param {CubeEntry[]} entries @param {Texts} texts @returns {string}
+ */
 export function size_of(entries, texts) {
   const categories = entries.filter((entry) => !entry.is_total).length;
   const said = texts.count("categories", categories);
@@ -172,11 +202,17 @@ export function size_of(entries, texts) {
 
 /** The limits on the size of a table. @param {Dataset} dataset @param {Texts} texts @returns {string} */
 export function limits_of(dataset, texts) {
-  const shown = [texts.count("variables", dataset.policy.max_variables), texts.count("cells", dataset.policy.max_cells)];
+  const shown = [
+    texts.count("variables", dataset.policy.max_variables),
+    texts.count("cells", dataset.policy.max_cells),
+  ];
   return fill(texts.build.limits, shown.join(texts.table.and_));
 }
 
-/** Whether visitors may put groups of a variable into a table, their own or the office's. @param {Dataset} dataset @param {OfferedVariable} variable */
+/**
+ * Whether visitors may put groups of a variable into a table, their own or the office's.
+ * @param {Dataset} dataset @param {OfferedVariable} variable
+ */
 export function may_group(dataset, variable) {
   const { policy } = dataset;
   if (variable.is_time) return false;
@@ -201,7 +237,10 @@ class CategoryList {
   }
 }
 
-/** The list that `edit` names; none where it names nothing that can be chosen. @param {Dataset} dataset @param {Query} query @param {string} edit */
+/**
+ * The list that `edit` names; none where it names nothing that can be chosen.
+ * @param {Dataset} dataset @param {Query} query @param {string} edit
+ */
 export function category_list(dataset, query, edit) {
   const [kind] = edit.split(".", 1);
   const name = edit.slice(kind.length + 1);
@@ -213,14 +252,18 @@ export function category_list(dataset, query, edit) {
   if (!detail) return null;
   const entries = detail.entries.filter((/** @type {CubeEntry} */ entry) => !entry.is_total);
   const everything = entries.map((/** @type {CubeEntry} */ entry) => entry.code);
-  const ticked = kind === PICK ? (query.picked.get(name) ?? everything) : kind === WHERE ? (query.where.get(name) ?? []) : [];
+  const of_query = kind === WHERE ? (query.where.get(name) ?? []) : [];
+  const ticked = kind === PICK ? (query.picked.get(name) ?? everything) : of_query;
   return new CategoryList(kind, variable, entries, ticked);
 }
 
 /** Figures, and the percentages that the table has. @param {Dataset} dataset @param {Query} query */
 export const shows_of = (dataset, query) => ["count", ...shares_over(query, dataset.variables).keys()];
 
-/** The query with its period, and without choices that choose everything or mean nothing. @param {Dataset} dataset @param {Query} query */
+/**
+ * The query with its period, and without choices that choose everything or mean nothing.
+ * @param {Dataset} dataset @param {Query} query
+ */
 export function complete(dataset, query) {
   query = in_one_period(query, dataset.variables);
   const { show } = query.view;

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
-from discreet.files import OWNER_ONLY, shared_permissions
+from discreet.files import OWNER_ONLY, refuse_shared
 
 _POSTGRES = ("postgresql", "postgres")
 _ADDRESSES = "Give the path of an SQLite file, or postgresql://user:password@host/database."
@@ -288,11 +288,7 @@ def _check_file(path: Path) -> None:
     """Make the file for its owner alone; refuse one that others can reach."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, OWNER_ONLY))
-        shared = shared_permissions(path.stat())
+        found = path.stat()
     except OSError as error:
         raise DatabaseError(f"cannot open the audit log {path}: {error.strerror}.") from error
-    if shared:
-        raise DatabaseError(
-            f"the audit log {path} has permissions {shared}: others can reach it. "
-            f"Change them with `chmod 600 {path}`."
-        )
+    refuse_shared("the audit log", path, found, DatabaseError)

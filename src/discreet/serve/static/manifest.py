@@ -32,6 +32,7 @@ _NAMED = re.compile(
     r"(?:files|app)/[0-9a-f]{32}[./].*|d/[^/]+/(?:about/|table/)?index\.html", re.DOTALL
 )
 """Files that an edition brings for itself: those named by their content, and data sets' pages."""
+_MANIFEST = re.compile(r"files/([0-9a-f]{32})\.json")
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,8 @@ def _json(told: Any) -> bytes:
 def _files_before(root: Path) -> dict[str, Any]:
     """The files of the edition that is there now; none where it cannot be read."""
     try:
-        head = json.loads((root / HEAD).read_bytes())
-        found: dict[str, Any] = json.loads((root / head["manifest"]).read_bytes())["files"]
-    except (OSError, ValueError, KeyError, TypeError):
+        found: dict[str, Any] = _read_manifest(root, _read(root, HEAD))[2]["files"]
+    except DataError:
         return {}
     return found
 
@@ -128,14 +128,7 @@ def check_files(root: Path, public_key: Path | None = None) -> SiteCheck:
     """
     key = None if public_key is None else _read_public(public_key)
     head = _read(root, HEAD)
-    place = str(head.get("manifest", ""))
-    content = _bytes(root, place) if _NAMED.fullmatch(place) else None
-    if content is None or place.split("/")[1].split(".")[0] not in _digest(content):
-        raise DataError(
-            f"{root / HEAD} names the manifest {place!r}, which is missing or not as it was "
-            "written. Take the folder from where it was made, or build it again."
-        )
-    manifest = json.loads(content)
+    place, content, manifest = _read_manifest(root, head)
     files, before = manifest["files"], manifest.get("before", {})
     older = {path: told for path, told in before.items() if (root / path).is_file()}
     faults = [*_faults(root, {**files, **older})]
@@ -153,6 +146,46 @@ def check_files(root: Path, public_key: Path | None = None) -> SiteCheck:
     is_signed = "signature" in head
     version = str(head.get("version", ""))
     return SiteCheck(version, editions, len(files), len(older), is_signed, tuple(faults))
+
+
+def _read_manifest(root: Path, head: Mapping[str, Any]) -> tuple[str, bytes, dict[str, Any]]:
+    """The manifest's path, its content and what it says."""
+    place = str(head.get("manifest", ""))
+    named = _MANIFEST.fullmatch(place)
+    content = _bytes(root, place) if named else None
+    if named is None or content is None or not _digest(content).startswith(named[1]):
+        raise DataError(
+            f"{root / HEAD} names the manifest {place!r}, which is missing or not as it was "
+            "written. Take the folder from where it was made, or build it again."
+        )
+    try:
+        found = json.loads(content)
+    except ValueError:
+        found = None
+    if not _is_manifest(found):
+        raise DataError(
+            f"{root / place} is no manifest of a site: somebody else wrote it. Take the folder "
+            "from where it was made, or build it again."
+        )
+    return place, content, found
+
+
+def _is_manifest(found: Any) -> bool:
+    """Whether it has the parts of a manifest, and lists files of the folder alone."""
+    if not isinstance(found, dict) or not {"head", "editions", "files"} <= found.keys():
+        return False
+    editions, lists = found["editions"], [found["files"], found.get("before", {})]
+    if not all(isinstance(part, dict) for part in (found["head"], editions, *lists)):
+        return False
+    listed = [entry for files in lists for entry in files.items()]
+    return all(isinstance(one, dict) and "edition" in one for one in editions.values()) and all(
+        isinstance(told, dict)
+        and isinstance(told.get("sha256"), str)
+        and isinstance(told.get("bytes"), int)
+        and not {"", ".", ".."} & {*path.split("/")}
+        and "\0" not in path
+        for path, told in listed
+    )
 
 
 def _faults(root: Path, files: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

@@ -24,7 +24,10 @@ export function write_csv(cube, options) {
   return utf8(lines.map((line) => `${line.join(options.separator)}\n`).join(""));
 }
 
-/** Columns of codes, labels or both, with names that differ. @param {Cube} cube @param {number[]} places @param {Options} options @returns {[string, string[]][]} */
+/**
+ * Columns of codes, labels or both, with names that differ.
+ * @param {Cube} cube @param {number[]} places @param {Options} options @returns {[string, string[]][]}
+ */
 function categories(cube, places, options) {
   const labels = options.labels ?? "codes";
   /** @type {Map<string, string[]>} */
@@ -44,12 +47,16 @@ function categories(cube, places, options) {
   return [...found];
 }
 
-/** The figures, and the status where any cell has one. @param {Cube} cube @param {number[]} places @param {Options} options @returns {[string, string[]][]} */
+/**
+ * The figures, and the status where any cell has one.
+ * @param {Cube} cube @param {number[]} places @param {Options} options @returns {[string, string[]][]}
+ */
 function figures(cube, places, options) {
   const signs = symbols(cube.values, cube.status);
   const write = cube.is_integer ? String : decimal_text;
   const taken = column_names(cube, options);
-  const named = (/** @type {string} */ wish, /** @type {string[]} */ cells) => /** @type {[string, string[]]} */ ([fresh_name(wish, taken), cells]);
+  const named = (/** @type {string} */ wish, /** @type {string[]} */ cells) =>
+    /** @type {[string, string[]]} */ ([fresh_name(wish, taken), cells]);
   const found = [named(measure_of(cube, options), places.map((k) => (signs[k] ? "" : write(cube.values[k]))))];
   if (cube.status.some(Boolean)) found.push(named("status", places.map((k) => quoted(STATUS_NAMES[cube.status[k]]))));
   return found;
@@ -58,7 +65,10 @@ function figures(cube, places, options) {
 /** @param {Cube} cube @param {Options} options */
 const column_names = (cube, options) => categories(cube, [], options).map(([name]) => name);
 
-/** A float as Arrow writes it: no decimals where there are none, powers of ten from 1e10 and below 1e-6. @param {number} value */
+/**
+ * A float as Arrow writes it: no decimals where there are none, powers of ten from 1e10 and below 1e-6.
+ * @param {number} value
+ */
 function decimal_text(value) {
   const { sign, digits, exponent } = shortest_digits(value);
   if (exponent >= -6 && exponent < 10) {

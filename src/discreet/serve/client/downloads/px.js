@@ -80,7 +80,8 @@ function notes(cube, { about }) {
 function variables(table, time) {
   const axes = [...table.row_axes, ...table.column_axes];
   const periods = axes.filter((axis) => axis.name === time && time_scale(axis.codes)).map((axis) => {
-    const listed = axis.codes.map((code) => `"${code.replace(/[^0-9]/g, "")}"`).join(","); // PX writes periods as digits alone
+    // PX writes periods as digits alone.
+    const listed = axis.codes.map((code) => `"${code.replace(/[^0-9]/g, "")}"`).join(",");
     return `TIMEVAL("${px_text(axis.label)}")=TLIST(${time_scale(axis.codes)}),${listed};`;
   });
   const codes = axes.flatMap((axis) => [
@@ -98,14 +99,21 @@ function time_scale(periods) {
 
 /** @param {TableLayout} table @param {string[]} signs @param {number} decimals */
 function data(table, signs, decimals) {
-  const write = (/** @type {number} */ value) => (decimals ? format_fixed(value, decimals) : String(Math.trunc(value) + 0));
+  const write = (/** @type {number} */ value) =>
+    (decimals ? format_fixed(value, decimals) : String(Math.trunc(value) + 0));
   const cells = signs.map((sign, k) => (sign ? `"${DATA[sign]}"` : write(table.values[k])));
   const width = table.columns.length;
-  const lines = Array.from({ length: Math.ceil(cells.length / width) }, (_, k) => cells.slice(k * width, (k + 1) * width).join(" "));
+  const lines = Array.from(
+    { length: Math.ceil(cells.length / width) },
+    (_, k) => cells.slice(k * width, (k + 1) * width).join(" "),
+  );
   return ["DATA=", ...lines, ";"];
 }
 
-/** A keyword with its quoted texts, for one variable where it is named. @param {string} name @param {string[]} texts @param {string} [of] */
+/**
+ * A keyword with its quoted texts, for one variable where it is named.
+ * @param {string} name @param {string[]} texts @param {string} [of]
+ */
 function keyword(name, texts, of = "") {
   const about = of ? `("${px_text(of)}")` : "";
   return `${name}${about}=${texts.map((text) => `"${px_text(text)}"`).join(",")};`;

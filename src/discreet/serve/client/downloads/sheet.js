@@ -20,7 +20,8 @@ const DIGIT = 7; // pixels of a digit of the usual font, by which programs measu
 /** A text that XML and Excel read as it is. @param {string} text */
 function xml_text(text) {
   const safe = text.slice(0, LONGEST).replace(/_(?=x[0-9a-fA-F]{4}_)/g, "_x005F_");
-  const codes = safe.replace(/[\x00-\x08\x0b-\x1f\ufffe\uffff]/g, (sign) => `_x${sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`);
+  const hex = (/** @type {string} */ sign) => sign.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+  const codes = safe.replace(/[\x00-\x08\x0b-\x1f\ufffe\uffff]/g, (sign) => `_x${hex(sign)}_`);
   return codes.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;").replace(/"/g, "&quot;");
 }
 
@@ -61,7 +62,10 @@ export class Sheet {
     this.rows.set(row, cells);
   }
 
-  /** One cell over several columns. @param {number} row @param {number} first @param {number} last @param {string} value @param {Look} look */
+  /**
+   * One cell over several columns.
+   * @param {number} row @param {number} first @param {number} last @param {string} value @param {Look} look
+   */
   merge(row, first, last, value, look) {
     this.put(row, first, value, look);
     for (let column = first + 1; column <= last; column++) this.put(row, column, null, look);
@@ -80,10 +84,13 @@ export class Sheet {
     return [
       `${HEAD}<worksheet xmlns="${MAIN}" xmlns:r="${OFFICE}">`,
       `<sheetPr><pageSetUpPr fitToPage="1"/></sheetPr><dimension ref="A1:${this.corner}"/>`,
-      `<sheetViews><sheetView${this.is_first ? ' tabSelected="1"' : ""} workbookViewId="0">${this.pane}</sheetView></sheetViews>`,
+      `<sheetViews><sheetView${this.is_first ? ' tabSelected="1"' : ""} workbookViewId="0">`,
+      `${this.pane}</sheetView></sheetViews>`,
       '<sheetFormatPr defaultRowHeight="15"/>',
       this.columns,
-      `<sheetData>${[...this.rows.keys()].sort((a, b) => a - b).map((row) => this.line(row, looks)).join("")}</sheetData>`,
+      "<sheetData>",
+      ...[...this.rows.keys()].sort((a, b) => a - b).map((row) => this.line(row, looks)),
+      "</sheetData>",
       merged && `<mergeCells count="${this.merged.length}">${merged}</mergeCells>`,
       '<pageMargins left="0.7" right="0.7" top="0.75" bottom="0.75" header="0.3" footer="0.3"/>',
       `<pageSetup ${this.paper}fitToHeight="0" orientation="${this.is_wide ? "landscape" : "portrait"}"/></worksheet>`,
@@ -95,7 +102,8 @@ export class Sheet {
     const [rows, columns] = this.frozen;
     const split = columns ? `xSplit="${columns}" ` : "";
     const pane = columns ? "bottomRight" : "bottomLeft";
-    return `<pane ${split}ySplit="${rows}" topLeftCell="${at(rows, columns)}" activePane="${pane}" state="frozen"/><selection pane="${pane}"/>`;
+    const corner = `topLeftCell="${at(rows, columns)}" activePane="${pane}" state="frozen"`;
+    return `<pane ${split}ySplit="${rows}" ${corner}/><selection pane="${pane}"/>`;
   }
 
   get columns() {
@@ -110,7 +118,8 @@ export class Sheet {
   line(row, looks) {
     const height = this.heights.get(row);
     const tall = height ? ` ht="${height}" customHeight="1"` : "";
-    const cells = (this.rows.get(row) ?? []).map(([column, value, look]) => cell(at(row, column), value, looks.place(look)));
+    const cells = (this.rows.get(row) ?? []).map(([column, value, look]) =>
+      cell(at(row, column), value, looks.place(look)));
     return `<row r="${row + 1}"${tall}>${cells.join("")}</row>`;
   }
 }
@@ -119,7 +128,8 @@ export class Sheet {
 function cell(ref, value, look) {
   const start = `<c r="${ref}"${look ? ` s="${look}"` : ""}`;
   if (value === null) return `${start}/>`;
-  if (typeof value === "number") return `${start}><v>${Number(value.toPrecision(16))}</v></c>`; // as many digits as Excel keeps
+  // As many digits as Excel keeps.
+  if (typeof value === "number") return `${start}><v>${Number(value.toPrecision(16))}</v></c>`;
   return `${start} t="inlineStr"><is><t xml:space="preserve">${xml_text(value)}</t></is></c>`;
 }
 
@@ -140,7 +150,8 @@ class Looks {
     if (known !== undefined) return known;
     const aligned = alignment(look);
     const number = look.number ? 164 + placed(this.formats, look.number) : 0;
-    const ids = `numFmtId="${number}" fontId="${placed(this.fonts, font(look))}" fillId="0" borderId="${look.bottom ? 1 : 0}" xfId="0"`;
+    const drawn = `fontId="${placed(this.fonts, font(look))}" fillId="0" borderId="${look.bottom ? 1 : 0}"`;
+    const ids = `numFmtId="${number}" ${drawn} xfId="0"`;
     const applied = 'applyNumberFormat="1" applyFont="1" applyBorder="1" applyAlignment="1"';
     this.places.set(key, this.written.length);
     this.written.push(`<xf ${ids} ${applied}>${aligned}</xf>`);
@@ -150,12 +161,14 @@ class Looks {
   xml() {
     const formats = this.formats.map((code, k) => `<numFmt numFmtId="${164 + k}" formatCode="${code}"/>`);
     const edges = "<left/><right/><top/>";
-    const borders = `<border>${edges}<bottom/><diagonal/></border><border>${edges}<bottom style="thin"><color auto="1"/></bottom><diagonal/></border>`;
+    const bottoms = ["<bottom/>", '<bottom style="thin"><color auto="1"/></bottom>'];
+    const borders = bottoms.map((bottom) => `<border>${edges}${bottom}<diagonal/></border>`).join("");
     return [
       `${HEAD}<styleSheet xmlns="${MAIN}">`,
       formats.length ? `<numFmts count="${formats.length}">${formats.join("")}</numFmts>` : "",
       `<fonts count="${this.fonts.length}">${this.fonts.join("")}</fonts>`,
-      '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>',
+      '<fills count="2"><fill><patternFill patternType="none"/></fill>',
+      '<fill><patternFill patternType="gray125"/></fill></fills>',
       `<borders count="2">${borders}</borders>`,
       '<cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>',
       `<cellXfs count="${this.written.length}">${this.written.join("")}</cellXfs>`,
@@ -172,7 +185,8 @@ function placed(list, text) {
 
 /** @param {Look} look */
 function font({ bold, italic, size = 11 }) {
-  return `<font>${bold ? "<b/>" : ""}${italic ? "<i/>" : ""}<sz val="${size}"/><name val="Calibri"/><family val="2"/></font>`;
+  const looks = `${bold ? "<b/>" : ""}${italic ? "<i/>" : ""}`;
+  return `<font>${looks}<sz val="${size}"/><name val="Calibri"/><family val="2"/></font>`;
 }
 
 /** @param {Look} look */
@@ -190,13 +204,19 @@ function alignment({ align, valign, indent, wrap }) {
 /** @param {string} title @param {Sheet[]} sheets */
 export function workbook(title, sheets) {
   const looks = new Looks();
-  const pages = sheets.map((sheet, k) => /** @type {[string, string]} */ ([`xl/worksheets/sheet${k + 1}.xml`, sheet.xml(looks)]));
+  const pages = sheets.map(
+    (sheet, k) => /** @type {[string, string]} */ ([`xl/worksheets/sheet${k + 1}.xml`, sheet.xml(looks)]),
+  );
+  const parts = sheets.map((_, k) => /** @type {[string, string]} */ (["worksheet", `worksheets/sheet${k + 1}.xml`]));
   return zip([
     ["[Content_Types].xml", content_types(pages.map(([path]) => path))],
-    ["_rels/.rels", relations([["officeDocument", "xl/workbook.xml"], ["metadata/core-properties", "docProps/core.xml"]])],
+    [
+      "_rels/.rels",
+      relations([["officeDocument", "xl/workbook.xml"], ["metadata/core-properties", "docProps/core.xml"]]),
+    ],
     ["docProps/core.xml", properties(title)],
     ["xl/workbook.xml", book_xml(sheets)],
-    ["xl/_rels/workbook.xml.rels", relations([...sheets.map((_, k) => /** @type {[string, string]} */ (["worksheet", `worksheets/sheet${k + 1}.xml`])), ["styles", "styles.xml"]])],
+    ["xl/_rels/workbook.xml.rels", relations([...parts, ["styles", "styles.xml"]])],
     ...pages,
     ["xl/styles.xml", looks.xml()],
   ]);
@@ -205,11 +225,16 @@ export function workbook(title, sheets) {
 /** @param {Sheet[]} sheets */
 function book_xml(sheets) {
   const listed = sheets.map(({ name }, k) => `<sheet name="${xml_text(name)}" sheetId="${k + 1}" r:id="rId${k + 1}"/>`);
-  const names = sheets.flatMap(({ name, printed, repeated }, k) => [
-    `<definedName name="_xlnm.Print_Area" localSheetId="${k}">'${name}'!$A$1:$${letters(printed[1])}$${printed[0] + 1}</definedName>`,
-    repeated ? `<definedName name="_xlnm.Print_Titles" localSheetId="${k}">'${name}'!$${repeated[0] + 1}:$${repeated[1] + 1}</definedName>` : "",
-  ]);
-  return `${HEAD}<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets>${listed.join("")}</sheets><definedNames>${names.join("")}</definedNames></workbook>`;
+  const names = sheets.flatMap(({ name, printed, repeated }, k) => {
+    const defined = (/** @type {string} */ what, /** @type {string} */ range) =>
+      `<definedName name="_xlnm.${what}" localSheetId="${k}">'${name}'!${range}</definedName>`;
+    return [
+      defined("Print_Area", `$A$1:$${letters(printed[1])}$${printed[0] + 1}`),
+      repeated ? defined("Print_Titles", `$${repeated[0] + 1}:$${repeated[1] + 1}`) : "",
+    ];
+  });
+  const body = `<sheets>${listed.join("")}</sheets><definedNames>${names.join("")}</definedNames>`;
+  return `${HEAD}<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}">${body}</workbook>`;
 }
 
 /** @param {[string, string][]} targets Kinds and paths. */
@@ -230,13 +255,19 @@ function content_types(pages) {
     ["docProps/core.xml", "application/vnd.openxmlformats-package.core-properties+xml"],
   ];
   const listed = parts.map(([path, type]) => `<Override PartName="/${path}" ContentType="${type}"/>`);
-  const rest = '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/>';
+  const rest =
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>' +
+    '<Default Extension="xml" ContentType="application/xml"/>';
   return `${HEAD}<Types xmlns="${PACKAGE}/content-types">${rest}${listed.join("")}</Types>`;
 }
 
 /** @param {string} title */
 function properties(title) {
-  const names = 'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
+  const names =
+    'xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:dcterms="http://purl.org/dc/terms/" ' +
+    'xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"';
   const day = `xsi:type="dcterms:W3CDTF">${CREATED}`;
-  return `${HEAD}<cp:coreProperties xmlns:cp="${PACKAGE}/metadata/core-properties" ${names}><dc:title>${xml_text(title)}</dc:title><dcterms:created ${day}</dcterms:created><dcterms:modified ${day}</dcterms:modified></cp:coreProperties>`;
+  const dates = `<dcterms:created ${day}</dcterms:created><dcterms:modified ${day}</dcterms:modified>`;
+  const start = `<cp:coreProperties xmlns:cp="${PACKAGE}/metadata/core-properties" ${names}>`;
+  return `${HEAD}${start}<dc:title>${xml_text(title)}</dc:title>${dates}</cp:coreProperties>`;
 }

@@ -63,7 +63,10 @@ export function heading(entry, labels) {
   return labels === "codes" ? entry.code : entry.label;
 }
 
-/** Everything that is known of the table, as pairs of a heading and a text. @param {Cube} cube @param {About} about @returns {[string, string][]} */
+/**
+ * Everything that is known of the table, as pairs of a heading and a text.
+ * @param {Cube} cube @param {About} about @returns {[string, string][]}
+ */
 export function said(cube, about) {
   const named = /** @type {[string, string[]][]} */ ([
     ["Title", [about.title]],
@@ -78,7 +81,9 @@ export function said(cube, about) {
     ["Footnote", about.footnotes],
     ["Statement", [cube.statement.text]],
   ]);
-  return named.flatMap(([head, texts]) => texts.filter(Boolean).map((text) => /** @type {[string, string]} */ ([head, text])));
+  return named.flatMap(
+    ([head, texts]) => texts.filter(Boolean).map((text) => /** @type {[string, string]} */ ([head, text])),
+  );
 }
 
 /** The notes, or what the statement says in plain words. @param {Cube} cube @param {About} about */

@@ -45,17 +45,23 @@ function table_sheet(cube, options) {
   const edition = about.edition && `Edition ${about.edition}`;
   const imprint = [about.source, edition, about.updated].filter(Boolean).join(" · ");
   const under = [...below, ...about.footnotes];
+  const feet = under.map((text, k) => /** @type {[number, string]} */ ([row + 1 + k, text]));
   /** @type {[number, string][]} */
-  const texts = [[0, about.title || measure_of(cube, options)], [1, imprint], ...under.map((text, k) => /** @type {[number, string]} */ ([row + 1 + k, text]))];
+  const texts = [[0, about.title || measure_of(cube, options)], [1, imprint], ...feet];
   sheet.is_wide = sheet.widths.size >= WIDE;
   sheet.printed = [row + under.length, write_texts(sheet, texts.filter(([, text]) => text))];
   return sheet;
 }
 
-/** Write texts over and under a table by their rows, and return the last column to be printed: columns beside the table where texts need them. @param {Sheet} sheet @param {[number, string][]} texts */
+/**
+ * Write texts over and under a table by their rows, and return the last column to be printed: columns
+ * beside the table where texts need them.
+ * @param {Sheet} sheet @param {[number, string][]} texts
+ */
 function write_texts(sheet, texts) {
   const table = [...sheet.widths.values()].reduce((sum, width) => sum + width, 0);
-  const extent = (/** @type {number} */ row, /** @type {string} */ text) => size(text) + (row ? 0 : Math.trunc(size(text) / 3));
+  const extent = (/** @type {number} */ row, /** @type {string} */ text) =>
+    size(text) + (row ? 0 : Math.trunc(size(text) / 3));
   const longest = texts.reduce((most, [row, text]) => Math.max(most, extent(row, text)), 0);
   const beside = Math.max(0, Math.ceil((Math.min(PAGE, longest) - table) / NARROWEST));
   const last = sheet.widths.size + beside - 1;
@@ -65,12 +71,16 @@ function write_texts(sheet, texts) {
     const lines = Math.ceil(extent(row, text) / room);
     if (lines > 1) sheet.merge(row, 0, last, text, { ...look, wrap: true, valign: "top" });
     else sheet.put(row, 0, text, look);
-    if (lines > 1 || row === 1) sheet.heights.set(row, LINE * lines + [3, 6, 0][Math.min(row, FIRST_ROW)]); // some space below what stands under the title
+    const space = [3, 6, 0][Math.min(row, FIRST_ROW)]; // below what stands under the title
+    if (lines > 1 || row === 1) sheet.heights.set(row, LINE * lines + space);
   });
   return last;
 }
 
-/** Names of the rows' variables, and headings of columns; what stands over several columns spans them. @param {Sheet} sheet @param {TableLayout} table @param {Cube} cube @param {Options} options */
+/**
+ * Names of the rows' variables, and headings of columns; what stands over several columns spans them.
+ * @param {Sheet} sheet @param {TableLayout} table @param {Cube} cube @param {Options} options
+ */
 function write_heads(sheet, table, cube, options) {
   const labels = options.labels ?? "labels";
   const stub = table.row_axes.length;
@@ -97,7 +107,10 @@ function write_heads(sheet, table, cube, options) {
   heads.forEach((texts, j) => sheet.put(last, stub + j, texts[depth - 1], { ...side, align: "right" }));
 }
 
-/** @param {Sheet} sheet @param {TableLayout} table @param {Options} options @param {number} first @param {string} number */
+/**
+ * @param {Sheet} sheet @param {TableLayout} table @param {Options} options @param {number} first
+ * @param {string} number
+ */
 function write_figures(sheet, table, options, first, number) {
   const labels = options.labels ?? "labels";
   const stub = table.row_axes.length;
@@ -109,7 +122,9 @@ function write_figures(sheet, table, options, first, number) {
       const indent = Math.max(entry.depth - 1, 0);
       sheet.put(first + k, j, heading(entry, labels), entry.is_total ? { bold: true } : indent ? { indent } : {});
     });
-    for (let j = 0; j < width; j++) sheet.put(first + k, stub + j, signs[k * width + j] || table.values[k * width + j], look);
+    for (let j = 0; j < width; j++) {
+      sheet.put(first + k, stub + j, signs[k * width + j] || table.values[k * width + j], look);
+    }
   });
   table.row_axes.forEach((axis, j) => {
     const name = labels === "codes" ? axis.name : axis.label;
@@ -118,7 +133,9 @@ function write_figures(sheet, table, options, first, number) {
   const heads = sheet.rows.get(first - 1) ?? [];
   for (let j = 0; j < width; j++) {
     const head = String(heads.find(([column]) => column === stub + j)?.[1] ?? "");
-    const shown = table.rows.slice(0, MEASURED).map((_, k) => signs[k * width + j] || format_grouped(table.values[k * width + j], 1));
+    const shown = table.rows.slice(0, MEASURED).map(
+      (_, k) => signs[k * width + j] || format_grouped(table.values[k * width + j], 1),
+    );
     sheet.widths.set(stub + j, width_of([head, ...shown]));
   }
 }
@@ -141,11 +158,15 @@ function notes_sheet(cube, options) {
   return sheet;
 }
 
-/** Refuse a table that a sheet cannot hold, rather than write a part of it. @param {number} rows @param {number} columns */
+/**
+ * Refuse a table that a sheet cannot hold, rather than write a part of it.
+ * @param {number} rows @param {number} columns
+ */
 function check_size(rows, columns) {
   if (rows <= MOST_ROWS && columns <= MOST_COLUMNS) return;
   const most = `${format_grouped(MOST_ROWS)} and ${format_grouped(MOST_COLUMNS)}`;
-  throw new Error(`The table has ${format_grouped(rows)} rows and ${format_grouped(columns)} columns, but a sheet holds ${most}. Choose CSV.`);
+  const size_said = `${format_grouped(rows)} rows and ${format_grouped(columns)} columns`;
+  throw new Error(`The table has ${size_said}, but a sheet holds ${most}. Choose CSV.`);
 }
 
 /** @param {Cube} cube */
@@ -156,4 +177,5 @@ function number_format(cube) {
 }
 
 /** @param {string[]} texts */
-const width_of = (texts) => Math.max(NARROWEST, Math.min(WIDEST, texts.reduce((most, text) => Math.max(most, size(text)), 0) + 2));
+const width_of = (texts) =>
+  Math.max(NARROWEST, Math.min(WIDEST, texts.reduce((most, text) => Math.max(most, size(text)), 0) + 2));
