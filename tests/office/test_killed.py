@@ -73,7 +73,7 @@ class Load:
             k += 1
             table = ["rows=sex", "rows=region&columns=sex", f"rows=wish-{number}-{k}"][k % 3]
             try:
-                found = httpx.get(f"{self.address}d/people/table?{table}", timeout=20)
+                found = httpx.get(f"{self.address}d/people/table?{table}", timeout=60)
             except httpx.HTTPError as error:
                 self.failed.append(error)
                 time.sleep(0.02)

@@ -242,6 +242,9 @@ def test_parameters_that_are_kept_back_leave_the_statement():
         {"max_sparsity": 0.5},
         {"l_diversity": 2},
         {"groups": "mine"},
+        {"forbidden": ((),)},
+        {"min_population": -1},
+        {"threshold": -3},
     ],
 )
 def test_a_policy_that_cannot_be_meant_is_an_error(settings):
@@ -267,6 +270,12 @@ def test_the_first_table_is_one_that_the_policy_allows(policy, rows, columns):
 def test_a_policy_speaks_of_variables_on_offer():
     with pytest.raises(ParameterError, match="'height', which is not on offer"):
         once(Policy(forbidden=(("height", "sex"),)))
+
+
+@pytest.mark.parametrize("groups", ["x", {"Young": "0-14"}, {"Young": []}, {"Young": [16]}])
+def test_fixed_groups_are_labels_with_lists_of_codes(groups):
+    with pytest.raises(ParameterError, match="fixed_groups of 'age' must be labels with lists"):
+        once(Policy(groups="fixed", fixed_groups={"age": groups}))
 
 
 def test_hiding_takes_the_value_away():

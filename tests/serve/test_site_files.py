@@ -336,6 +336,15 @@ BROKEN = [
     ("datasets.people.policy", {"max_cels": 3}, "Did you mean 'max_cells'"),
     ("datasets.people.policy", {"max_cells": "3"}, "must be a whole number, got '3'"),
     ("policy", {"groups": "some"}, "own, fixed, none"),
+    ("policy", [1], r"\[policy\] must be a section"),
+    ("policy", {"min_population": float("nan")}, "must be a number, got nan"),
+    ("datasets.people.policy", "x", r"\[datasets.people.policy\] must be a section"),
+    ("datasets.people.measures", [], "must be a section"),
+    ("datasets.people.connections", 0, "connections of 'people' must be at least 1, got 0"),
+    ("datasets.people.declared_records", -1, "declared_records of 'people' must be at least 1"),
+    ("accounts", {"analysts_only": ["poeple"]}, "analysts_only.*Did you mean 'people'"),
+    ("address", "tables.example", "must begin with https://"),
+    ("server.root_path", "tables", "must begin with a slash"),
 ]
 
 

@@ -13,6 +13,7 @@ from discreet.errors import ParameterError
 from discreet.serve.site.sections import setting
 
 Who = Literal["open", "tokens", "proxy"]
+_MOST_HOURS = 8_760
 UNKNOWN = "unknown"
 """The address of a client that cannot be told."""
 
@@ -38,12 +39,18 @@ class AccountsConfig:
                 "[accounts] who = 'proxy' needs trusted_proxies: the addresses whose header is "
                 "believed. Anybody else could write the header too."
             )
-        if self.rate < 0 or self.burst < 1 or self.jobs < 1 or self.session_hours <= 0:
+        is_session = 0 < self.session_hours <= _MOST_HOURS
+        if self.rate < 0 or self.burst < 1 or self.jobs < 1 or not is_session:
             raise ParameterError(
-                "[accounts] needs rate >= 0, burst >= 1, jobs >= 1 and session_hours > 0; got "
-                f"{self.rate:g}, {self.burst}, {self.jobs} and {self.session_hours:g}."
+                "[accounts] needs rate >= 0, burst >= 1, jobs >= 1 and session_hours above 0, at "
+                f"most {_MOST_HOURS:,} (a year); got {self.rate:g}, {self.burst}, {self.jobs} and "
+                f"{self.session_hours:g}."
             )
-        Proxies(self.trusted_proxies)
+        if Proxies(self.trusted_proxies).are_all:
+            raise ParameterError(
+                "trusted_proxies of [accounts] holds a network of all addresses, so everybody "
+                "could write the headers of a proxy. Name the addresses of the proxies."
+            )
 
     def role_of(self, user: str) -> Role:
         """The role of a user that the proxy names."""
@@ -128,6 +135,11 @@ class Proxies:
                     f"trusted_proxies must be addresses or networks such as 127.0.0.1 or "
                     f"10.0.0.0/8, got {text!r}."
                 ) from None
+
+    @property
+    def are_all(self) -> bool:
+        """Whether some network holds every address."""
+        return any(network.prefixlen == 0 for network in self._networks)
 
     def trust(self, address: str) -> bool:
         """Whether an address is that of a trusted proxy."""

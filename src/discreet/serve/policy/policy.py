@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ from discreet.errors import ParameterError
 from discreet.release.cube import Cube
 from discreet.serve.answer import Question
 from discreet.serve.data.price import Price
+from discreet.serve.data.source import OfferedVariable
 from discreet.serve.policy import rules
 from discreet.serve.policy.rules import Figures, Groups, JudgedTable
 from discreet.serve.refusals import Refusal
@@ -28,6 +30,16 @@ _FIGURE_RULES = {
     "min_difference": rules.judge_difference,
     "max_sparsity": rules.judge_sparsity,
     "threshold": rules.judge_threshold,
+}
+_LIMITS = (
+    "max_seconds", "max_megabytes", "queue_seconds", "min_population", "min_mean_cell",
+    "sparse_below", "k_anonymity", "l_diversity", "min_difference", "threshold",
+)  # fmt: skip
+# Beyond them a limit would forbid everything, or a rule nothing.
+_RANGES = {
+    **dict.fromkeys(("max_variables", "max_cells"), (1, math.inf)),
+    **dict.fromkeys(_LIMITS, (0, math.inf)),
+    **dict.fromkeys(("max_sparsity", "t_closeness"), (0, 1)),
 }
 
 
@@ -61,21 +73,18 @@ class Policy:
     )
 
     def __post_init__(self) -> None:
-        for name in ("max_variables", "max_cells"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name} must be at least 1, got {getattr(self, name)}.")
-        for name in ("max_seconds", "max_megabytes", "queue_seconds"):
-            if getattr(self, name) < 0:
-                raise ParameterError(f"{name} must not be negative, got {getattr(self, name)}.")
-        for name in ("max_sparsity", "t_closeness"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ParameterError(f"{name} must lie in 0..1, got {getattr(self, name)}.")
+        for name, (least, most) in _RANGES.items():
+            if not least <= getattr(self, name) <= most:
+                within = f"be at least {least}" if most == math.inf else f"lie in {least}..{most}"
+                raise ParameterError(f"{name} must {within}, got {getattr(self, name)}.")
         if self.groups not in get_args(Groups):
             raise ParameterError(f"groups must be own, fixed or none, got {self.groups!r}.")
         if self.max_sparsity < 1 and not self.area:
             raise ParameterError("max_sparsity is judged for each area: name the variable, area.")
         if (self.l_diversity or self.t_closeness < 1) and not self.sensitive:
             raise ParameterError("l_diversity and t_closeness need the sensitive variables.")
+        if not all(self.forbidden):
+            raise ParameterError("a set of forbidden must name variables: [] would forbid all.")
 
     @cached_property
     def judges(self) -> bool:
@@ -125,8 +134,8 @@ class Policy:
         names = [f.name for f in fields(self) if f.name != "public_parameters"]
         return {name: getattr(self, name) for name in names if self.tells(name)}
 
-    def check_names(self, known: Mapping[str, Any]) -> None:
-        """Refuse a policy that speaks of variables which are not on offer."""
+    def check_names(self, known: Mapping[str, OfferedVariable]) -> None:
+        """Refuse a policy that speaks of variables or codes which are not on offer."""
         used = {"area": [self.area] if self.area else [], "sensitive": self.sensitive}
         used |= {"forbidden": [n for s in self.forbidden for n in s]}
         used |= {"fixed_groups": list(self.fixed_groups)}
@@ -138,6 +147,11 @@ class Policy:
                         f"{entry} of the policy names {name!r}, which is not on offer: {listed}."
                     )
         for variable, groups in self.fixed_groups.items():
+            if not _are_groups(groups):
+                raise ParameterError(
+                    f"fixed_groups of {variable!r} must be labels with lists of codes, such as "
+                    f"{{'A group' = ['A', 'B']}}; got {groups!r}."
+                )
             levels = [{e.code for e in known[variable].entries(d)} for d in known[variable].details]
             for label, codes in groups.items():
                 if not any(level.issuperset(codes) for level in levels):
@@ -146,6 +160,15 @@ class Policy:
                         f"codes of the group {label!r}: {', '.join(map(str, codes))}. Visitors "
                         "could never choose it, and would be told its codes."
                     )
+
+
+def _are_groups(given: Any) -> bool:
+    """Whether plain data are labels with lists of codes."""
+    lists = list(given.values()) if isinstance(given, Mapping) else [None]
+    return all(
+        isinstance(codes, list | tuple) and codes and all(isinstance(c, str) for c in codes)
+        for codes in lists
+    )
 
 
 def public_statement(statement: Statement, policy: Policy) -> Statement:

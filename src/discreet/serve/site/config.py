@@ -16,7 +16,7 @@ from discreet.serve.data.source import Mode
 from discreet.serve.office.config import AccountsConfig, AuditConfig, Proxies
 from discreet.serve.policy.policy import Policy
 from discreet.serve.site.language import offered_languages
-from discreet.serve.site.sections import section, setting
+from discreet.serve.site.sections import require_section, section, setting
 from discreet.serve.web.texts import languages
 
 _DATASET_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -39,6 +39,8 @@ class ServerConfig:
             raise ParameterError(f"port must lie in 0..65535, got {self.port}.")
         if self.workers < 1:
             raise ParameterError(f"workers must be at least 1, got {self.workers}.")
+        if not self.root_path.startswith("/"):
+            raise ParameterError(f"root_path must begin with a slash, got {self.root_path!r}.")
         Proxies(self.metrics)  # refuses what is no address
 
 
@@ -142,6 +144,10 @@ class DatasetConfig:
                 "contributor. Use mode = 'release-once', or leave out [datasets."
                 f"{self.name}.measures]."
             )
+        for entry in ("connections", "declared_records"):
+            number = getattr(self, entry)
+            if number is not None and number < 1:
+                raise ParameterError(f"{entry} of {self.name!r} must be at least 1, got {number}.")
 
 
 @dataclass(frozen=True)
@@ -182,6 +188,10 @@ class SiteConfig:
     def __post_init__(self) -> None:
         if not self.title.strip():
             raise ParameterError("the title of a site must not be empty.")
+        if self.address and not self.address.startswith(("https://", "http://")):
+            raise ParameterError(
+                f"address must begin with https:// or http://, got {self.address!r}."
+            )
         known = offered_languages(self.folder)
         for language in self.languages or ("",):
             if language not in known:
@@ -209,15 +219,18 @@ def site_of(given: Mapping[str, Any], folder: Path) -> SiteConfig:
     datasets = given.get("datasets", {})
     if not isinstance(datasets, Mapping) or not datasets:
         raise ParameterError("the site has no data sets; describe one in [datasets.NAME].")
-    policy = given.get("policy", {})
+    policy = require_section(given.get("policy", {}), "[policy]")
     read = [_read_dataset(name, part, policy, folder) for name, part in datasets.items()]
-    made = {
+    made: dict[str, Any] = {
         "datasets": tuple(read),
         "folder": folder,
         "server": section(ServerConfig, given.get("server", {}), "[server]"),
         "accounts": section(AccountsConfig, given.get("accounts", {}), "[accounts]"),
         "audit": section(AuditConfig, given.get("audit", {}), "[audit]"),
     }
+    # One that is misspelt would be open to everybody.
+    restricted = made["accounts"].analysts_only
+    check_known("data set in analysts_only of [accounts]", restricted, datasets)
     plain = {k: v for k, v in given.items() if k not in (*made, "policy")}
     return section(SiteConfig, plain, "the site", **made)
 
@@ -229,20 +242,17 @@ def _read_dataset(name: str, given: Any, policy: Mapping[str, Any], folder: Path
             f"the name of a data set is part of addresses: small letters, digits, - and _; got "
             f"{name!r}."
         )
-    if not isinstance(given, Mapping):
-        raise ParameterError(f"{where} must be a section of entries, got {given!r}.")
     about = [f.name for f in fields(DatasetInfo)]
     known = [*about, *(f.name for f in fields(DatasetConfig) if f.name not in ("name", "about"))]
-    check_known(f"entry of {where}", given, known)
+    check_known(f"entry of {where}", require_section(given, where), known)
+    own = require_section(given.get("policy", {}), f"[datasets.{name}.policy]")
     made = {
         "name": name,
         "about": section(DatasetInfo, {k: v for k, v in given.items() if k in about}, where),
         "records": _read_records(given.get("records"), name),
         "recipe": _read_recipe(given.get("recipe"), where, folder),
         "measures": _read_measures(given.get("measures", {}), name, folder),
-        "policy": section(
-            Policy, {**policy, **given.get("policy", {})}, f"[datasets.{name}.policy]"
-        ),
+        "policy": section(Policy, {**policy, **own}, f"[datasets.{name}.policy]"),
     }
     rest = {k: v for k, v in given.items() if k not in (*about, *made)}
     return section(DatasetConfig, rest, where, **made)
@@ -257,19 +267,15 @@ def _read_records(given: Any, name: str) -> RecordsConfig:
 
 
 def _read_measures(given: Any, dataset: str, folder: Path) -> dict[str, MeasureConfig]:
-    if not isinstance(given, Mapping):
-        raise ParameterError(f"[datasets.{dataset}.measures] must be a section, got {given!r}.")
     found: dict[str, MeasureConfig] = {}
-    for name, part in given.items():
+    for name, part in require_section(given, f"[datasets.{dataset}.measures]").items():
         where = f"[datasets.{dataset}.measures.{name}]"
         if not _MEASURE_NAME.fullmatch(name) or name in UNITS:
             raise ParameterError(
                 f"the name of a measure is part of addresses: small letters, digits and _, and "
                 f"not {' or '.join(UNITS)}; got {name!r}."
             )
-        if not isinstance(part, Mapping):
-            raise ParameterError(f"{where} must be a section of entries, got {part!r}.")
-        recipe = _read_recipe(part.get("recipe"), where, folder)
+        recipe = _read_recipe(require_section(part, where).get("recipe"), where, folder)
         if "value" not in recipe.magnitude:
             raise ParameterError(
                 f"{where} sums nothing: its recipe needs value and contributor in tabulate, such "

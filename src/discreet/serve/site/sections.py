@@ -29,15 +29,20 @@ def section(cls: type[T], given: Any, where: str, **made: Any) -> T:
       where: What the section is called in errors, such as `[datasets.census]`.
       **made: Fields that are no entries of the section.
     """
-    if not isinstance(given, Mapping):
-        raise ParameterError(f"{where} must be a section of entries, got {given!r}.")
     hints = get_type_hints(cls)
     known = {f.name: hints[f.name] for f in fields(cls) if f.init and f.name not in made}
-    check_known(f"entry of {where}", given, known)
+    check_known(f"entry of {where}", require_section(given, where), known)
     read = {
         name: _convert(value, known[name], f"{name} of {where}") for name, value in given.items()
     }
     return cls(**read, **made)
+
+
+def require_section(given: Any, where: str) -> Mapping[str, Any]:
+    """What TOML gives as a section, or an error that names it."""
+    if not isinstance(given, Mapping):
+        raise ParameterError(f"{where} must be a section of entries, got {given!r}.")
+    return given
 
 
 def _convert(value: Any, hint: Any, what: str) -> Any:
@@ -60,6 +65,8 @@ def _convert(value: Any, hint: Any, what: str) -> Any:
 def _is_plain(value: Any, plain: Any) -> bool:
     if isinstance(value, bool):
         return plain is bool
+    if value != value:  # no limit holds against nan, so it would switch a rule off
+        return False
     return isinstance(plain, type) and isinstance(value, plain)
 
 

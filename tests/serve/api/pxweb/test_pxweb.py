@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from pxweb import PxApi
 
-from discreet.serve import AccountsConfig, Policy, Query, make_app, serving
+from discreet.serve import AccountsConfig, InnerSource, Policy, Query, make_app, serving
 from discreet.serve.api.pxweb.models import JsonStatDataset as DatasetModel
 from tests.serve.client import Client
-from tests.serve.sites import ABOUT, small_site
+from tests.serve.sites import ABOUT, inner_table, small_site
 
 ROOT = "/api/pxweb/v2"
 DATA = f"{ROOT}/tables/once/data"
@@ -262,6 +262,16 @@ def test_code_lists_are_told_in_both_spellings(client):
     asked = [post(client, [{**body, n: "agg_once_region_part"}]) for n in ("codelist", "codeList")]
     assert asked[0].json() == asked[1].json()
     assert asked[0].json()["size"] == [3, 1]
+
+
+def test_code_lists_tell_no_codes_of_levels_that_are_not_on_offer(site):
+    offered = InnerSource(inner_table(), ["region[part]", "region[county]", "sex"])
+    some = replace(site, datasets={"once": replace(site.datasets["once"], source=offered)})
+    client = Client(make_app(some))
+    found = client.get(f"{ROOT}/codelists/agg_once_region_part").json()["values"]
+    assert {v["code"]: v["valueMap"] for v in found}["N"] == ["N1", "N2"]
+    assert "N1-1" not in client.get(f"{ROOT}/codelists/agg_once_region_county").text
+    assert "N1-1" not in client.get(f"{ROOT}/tables/once/metadata").text
 
 
 PLACED = "valueCodes[region]=*&valueCodes[sex]=F,M&valueCodes[age]=*"

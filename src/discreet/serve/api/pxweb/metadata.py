@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from discreet.release.cube import Cube, CubeAxis, CubeEntry
@@ -80,9 +81,22 @@ class LevelCodeList(DetailedVariable):
         """The categories of the level, without the total."""
         return tuple(entry for entry in self.entries if not entry.is_total)
 
-    def leaves_of(self, code: str) -> list[str]:
-        """The codes of the finest level that a category holds."""
-        return [self.variable.axis.leaves[k] for k in sorted(self.leaves([code]))]
+    def members_of(self, code: str) -> list[str]:
+        """The finest codes on offer that a category holds; others are nobody's to see."""
+        held = self.leaves([code])
+        others = (name for name, leaves in self._finest.items() if leaves <= held and name != code)
+        return [*others] or [code]
+
+    @cached_property
+    def _finest(self) -> dict[str, frozenset[int]]:
+        """The smallest code on offer for each of the finest categories, with all that it holds."""
+        details = (DetailedVariable(self.variable, detail) for detail in self.variable.details)
+        plain = [(d, e.code) for d in details for e in d.entries if not e.is_total]
+        held = {code: detail.leaves([code]) for detail, code in plain}
+        smallest: dict[int, str] = {}
+        for code in sorted(held, key=lambda code: -len(held[code])):  # lower levels come last
+            smallest |= dict.fromkeys(held[code], code)
+        return {code: held[code] for _, code in sorted(smallest.items())}
 
 
 def widest(variable: OfferedVariable) -> DetailedVariable:
@@ -272,7 +286,7 @@ def codelist_json(found: LevelCodeList, describer: TableDescriber) -> dict[str, 
         "eliminationValueCode": found.variable.axis.total,
         "type": "Aggregation",
         "values": [
-            {"code": e.code, "label": e.label, "valueMap": found.leaves_of(e.code)}
+            {"code": e.code, "label": e.label, "valueMap": found.members_of(e.code)}
             for e in found.categories
         ],
         "links": [link("self", f"codelists/{found.id}", describer)],
