@@ -13,6 +13,7 @@ from discreet.errors import DiscreetError, InfeasibleError, ParameterError
 from discreet.noise import perturbation_table, variance_range
 from discreet.noise.checks import admissible, free, rising_both, rising_left, table_rows
 from discreet.noise.entropy import PRESETS
+from discreet.noise.linear import linear_table
 
 GOLDEN = sorted(Path(__file__).parents[1].joinpath("golden").glob("ptable_*.json"))
 
@@ -185,6 +186,13 @@ def test_infeasible_variance_names_the_range():
         perturbation_table(2, 3, 2)
     with pytest.raises(InfeasibleError, match="no law at all"):
         perturbation_table(1, 1, 3)
+
+
+def test_a_table_of_endless_rows_is_refused():
+    for make in (perturbation_table, variance_range, linear_table):
+        given = (10**30,) if make is variance_range else (10**30, 3)
+        with pytest.raises(ParameterError, match="D must be at most 1,000"):
+            make(*given)
 
 
 def test_the_least_counts_are_blocked_that_allow_the_variance():

@@ -30,6 +30,7 @@ from discreet.noise.checks import (
     Support,
     Tails,
     admissible,
+    check_move,
     free,
     rising_both,
     rising_left,
@@ -180,7 +181,7 @@ def _moments_asked(
     variant: Variant,
 ) -> tuple[int, float, int]:
     """Largest move, variance and blocked counts; what is left out follows from the others."""
-    D = whole("D", D, 1)
+    D = check_move(D)
     if V is None:
         possible = describe_range(variance_range(D, js or 0, pstay, mono))
         raise ParameterError(f"D={D} needs the variance V= as well: {possible}.")
@@ -218,7 +219,7 @@ def variance_range(
     [2.0, 3.0]
     """
     # the range does not depend on V, so any will do
-    return _range(_plans(whole("D", D, 1), 1.0, whole("js", js, 0), pstay, mono, "discreet", None))
+    return _range(_plans(check_move(D), 1.0, whole("js", js, 0), pstay, mono, "discreet", None))
 
 
 @dataclass(frozen=True)

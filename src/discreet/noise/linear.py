@@ -37,7 +37,15 @@ from discreet.errors import (
     whole,
     within,
 )
-from discreet.noise.checks import Support, Tails, admissible, free, rising_tails, table_rows
+from discreet.noise.checks import (
+    Support,
+    Tails,
+    admissible,
+    check_move,
+    free,
+    rising_tails,
+    table_rows,
+)
 from discreet.noise.dual import maximise_entropy
 from discreet.noise.matrix import TransitionMatrix
 
@@ -85,7 +93,7 @@ def linear_table(
 
     See Giessing & Höhne (2011), section 3.1 and the appendix.
     """
-    D, V, js = whole("D", D, 1), positive("V", V), whole("js", js, 0)
+    D, V, js = check_move(D), positive("V", V), whole("js", js, 0)
     _check(centre, asymmetry)
     if tails not in get_args(TailShape):
         raise ParameterError(f"tails must be 'entropy' or 'normal', got {tails!r}.")
@@ -117,7 +125,7 @@ def feasibility_intervals(
     """
     import pyarrow as pa
 
-    D, V, js = whole("D", D, 1), positive("V", V), whole("js", js, 0)
+    D, V, js = check_move(D), positive("V", V), whole("js", js, 0)
     _check(1.0, asymmetry)
     polytopes = _polytopes(D, js, 1.0, asymmetry, mono=mono)
     lines = []
