@@ -639,8 +639,8 @@ MUTANTS = (
     ),
     Mutant(
         "the lift that a gate allows",
-        "if is_judged and low > rules.lift:",
-        "if is_judged and low > 1:",
+        "if stops and low > self.rules.lift:",
+        "if stops and low > 1:",
         "tests/publication/test_gate.py",
     ),
     Mutant(
