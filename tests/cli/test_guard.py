@@ -142,6 +142,8 @@ margins = "region*sex*age"
 [protect]
 method = "safe"
 parameters = {proposals = 1000}
+[gate]
+attack = "off"
 """
 SITE = """
 [datasets.people]
