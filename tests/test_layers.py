@@ -10,7 +10,7 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"arrays", "display", "errors", "files", "frames", "progress", "registry"}
+    {"arrays", "columns", "display", "errors", "files", "frames", "parquet", "progress", "registry"}
     | {"accounting", "digests", "lazy", "moved", "randomness", "signatures"},
     {"design"},
     {"solve", "tables"},

@@ -97,7 +97,7 @@ def test_equal_constant_and_measured_columns_are_noted():
     notes = "\n".join(found.notes)
     assert "name was left out: it has the same categories as town" in notes
     assert "year was left out: it has one category only" in notes
-    assert "income was left out: type Float64" in notes
+    assert "income was left out: type float64" in notes
     named = Hierarchy.find(frame, ["income", "town"])
     assert named["town"][0].children("Total") == ("1.5", "2.5")
 

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Mask, Whole, Whole32
+from discreet.columns import Column
 from discreet.design.axis import Axis, Variables, axes_of
 from discreet.design.codes import cell_text
 from discreet.design.support import Embedding, Kind
 from discreet.errors import DesignError
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from scipy.sparse import csr_array
 
     from discreet.design.formula import Block, Margins, Term
@@ -272,24 +272,18 @@ class Design(ABC):
         pairs = zip(self.axes, self.inner_codes(), strict=True)
         return {axis.name: axis.leaves[int(leaf[position])] for axis, leaf in pairs}
 
-    def label_columns(self) -> dict[str, pa.Array]:
-        """Dictionary-encoded code columns of the published cells, by variable."""
-        import pyarrow as pa
-
+    def label_columns(self) -> dict[str, Column]:
+        """Code columns of the published cells, by variable; each code is kept once."""
         return {
-            axis.name: pa.DictionaryArray.from_arrays(pa.array(index), pa.array(codes, pa.string()))
+            axis.name: Column.of_codes(index, codes)
             for axis, (index, codes) in zip(self.axes, self.published_codes(), strict=True)
         }
 
-    def inner_label_columns(self, positions: Array | None = None) -> dict[str, pa.Array]:
-        """Dictionary-encoded code columns of the inner cells, or of some of them."""
-        import pyarrow as pa
-
+    def inner_label_columns(self, positions: Array | None = None) -> dict[str, Column]:
+        """Code columns of the inner cells, or of some of them; each code is kept once."""
         chosen = slice(None) if positions is None else positions
         return {
-            axis.name: pa.DictionaryArray.from_arrays(
-                pa.array(leaf[chosen].astype(np.int32)), pa.array(axis.leaves, pa.string())
-            )
+            axis.name: Column.of_codes(leaf[chosen], axis.leaves)
             for axis, leaf in zip(self.axes, self.inner_codes(), strict=True)
         }
 

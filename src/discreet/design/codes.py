@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Whole32
+from discreet.columns import Column, ColumnError
 from discreet.errors import CodeError
 
 MISSING = "(missing)"
@@ -135,7 +136,7 @@ def factorise(values: object) -> tuple[list[str], Whole32]:
     """Distinct canonical codes and the position of each value among them, -1 where missing.
 
     Args:
-        values: An Arrow array, a NumPy array, a pandas or polars series, or any sequence.
+        values: A column, a NumPy or Arrow array, a pandas or polars series, or any sequence.
 
     Returns:
         The codes that occur, in order of first appearance (of the categories for a categorical
@@ -144,10 +145,10 @@ def factorise(values: object) -> tuple[list[str], Whole32]:
     Cost: one dictionary encoding of the array; Python touches the distinct values only. Sequences
     of mixed types are read value by value.
     """
-    column = _as_arrow(values)
+    column = _as_column(values)
     new_position: dict[str, int] = {}
     if column is None:
-        texts = map(_text, values)  # type: ignore[call-overload]  # not Arrow, so it iterates
+        texts = map(_text, values)  # type: ignore[call-overload]  # it holds several types
         found = [-1 if t is None else new_position.setdefault(t, len(new_position)) for t in texts]
         return list(new_position), np.array(found, dtype=np.int32)
     dictionary, positions = _dictionary(column)
@@ -180,54 +181,27 @@ def canonical_array(values: object) -> tuple[list[str], Whole32]:
     return [*codes, MISSING], np.where(positions < 0, np.int32(len(codes)), positions)
 
 
-def _as_arrow(values: Any) -> Any:
-    """A chunked Arrow array of the values, or None when Arrow would change or refuse them."""
-    import pyarrow as pa
-
-    if isinstance(values, pa.Array):
-        values = pa.chunked_array([values])
-    if isinstance(values, pa.ChunkedArray):
-        return None if isinstance(values.type, pa.BaseExtensionType) else values
-    if str(getattr(values, "dtype", "object")).lower() == "object" and not _is_uniform(values):
-        return None
+def _as_column(values: Any) -> Column | None:
+    """A column of the values, or None when one would change or refuse them."""
     try:
-        return pa.chunked_array([pa.array(values, from_pandas=True)])
-    except (pa.ArrowException, TypeError, OverflowError):
+        return Column(values)
+    except (ColumnError, TypeError):
         return None
 
 
-def _is_uniform(values: Iterable[object]) -> bool:
-    """Whether Arrow reads these objects without change.
-
-    It turns dates beside times into dates and booleans beside floats into numbers, so one type
-    only; text beside floats is safe, since Arrow then accepts no float but NaN.
-    """
-    kinds = set(map(type, values)) - {type(None)}
-    return len(kinds) <= 1 or kinds <= {str, float}
-
-
-def _dictionary(column: Any) -> tuple[list[object], Whole32]:
+def _dictionary(column: Column) -> tuple[list[object], Whole32]:
     """Distinct values as Python objects and positions into them, -1 where null."""
-    import pyarrow as pa
-
     try:
-        chunks = column.dictionary_encode().unify_dictionaries().chunks
-    except pa.ArrowNotImplementedError as error:
-        message = f"values of type {column.type} cannot be codes; give single values"
-        raise CodeError(message) from error
-    if not chunks:
-        return [], np.empty(0, dtype=np.int32)
-    positions = [c.indices.cast(pa.int32()).fill_null(-1).to_numpy() for c in chunks]
-    known = chunks[0].dictionary
-    values: list[object] = []
-    if pa.types.is_timestamp(known.type) and known.type.unit == "ns":
+        positions, known = column.encoded()
+    except ColumnError:
+        message = f"values of type {column.kind} cannot be codes; give single values"
+        raise CodeError(message) from None
+    if known.kind.startswith("timestamp") and known.kind.endswith("9)"):
         try:
-            values = known.cast(pa.timestamp("us", tz=known.type.tz)).to_pylist()
-        except pa.ArrowInvalid:  # datetime holds no nanoseconds; NumPy's times do
-            values = list(known.to_numpy(zero_copy_only=False))
-    else:
-        values = known.to_pylist()
-    return values, np.concatenate(positions)
+            known = known.cast(known.kind.replace("9)", "6)"))
+        except ColumnError:  # datetime holds no nanoseconds; NumPy's times do
+            return list(known.to_numpy()), positions
+    return known.to_pylist(), positions
 
 
 def natural_order(codes: Iterable[str]) -> list[str]:

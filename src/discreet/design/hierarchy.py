@@ -24,6 +24,7 @@ from discreet.design.formats.tree import (
 from discreet.display import Display, Displayed, Grid, Heading
 from discreet.errors import CodeError, ParameterError, UnknownNameError
 from discreet.files import write_text
+from discreet.frames import Frame
 
 _MOST_SHOWN, _MOST_OPEN = 2_000, 30  # codes in a piece of HTML, and those that stand open
 
@@ -198,23 +199,21 @@ class Hierarchy(Displayed):
         return write_nested(self.root, self._children)
 
     def to_parent_child(self) -> Any:
-        """An Arrow table `child`, `parent` and, where there are some, `label` and `level`.
+        """A frame of `child`, `parent` and, where there are some, `label` and `level`.
 
         The root comes first.
         """
         return tables.write_parent_child(self._tree)
 
     def to_columns(self) -> Any:
-        """An Arrow table with a row per leaf and a column per level, null below a short branch.
+        """A frame with a row per leaf and a column per level, null below a short branch.
 
         Columns have the names of the levels, or ``level1``, ``level2``, ….
         """
-        import pyarrow as pa
-
         names = self.level_names[1:] or tuple(f"level{d}" for d in range(1, self.depth + 1))
         found = [self.ancestor_at(depth) for depth in range(1, self.depth + 1)]
-        columns = [pa.array([d.get(leaf) for leaf in self.leaves], pa.string()) for d in found]
-        return pa.table(columns, names=list(names))
+        columns = [[d.get(leaf) for leaf in self.leaves] for d in found]
+        return Frame(dict(zip(names, columns, strict=True)), dict.fromkeys(names, "string"))
 
     def to_hrc(self, path: str | Path | None = None, leading: str = "@") -> str:
         """The text of a τ-ARGUS `.hrc` file, also written to `path` if one is given."""

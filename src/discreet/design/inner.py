@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from discreet.arrays import Array, Mask, Real, Whole, Whole32
+from discreet.columns import Column
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical
@@ -18,6 +20,8 @@ from discreet.design.structured import StructuredDesign
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError
 from discreet.files import PARQUET, ending_of, written_whole
+from discreet.frames import Frame
+from discreet.parquet import write_parquet
 
 KEPT = 2_000_000  # inner cells up to which a computed table is kept once it was asked for
 SLICE = 1_000_000  # inner cells that are computed at once when a table is written
@@ -217,21 +221,19 @@ def _leaves(axis: Axis, given: Any) -> Whole:
 
 def write_cells(design: Design, cells: Real | ModelTable | ListedTable, path: str | Path) -> Path:
     """Write the inner cells that are not zero to Parquet, slice by slice; see `Fit.write`."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     ending_of(path, PARQUET)
     design = design.require_variables("codes to write beside its cells")
-    codes = [(axis.name, pa.array(axis.leaves, pa.string())) for axis in design.axes]
-    kinds = [(n, pa.dictionary(pa.int32(), pa.string())) for n, _ in codes]
-    schema = pa.schema([*kinds, ("value", pa.from_numpy_dtype(cells.dtype))])
-    with written_whole(path) as part, pq.ParquetWriter(part, schema) as writer:
-        for index, values in _slices(design, cells):
-            labels = [
-                pa.DictionaryArray.from_arrays(pa.array(leaf, pa.int32()), known)
-                for leaf, (_, known) in zip(index, codes, strict=True)
-            ]
-            writer.write_table(pa.table([*labels, pa.array(values)], schema=schema))
+    codes = [Column(list(axis.leaves), "string") for axis in design.axes]
+    names = [axis.name for axis in design.axes]
+
+    def frame(index: Sequence[Array], values: Array) -> Frame:
+        labels = map(Column.of_codes, index, codes)
+        return Frame({**dict(zip(names, labels, strict=True)), "value": values})
+
+    nothing = [np.empty(0, dtype=np.int32)] * len(names), np.empty(0, dtype=cells.dtype)
+    with written_whole(path) as part:
+        slices = itertools.chain([nothing], _slices(design, cells))
+        write_parquet(part, itertools.starmap(frame, slices))
     return Path(path)
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +26,9 @@ from discreet.design.sparse import SparseDesign, complete_design
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import CombinationMask, Support, check_support
 from discreet.errors import CodeError, DataError, ParameterError
-from discreet.frames import is_frame
+from discreet.frames import Frame, is_frame
 from discreet.tables.keys import KeyConvention
 from discreet.tables.truth import CellValues, TrueTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 HierarchyLike = Hierarchy | str | Path | Sequence[Hierarchy | str | Path] | Any  # or a frame
 HierarchiesLike = Mapping[str, HierarchyLike]
@@ -214,7 +210,7 @@ class _Column:
 
 
 def base_rows(
-    rows: pa.Table,
+    rows: Frame,
     count: Whole,
     variables: Sequence[str],
     totals: Mapping[str, Collection[str]],
@@ -259,9 +255,7 @@ def base_rows(
     return base
 
 
-def _column(
-    rows: pa.Table, name: str, totals: Collection[str] | None, is_declared: bool
-) -> _Column:
+def _column(rows: Frame, name: str, totals: Collection[str] | None, is_declared: bool) -> _Column:
     codes, index = canonical_array(rows.column(name))
     known = LABELS if totals is None else totals
     found = [c for c in codes if (c.casefold() if totals is None else c) in known]

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole
+from discreet.columns import is_number_kind
 from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.base import Design
 from discreet.design.codes import canonical_array, factorise, natural_order
@@ -21,7 +22,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.design.product import ProductDesign
 from discreet.design.support import Support
 from discreet.errors import DataError, DesignError, UnknownNameError, check_known
-from discreet.frames import is_numeric, numbers, to_arrow
+from discreet.frames import Frame, numbers, read_frame
 from discreet.tables.assembly import (
     TOTALS,
     CodedCells,
@@ -46,9 +47,6 @@ from discreet.tables.magnitude import (
     top_contributions,
 )
 from discreet.tables.truth import CellValues, TrueTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Declared = bool | Sequence[str]
 """Whether the codes of a frame are said to be the public list: of all variables, or of some."""
@@ -75,7 +73,7 @@ def cells_to_table(
     declared: Declared = False,
 ) -> TrueTable:
     """A table from a frame of inner cells; see `Table.from_counts`."""
-    cells, rule = to_arrow(frame), key_convention(convention)
+    cells, rule = read_frame(frame), key_convention(convention)
     categories = frame_hierarchies(frame).items()
     # A column with missing values has a category that its declaration does not name.
     complete = {v: trees for v, trees in categories if not cells.column(v).null_count}
@@ -96,7 +94,7 @@ def cells_to_table(
 
 
 def _inner_rows(
-    cells: pa.Table,
+    cells: Frame,
     count: Whole,
     columns: CountColumns,
     margins: Margins,
@@ -109,7 +107,7 @@ def _inner_rows(
         c
         for c in cells.column_names
         if c not in (columns.count, columns.key, columns.weight, *named)
-        and not is_numeric(cells.schema.field(c).type)
+        and not is_number_kind(cells.column(c).kind)
     ]
     totals = {
         v: Axis.from_hierarchies(v, trees[v]).total_codes for v in (*named, *others) if v in trees
@@ -119,7 +117,7 @@ def _inner_rows(
 
 
 def _code_rows(
-    rows: pa.Table,
+    rows: Frame,
     margins: Margins,
     categories: Hierarchies,
     hierarchies: Hierarchies,
@@ -174,7 +172,7 @@ def published_to_table(
     adds_up: bool = True,
 ) -> TrueTable:
     """A table from a frame of published cells; see `Table.from_frame`."""
-    cells, rule, trees = to_arrow(frame), key_convention(convention), as_hierarchies(hierarchies)
+    cells, rule, trees = read_frame(frame), key_convention(convention), as_hierarchies(hierarchies)
     names = variables_of(parse(margins), cells.column_names, trees)
     said = _declared_among(names, declared)
     axes = [published_axis(cells, v, trees.get(v), declared=v in said) for v in names]
@@ -194,7 +192,7 @@ def published_to_table(
 
 
 def published_axis(
-    cells: pa.Table,
+    cells: Frame,
     variable: str,
     trees: Sequence[Hierarchy] | None,
     *,
@@ -211,7 +209,7 @@ def published_axis(
 
 
 def published_positions(
-    design: ProductDesign, cells: pa.Table, lines: Sequence[int] | None = None
+    design: ProductDesign, cells: Frame, lines: Sequence[int] | None = None
 ) -> Whole:
     """The published position of every row; an error names its line, where those are given."""
     lookup: dict[tuple[str, ...], int] = {}
@@ -255,7 +253,7 @@ def contributions_to_table(
     declared: Declared,
 ) -> TrueTable:
     """A table of magnitudes; see `Table.from_contributions`."""
-    rows = to_arrow(frame)
+    rows = read_frame(frame)
     w = None if weight is None else numbers(rows, weight).astype(np.float64)
     values = CellValues(np.ones(len(rows), dtype=np.int64), weight=w)
     categories, trees = frame_hierarchies(frame), as_hierarchies(hierarchies)
@@ -266,7 +264,7 @@ def contributions_to_table(
 
 
 def _contributions(
-    design: Design, coded: CodedCells, rows: pa.Table, of: Magnitude, amounts: Real
+    design: Design, coded: CodedCells, rows: Frame, of: Magnitude, amounts: Real
 ) -> Contributions:
     owners, who = _owners(rows, of)
     where = inner_positions(coded, design)
@@ -284,7 +282,7 @@ def _contributions(
     )
 
 
-def _amounts(rows: pa.Table, of: Magnitude, weight: Real | None) -> Real:
+def _amounts(rows: Frame, of: Magnitude, weight: Real | None) -> Real:
     """What each row contributes."""
     given = numbers(rows, of.value).astype(np.float64)
     if not np.isfinite(given).all():
@@ -298,7 +296,7 @@ def _amounts(rows: pa.Table, of: Magnitude, weight: Real | None) -> Real:
     return given if weight is None else given * weight
 
 
-def _owners(rows: pa.Table, of: Magnitude) -> tuple[tuple[str, ...], Whole]:
+def _owners(rows: Frame, of: Magnitude) -> tuple[tuple[str, ...], Whole]:
     """The owners of the rows, and the place of each row's owner among them."""
     check_known("column", of.columns, rows.column_names)
     alone = factorise(rows.column(of.contributor))

@@ -16,6 +16,7 @@ from discreet.arrays import Array, Mask, Real, Whole
 from discreet.design.base import Design
 from discreet.display import Display, Displayed, Mark
 from discreet.errors import ConfidentialError, DesignError
+from discreet.frames import Frame
 from discreet.tables import show
 from discreet.tables.show import CONFIDENTIAL as CONFIDENTIAL_SIGN
 from discreet.tables.show import NO_QUALITY
@@ -193,8 +194,8 @@ class PublicTable(Displayed, show.Frames, Protected):
             raise ConfidentialError("a trial cannot be published; protect the table instead.")
         return replace(super().wrap(protected), table_name=getattr(protected, "table_name", ""))
 
-    def to_arrow(self) -> pa.Table:
-        """Published cells as an Arrow table: code columns and protected values.
+    def to_frame(self) -> Frame:
+        """Published cells as a frame: code columns and protected values.
 
         The column of values is named after their unit. Cells that are not shown are null; their
         status says why.
@@ -210,11 +211,15 @@ class PublicTable(Displayed, show.Frames, Protected):
         status = np.array(STATUS_NAMES)[self.status]
         return show.frame_of(self.design, {**shown, "status": status})
 
-    def inner_to_arrow(self) -> pa.Table:
-        """Protected inner cells that are not zero, as an Arrow table."""
+    def inner_to_frame(self) -> Frame:
+        """Protected inner cells that are not zero, as a frame."""
         if self.y is None:
             raise DesignError("inner cells are not part of this release; fit them first.")
         return show.inner_frame_of(self.design, {self.unit: self.y}, np.flatnonzero(self.y))
+
+    def inner_to_arrow(self) -> pa.Table:
+        """Protected inner cells that are not zero, as a table of pyarrow."""
+        return self.inner_to_frame().to_arrow()
 
     def __repr__(self) -> str:
         title = self.table_name or "Release"

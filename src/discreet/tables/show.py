@@ -1,4 +1,4 @@
-"""Tables for people: Arrow and frames, text for the terminal, crossed trees for notebooks.
+"""Tables for people: frames, text for the terminal, crossed trees for notebooks.
 
 A crossed tree has headings that fold, and the figures between them.
 """
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from discreet.arrays import Array, Index
+from discreet.columns import Column
 from discreet.design.axis import Axis
 from discreet.design.base import Design
 from discreet.display import Grid, Heading, Mark, align_columns
-from discreet.errors import MissingDependencyError
-from discreet.frames import value_names
+from discreet.frames import Frame, value_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,43 +31,41 @@ NO_QUALITY = -1
 
 
 class Frames:
-    """Something that is a table: frames of other libraries from its Arrow table."""
+    """Something that is a table: frames of any library from its own.
+
+    Every library that reads Arrow takes it as it is: `polars.DataFrame(table)`.
+    """
 
     if TYPE_CHECKING:
 
-        def to_arrow(self) -> pa.Table:
-            """The Arrow table."""
+        def to_frame(self) -> Frame:
+            """The table as a frame."""
+
+    def to_arrow(self) -> pa.Table:
+        """The same as a table of pyarrow; as confidential as it is."""
+        return self.to_frame().to_arrow()
 
     def to_pandas(self) -> pd.DataFrame:
         """The same as a pandas frame; as confidential as it is."""
-        return to_pandas(self.to_arrow())
+        return self.to_frame().to_pandas()
 
     def to_polars(self) -> pl.DataFrame:
         """The same as a polars frame; as confidential as it is."""
-        return to_polars(self.to_arrow())
+        return self.to_frame().to_polars()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.to_frame().__arrow_c_stream__(requested_schema)
 
 
-def frame_of(design: Design, columns: Mapping[str, Array]) -> pa.Table:
+def frame_of(design: Design, columns: Mapping[str, Array]) -> Frame:
     """Code columns of the published cells followed by columns of values."""
-    return _beside(design.label_columns(), {k: _column(v) for k, v in columns.items()})
+    return _beside(design.label_columns(), columns)
 
 
-def _beside(labels: Mapping[str, pa.Array], values: Mapping[str, pa.Array]) -> pa.Table:
+def _beside(labels: Mapping[str, Column], values: Mapping[str, Array]) -> Frame:
     """Columns of codes and of values; see `value_names` for names that both would have."""
-    import pyarrow as pa
-
     names = value_names(labels, values)
-    return pa.table({**labels, **{names[k]: column for k, column in values.items()}})
-
-
-def _column(values: Array) -> pa.Array:
-    """An Arrow column; masked entries are null."""
-    import pyarrow as pa
-
-    kind = pa.string() if values.dtype == object else None
-    if isinstance(values, np.ma.MaskedArray):
-        return pa.array(values.data, kind, mask=np.ma.getmaskarray(values))
-    return pa.array(values, kind)
+    return Frame({**labels, **{names[k]: column for k, column in values.items()}})
 
 
 def mask_missing_quality(quality: Array | None) -> Array | None:
@@ -75,32 +73,10 @@ def mask_missing_quality(quality: Array | None) -> Array | None:
     return None if quality is None else np.ma.array(quality, mask=quality == NO_QUALITY)
 
 
-def inner_frame_of(design: Design, columns: Mapping[str, Array], positions: Array) -> pa.Table:
+def inner_frame_of(design: Design, columns: Mapping[str, Array], positions: Array) -> Frame:
     """Code columns of some inner cells followed by columns of values."""
-    values = {k: _column(v[positions]) for k, v in columns.items()}
+    values = {k: v[positions] for k, v in columns.items()}
     return _beside(design.inner_label_columns(positions), values)
-
-
-def to_pandas(table: pa.Table) -> pd.DataFrame:
-    """An Arrow table as a pandas frame."""
-    try:
-        import pandas  # noqa: F401  (its absence is an error with a remedy)
-    except ImportError as error:
-        raise MissingDependencyError("to_pandas", "pandas") from error
-    frame: pd.DataFrame = table.to_pandas()
-    return frame
-
-
-def to_polars(table: pa.Table) -> pl.DataFrame:
-    """An Arrow table as a polars frame."""
-    try:
-        import polars
-    except ImportError as error:
-        raise MissingDependencyError("to_polars", "polars") from error
-    frame = polars.from_arrow(table)
-    if not isinstance(frame, polars.DataFrame):
-        raise TypeError("polars did not return a frame for an Arrow table.")
-    return frame
 
 
 def text(design: Design, z: Array, title: str, unit: str = "count") -> str:

@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,9 +23,7 @@ from discreet.design.base import Design
 from discreet.design.codes import MISSING, canonical_array
 from discreet.digests import digest
 from discreet.errors import ParameterError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from discreet.frames import Frame
 
 BUCKETS = 16**3  # three hexadecimal digits of a hash, which every engine can cut out of a text
 _NUMBER = re.compile(r"\d+")
@@ -253,12 +251,12 @@ def _disjoint(design: Design) -> Whole:
     return np.sort(np.array(chosen, dtype=np.int64))
 
 
-def table_of_columns(content: pa.Table, names: Sequence[str]) -> SketchedTable:
+def table_of_columns(content: Frame, names: Sequence[str]) -> SketchedTable:
     """Records as a table of their own: every combination of codes in some columns is a cell.
 
     Columns of numbers with decimals are left out, since they change from edition to edition.
     """
-    kept = [n for n in sorted(names) if not _has_decimals(content.schema.field(n).type)]
+    kept = [n for n in sorted(names) if not _has_decimals(content.column(n).kind)]
     coded = [(name, *canonical_array(content.column(name))) for name in kept]
     parts = tuple((name, tuple(codes), index.astype(np.int64)) for name, codes, index in coded)
     design = digest([(name, None) for name in kept]).hex()
@@ -266,10 +264,8 @@ def table_of_columns(content: pa.Table, names: Sequence[str]) -> SketchedTable:
     return SketchedTable(tuple(kept), tuple(kept), design, parts, counts)
 
 
-def _has_decimals(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+def _has_decimals(kind: str) -> bool:
+    return kind.startswith(("float", "decimal"))
 
 
 def _table(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array, Whole
+from discreet.columns import Column
 from discreet.design.axis import Axis, Level
 from discreet.design.codes import canonical_array
 from discreet.design.formula import NamedTerms, Term
@@ -22,7 +23,8 @@ from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import ConfidentialError, DataError
 from discreet.files import EVERYONE, OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.frames import value_names
+from discreet.frames import Frame, concat, value_names
+from discreet.parquet import parquet_metadata, read_parquet, write_parquet
 from discreet.tables.keys import KeyConvention
 from discreet.tables.magnitude import (
     ABSOLUTE,
@@ -41,24 +43,20 @@ from discreet.tables.statement import Statement
 from discreet.tables.truth import VALUE_COLUMNS, Bounds, CellValues, DataSet, TrueTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from discreet.design.base import Design
 
 
 FORMAT = 2
-_HEADER, _SUPPORT = b"discreet", b"discreet.support"
+_HEADER, _SUPPORT = "discreet", "discreet.support"
 _COLUMNS = ("cell", *VALUE_COLUMNS, "value", "status", "quality", "precision")
 
 
 def save_table(table: TrueTable, path: str | Path) -> Path:
     """Write a confidential table, readable by its owner only."""
-    import pyarrow as pa
-
     check_table_name(path)
-    parts = [_mark_part(table.to_arrow(), "published", table.design)]
+    parts = [_mark_part(table.to_frame(), "published", table.design)]
     if table.inner is not None:
-        parts.append(_mark_part(table.inner_to_arrow(), "inner", table.design))
+        parts.append(_mark_part(table.inner_to_frame(), "inner", table.design))
     rule, given = table.convention, table.contributions
     header = {
         "side": "confidential",
@@ -77,8 +75,7 @@ def save_table(table: TrueTable, path: str | Path) -> Path:
         "passage": table.passage.to_json(),
         "sketches": table.sketches and table.sketches.to_json(),
     }
-    content = pa.concat_tables(parts, promote_options="permissive").unify_dictionaries()
-    return _write(content, header, table.design, path, OWNER_ONLY)
+    return _write(concat(parts), header, table.design, path, OWNER_ONLY)
 
 
 def check_table_name(path: str | Path) -> None:
@@ -88,8 +85,6 @@ def check_table_name(path: str | Path) -> None:
 
 def save_release(release: PublicTable, path: str | Path) -> Path:
     """Write a public release; anything else is refused."""
-    import pyarrow as pa
-
     if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release may be written as public; protect the table first.")
     columns = {
@@ -103,8 +98,7 @@ def save_release(release: PublicTable, path: str | Path) -> Path:
     if release.y is not None:
         parts.append(inner_frame_of(design, {"value": release.y}, np.flatnonzero(release.y)))
     marked = [_mark_part(c, p, design) for c, p in zip(parts, ("published", "inner"), strict=False)]
-    content = pa.concat_tables(marked, promote_options="permissive").unify_dictionaries()
-    return _write(content, release_header(release), design, path, EVERYONE)
+    return _write(concat(marked), release_header(release), design, path, EVERYONE)
 
 
 def release_header(release: PublicTable) -> dict[str, Any]:
@@ -148,39 +142,26 @@ def _names(design: Design) -> dict[str, str]:
     return value_names([axis.name for axis in design.axes], _COLUMNS)
 
 
-def _mark_part(content: pa.Table, part: str, design: Design) -> pa.Table:
-    import pyarrow as pa
-
-    marks = pa.array([part] * len(content)).dictionary_encode()
-    return content.add_column(0, _names(design)["cell"], marks)
+def _mark_part(content: Frame, part: str, design: Design) -> Frame:
+    marks = Column.of_codes(np.zeros(len(content), dtype=np.int32), [part])
+    return content.with_column(_names(design)["cell"], marks, 0)
 
 
 def _write(
-    content: pa.Table, header: dict[str, Any], design: Design, path: str | Path, mode: int
+    content: Frame, header: dict[str, Any], design: Design, path: str | Path, mode: int
 ) -> Path:
-    import pyarrow.parquet as pq
-
     shape = {"design": design_to_json(design), "columns": _names(design)}
     metadata = {_HEADER: json.dumps({"format": FORMAT, **header, **shape}).encode()}
     support = packed_support(design)
     if support is not None:
         metadata[_SUPPORT] = support
     with written_whole(path, mode) as temporary:
-        pq.write_table(content.replace_schema_metadata(metadata), temporary, compression="zstd")
+        write_parquet(temporary, content, metadata)
     return Path(path)
 
 
-def _read(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        content = pq.read_table(path)
-    except FileNotFoundError:
-        raise DataError(f"there is no file {path}.") from None
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} is not a readable Parquet file: {error}") from error
-    metadata = content.schema.metadata or {}
+def _read(path: str | Path) -> tuple[Frame, dict[str, Any]]:
+    metadata = parquet_metadata(path)
     if _HEADER not in metadata:
         raise DataError(
             f"{path} is a Parquet file, but not a table or release written by discreet. "
@@ -189,7 +170,7 @@ def _read(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     header = {"columns": {name: name for name in _COLUMNS}, **json.loads(metadata[_HEADER])}
     check_format(header, path)
     header["support"] = metadata.get(_SUPPORT)
-    return content, header
+    return read_parquet(path), header
 
 
 def check_format(header: dict[str, Any], path: str | Path) -> None:
@@ -203,7 +184,7 @@ def check_format(header: dict[str, Any], path: str | Path) -> None:
         )
 
 
-def _table(content: pa.Table, header: dict[str, Any]) -> TrueTable:
+def _table(content: Frame, header: dict[str, Any]) -> TrueTable:
     name, modulus, edge = header["convention"]
     rule = KeyConvention(name, modulus, edge)
     published, inner = _parts(content, header["columns"])
@@ -229,7 +210,7 @@ def _table(content: pa.Table, header: dict[str, Any]) -> TrueTable:
     return TrueTable(design, values, CellValues(**found), rule, **parts)
 
 
-def _release(content: pa.Table, header: dict[str, Any]) -> PublicTable:
+def _release(content: Frame, header: dict[str, Any]) -> PublicTable:
     names = header["columns"]
     published, inner = _parts(content, names)
     design, where = _design(inner, header)
@@ -250,15 +231,12 @@ def _release(content: pa.Table, header: dict[str, Any]) -> PublicTable:
     return PublicTable(design, z, statement, unit, spread(y, where, design.n_inner), **optional)
 
 
-def _parts(content: pa.Table, names: Mapping[str, str]) -> tuple[pa.Table, pa.Table]:
-    import pyarrow.compute as pc
-
-    part = content.column(names["cell"]).cast("string")
-    published = content.filter(pc.equal(part, "published"))
-    return published, content.filter(pc.equal(part, "inner"))
+def _parts(content: Frame, names: Mapping[str, str]) -> tuple[Frame, Frame]:
+    part = content.column(names["cell"])
+    return content.filter(part.equal("published")), content.filter(part.equal("inner"))
 
 
-def _arrays(content: pa.Table, names: Mapping[str, str]) -> dict[str, Array]:
+def _arrays(content: Frame, names: Mapping[str, str]) -> dict[str, Array]:
     return {
         field: _array(content, names[name])
         for name, field in VALUE_COLUMNS.items()
@@ -266,11 +244,11 @@ def _arrays(content: pa.Table, names: Mapping[str, str]) -> dict[str, Array]:
     }
 
 
-def _array(content: pa.Table, name: str) -> Array:
-    return np.asarray(content.column(name).to_numpy())
+def _array(content: Frame, name: str) -> Array:
+    return content.column(name).to_numpy()
 
 
-def _design(inner: pa.Table, header: dict[str, Any]) -> tuple[StructuredDesign, Whole]:
+def _design(inner: Frame, header: dict[str, Any]) -> tuple[StructuredDesign, Whole]:
     """The design, and the positions of the stored inner cells in it."""
     axes, terms = _axes_and_terms(header["design"])
     leaves = []
@@ -357,12 +335,12 @@ def axis_from_json(spec: dict[str, Any]) -> Axis:
     )
 
 
-Stored = tuple["pa.Table", Array]
+Stored = tuple[Frame, Array]
 """Rows of a file, and the place of each."""
 
 
 def _contributions(
-    header: dict[str, Any], design: Design, published: pa.Table, inner: Stored | None
+    header: dict[str, Any], design: Design, published: Frame, inner: Stored | None
 ) -> Contributions:
     """Contributions from the rows of published cells, and of inner cells that are not empty."""
     stored: list[Stored] = [(published, np.arange(design.n_published))]
@@ -396,7 +374,7 @@ def _contribution_names(header: dict[str, Any], variables: list[str]) -> dict[st
 
 
 def _cells(
-    rows: pa.Table, where: Array, n: int, names: dict[str, Any], owners: tuple[str, ...]
+    rows: Frame, where: Array, n: int, names: dict[str, Any], owners: tuple[str, ...]
 ) -> CellContributions:
     """Contributions in their places; cells without a row have none."""
     place = {owner: i for i, owner in enumerate(owners)} | {None: NOBODY}

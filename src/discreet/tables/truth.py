@@ -12,6 +12,7 @@ from discreet.arrays import Array, Real, Whole
 from discreet.design.base import Cell, Design
 from discreet.display import Display, Displayed
 from discreet.errors import DataError, DesignError, KeysError, ParameterError
+from discreet.frames import Frame
 from discreet.tables import show
 from discreet.tables.editions import EditionMode
 from discreet.tables.keys import CONVENTIONS, KeyConvention, convention
@@ -282,8 +283,8 @@ class TrueTable(Displayed, show.Frames):
         """The table with the custodian's secret, for one that was read from a file or a frame."""
         return replace(self, secret=secret)
 
-    def to_arrow(self) -> pa.Table:
-        """Published cells as an Arrow table: code columns and true values. Confidential.
+    def to_frame(self) -> Frame:
+        """Published cells as a frame: code columns and true values. Confidential.
 
         Magnitudes follow: the sum under the value's name, `contributors`, and the largest
         contributions with whose they are, `largest_1`, `owner_1`, ….
@@ -293,14 +294,18 @@ class TrueTable(Displayed, show.Frames):
             columns |= contribution_columns(self.contributions, self.contributions.published)
         return show.frame_of(self.design, columns)
 
-    def inner_to_arrow(self) -> pa.Table:
-        """Non-empty inner cells as an Arrow table. Confidential."""
+    def inner_to_frame(self) -> Frame:
+        """Non-empty inner cells as a frame. Confidential."""
         inner = self.require_inner()
         some, columns = np.flatnonzero(inner.count), _value_columns(inner)
         given = self.contributions
         if given is not None and given.inner is not None:
             columns |= contribution_columns(given, given.inner)
         return show.inner_frame_of(self.design, columns, some)
+
+    def inner_to_arrow(self) -> pa.Table:
+        """Non-empty inner cells as a table of pyarrow. Confidential."""
+        return self.inner_to_frame().to_arrow()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "secret": None, "ledger": self.ledger_path}

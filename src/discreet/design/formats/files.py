@@ -29,7 +29,8 @@ from discreet.errors import (
     ParameterError,
     UnknownNameError,
 )
-from discreet.frames import open_frame
+from discreet.frames import read_frame
+from discreet.parquet import read_parquet
 
 _DELIMITERS = ",;\t"
 _ID = re.compile(r"[A-Za-z0-9_@$-]+")  # what SDMX allows in an id
@@ -40,7 +41,8 @@ def read_source(source: object, root: str | None) -> CodeTree:
     """The tree of a file or a frame; see `Hierarchy.read` for the formats."""
     if isinstance(source, (str, Path)):
         return _read_file(Path(source), root)
-    return _read_table(source, list(open_frame(source).collect_schema()), root)
+    frame = read_frame(source)
+    return _read_table(frame, frame.column_names, root)
 
 
 def _read_file(path: Path, root: str | None) -> CodeTree:
@@ -81,13 +83,7 @@ def _read_csv(path: Path, root: str | None) -> CodeTree:
 
 
 def _read_parquet(path: Path, root: str | None) -> CodeTree:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"file {str(path)!r} cannot be read as Parquet: {error}") from error
+    table = read_parquet(path)
     return _read_table(table, table.column_names, root)
 
 

@@ -15,13 +15,14 @@ from discreet.arrays import Index, Mask, Whole32
 from discreet.design.codes import MISSING, canonical, canonical_array, factorise, natural_order
 from discreet.design.formats.tree import CodeTree, depths_of, plant, reading_order
 from discreet.errors import CodeError, ParameterError, check_known
-from discreet.frames import open_frame
+from discreet.frames import Frame, is_lazy, is_pandas, read_frame
 
 if TYPE_CHECKING:
     from discreet.design.hierarchy import Hierarchy
 
 MOST_CATEGORIES = 100_000
 """Columns with more categories are taken for identifiers or measurements."""
+_MEASURED = ("float", "timestamp", "duration", "time", "binary", "fixed", "array", "struct", "map")
 _NEARLY = 0.05  # share of the codes that may stand against a nesting that is worth a note
 
 
@@ -81,9 +82,7 @@ def _pair(entry: Sequence[object]) -> tuple[str, str | None]:
 
 
 def write_parent_child(tree: CodeTree) -> Any:
-    """An Arrow table of child and parent, with labels and levels if there are any; root first."""
-    import pyarrow as pa
-
+    """A frame of child and parent, with labels and levels if there are any; root first."""
     root, parents, labels, names = tree.root, dict(tree.pairs), tree.labels, tree.level_names
     columns: dict[str, list[str | None]] = {
         "child": [root, *parents],
@@ -94,7 +93,7 @@ def write_parent_child(tree: CodeTree) -> Any:
     if names:
         depths = depths_of(root, parents)
         columns["level"] = [names[depths[code or ""]] for code in columns["child"]]
-    return pa.table({name: pa.array(texts, pa.string()) for name, texts in columns.items()})
+    return Frame(columns, dict.fromkeys(columns, "string"))
 
 
 def read_columns(frame: object, columns: Sequence[str], root: str) -> CodeTree:
@@ -154,45 +153,31 @@ def _conflict_message(
     )
 
 
-def distinct_rows(frame: object, columns: Sequence[str]) -> Any:
-    """Distinct rows of some columns, collected: by first appearance, or sorted if it is lazy."""
-    import narwhals as nw
-
-    data = chosen_columns(frame, columns)
-    if isinstance(data, nw.LazyFrame):
-        return data.unique().sort(*columns).collect(backend="pyarrow")
-    row = nw.generate_temporary_column_name(8, data.columns)
-    first = data.with_row_index(row).unique(subset=list(columns), keep="first")
-    return first.sort(row).drop(row)
-
-
-def chosen_columns(frame: object, columns: Sequence[str]) -> Any:
-    """A narwhals frame of these columns alone.
+def distinct_rows(frame: Any, columns: Sequence[str]) -> Frame:
+    """Distinct rows of some columns: by first appearance, or sorted if the frame is lazy.
 
     Raises:
         UnknownNameError: The frame has no such column.
     """
-    data = open_frame(frame)
-    known = data.collect_schema().names()
-    check_known("column", columns, known)
-    return data.select(*columns)
+    if not is_lazy(frame):
+        return read_frame(frame, columns).distinct()
+    check_known("column", columns, frame.collect_schema().names())
+    rows = read_frame(frame.select(list(columns)).unique(), columns)
+    texts = zip(*_text_columns(rows), strict=True)
+    keyed = sorted((tuple((t is not None, t or "") for t in row), k) for k, row in enumerate(texts))
+    return rows.take([place for _, place in keyed])
 
 
 def text_columns(frame: object, names: Sequence[str]) -> list[list[str | None]]:
     """These columns of a frame as codes, row by row; None where missing or blank."""
-    import narwhals as nw
-
-    data = chosen_columns(frame, names)
-    return _text_columns(
-        data.collect(backend="pyarrow") if isinstance(data, nw.LazyFrame) else data
-    )
+    return _text_columns(read_frame(frame, names))
 
 
-def _text_columns(rows: Any) -> list[list[str | None]]:
-    """The columns of a collected frame as codes; None where missing or blank."""
+def _text_columns(rows: Frame) -> list[list[str | None]]:
+    """The columns of a frame as codes; None where missing or blank."""
     columns: list[list[str | None]] = []
-    for name in rows.columns:
-        codes, positions = factorise(rows[name].to_native())
+    for column in rows.columns:
+        codes, positions = factorise(column)
         texts = [*(code if code.strip() else None for code in codes), None]  # -1 finds the last
         columns.append([texts[i] for i in positions.tolist()])
     return columns
@@ -205,24 +190,22 @@ def frame_categories(frame: object) -> dict[str, list[str]]:
     Arrow dictionaries and polars categoricals list what was found while they were filled, so they
     have none; neither have categories that include a blank one, which cannot be a code.
     """
-    import narwhals as nw
-
-    data = open_frame(frame)
     found = {
-        str(name): list(dict.fromkeys(map(canonical, _categories(data, name, dtype))))
-        for name, dtype in data.collect_schema().items()
-        if isinstance(dtype, (nw.Enum, nw.Categorical))
+        str(name): list(dict.fromkeys(map(canonical, categories)))
+        for name, categories in _categories(frame)
     }
     return {name: codes for name, codes in found.items() if codes and all(map(str.strip, codes))}
 
 
-def _categories(data: Any, name: str, dtype: Any) -> list[Any]:
-    """The categories of a column; none where its type lists what was found."""
-    import narwhals as nw
-
-    if data.implementation.is_pandas_like():
-        return list(data.get_column(name).to_native().cat.categories)
-    return list(dtype.categories) if isinstance(dtype, nw.Enum) else []
+def _categories(frame: Any) -> Iterator[tuple[object, Iterable[object]]]:
+    """The columns whose type lists categories, not what was found."""
+    if is_pandas(frame):
+        kinds = zip(frame.columns, frame.dtypes, strict=True)
+        yield from ((name, kind.categories) for name, kind in kinds if hasattr(kind, "categories"))
+    elif hasattr(frame, "collect_schema"):
+        for name, kind in frame.collect_schema().items():
+            if type(kind).__name__ == "Enum":
+                yield name, kind.categories
 
 
 @dataclass(frozen=True)
@@ -335,15 +318,9 @@ class _Partition:
 
 def _usable_columns(frame: object, columns: Sequence[str] | None, notes: list[str]) -> list[str]:
     """Columns of categories: named, or of a fitting type; and not too many categories."""
-    import narwhals as nw
-
     names = list(columns) if columns is not None else _categorical_columns(frame, notes)
-    if not names:
-        return []
-    counted = chosen_columns(frame, names).select(*(nw.col(name).n_unique() for name in names))
-    if isinstance(counted, nw.LazyFrame):
-        counted = counted.collect(backend="pyarrow")
-    counts = {name: int(counted[name][0]) for name in names}
+    given = frame if is_lazy(frame) else read_frame(frame, names)
+    counts = {name: len(distinct_rows(given, [name])) for name in names}
     for name, count in counts.items():
         if count > MOST_CATEGORIES:
             notes.append(f"{name} was left out: {count} categories are more than {MOST_CATEGORIES}")
@@ -352,24 +329,21 @@ def _usable_columns(frame: object, columns: Sequence[str] | None, notes: list[st
     return [name for name, count in counts.items() if 1 < count <= MOST_CATEGORIES]
 
 
-def _categorical_columns(frame: object, notes: list[str]) -> list[str]:
-    import narwhals as nw
-
+def _categorical_columns(frame: Any, notes: list[str]) -> list[str]:
     names = []
-    for name, kind in open_frame(frame).collect_schema().items():
-        is_measured = kind.is_float() or kind.is_nested()
-        if is_measured or isinstance(kind, (nw.Datetime, nw.Duration, nw.Time, nw.Binary)):
+    for name, kind in read_frame(frame.head(0) if is_lazy(frame) else frame).kinds.items():
+        if kind.startswith(_MEASURED):
             notes.append(f"{name} was left out: type {kind}; name it in columns= to look at it")
         else:
             names.append(name)
     return names
 
 
-def _partitions(rows: Any, names: Sequence[str], notes: list[str]) -> dict[str, _Partition]:
+def _partitions(rows: Frame, names: Sequence[str], notes: list[str]) -> dict[str, _Partition]:
     """Columns as partitions of the distinct rows, one for each different partition."""
     kept: dict[str, _Partition] = {}
     for name in names:
-        partition = _Partition.of(rows[name].to_native())
+        partition = _Partition.of(rows.column(name))
         same_size = ((o, p) for o, p in kept.items() if len(p) == len(partition))
         twin = next((other for other, p in same_size if not p.split_by(partition).any()), None)
         if twin is None:
