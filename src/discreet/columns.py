@@ -109,8 +109,12 @@ class Column:
         return self.slice(place % len(self), 1).to_pylist()[0]
 
     def __eq__(self, other: object) -> bool:
-        is_alike = isinstance(other, Column) and self.kind == other.kind
-        return is_alike and self.to_pylist() == other.to_pylist()  # type: ignore[union-attr]
+        if not isinstance(other, Column) or self.kind != other.kind or len(self) != len(other):
+            return False
+        if self.kind.startswith(_NESTED):
+            return self.to_pylist() == other.to_pylist()
+        codes, _ = join_columns([self, other]).encoded()
+        return bool((codes[: len(self)] == codes[len(self) :]).all())
 
     __hash__ = None  # type: ignore[assignment]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -184,11 +185,7 @@ class Frame:
 
     def to_arrow(self) -> pa.Table:
         """The same as a table of pyarrow."""
-        try:
-            import pyarrow
-        except ImportError as error:
-            raise MissingDependencyError("to_arrow", "pyarrow", "arrow") from error
-        return pyarrow.table(self)
+        return needs_arrow("`to_arrow`").table(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """The same as a pandas frame."""
@@ -286,6 +283,14 @@ def _collected(source: Any) -> Any:
 
     data = nw.from_native(source)
     return (data.collect() if isinstance(data, nw.LazyFrame) else data).to_native()
+
+
+def needs_arrow(purpose: str, part: str = "") -> Any:
+    """The package pyarrow, or a part of it, which some purposes need."""
+    try:
+        return importlib.import_module(f"pyarrow.{part}" if part else "pyarrow")
+    except ImportError as error:
+        raise MissingDependencyError(purpose, "pyarrow", "arrow") from error
 
 
 def is_pandas(value: object) -> bool:

@@ -11,6 +11,7 @@ from discreet.arrays import Real
 from discreet.design.formula import Margins, Term
 from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, check_known
+from discreet.frames import Frame
 from discreet.release.files import save
 from discreet.release.formats.write import file_stems, write
 from discreet.release.language import Language
@@ -18,8 +19,6 @@ from discreet.tables.protected import Experiment, Protected, PublicTable
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pyarrow as pa
 
     from discreet.solve.fit import Fitter
 
@@ -192,7 +191,7 @@ class Release(Result, PublicTable):
         )
         return self.exact_sum(cells)
 
-    def to_microdata(self) -> pa.Table:
+    def to_microdata(self) -> Frame:
         """Released inner cells as records: a row for each person, with a code for each variable."""
         from discreet.release.tabulate import to_microdata  # start-up time, as for `fit`
 

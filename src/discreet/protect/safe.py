@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from discreet.design.base import Design
 from discreet.design.formula import Margins, parse
 from discreet.design.support import LARGEST_DENSE
 from discreet.errors import DesignError, ParameterError, is_number, whole, within
+from discreet.frames import Frame
 from discreet.protect.cells import on_public_support
 from discreet.protect.options import (
     AS_IT_IS,
@@ -44,10 +45,6 @@ from discreet.solve.integer.rounding import choose_systematically
 from discreet.tables.protected import Claims, Draws, Protected
 from discreet.tables.statement import Sentence, Statement
 from discreet.tables.truth import TrueTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 EFFORT = Effort(sweeps=2000, most=2e8)
 _AMONG = {1: "in cells of at most one variable", 2: "in cells of more variables"}
@@ -340,15 +337,13 @@ class Effect:
         found, counts = np.unique(self.deviation[chosen], return_counts=True)
         return dict(zip(found.tolist(), (counts / max(counts.sum(), 1)).tolist(), strict=True))
 
-    def by_size(self, edges: Sequence[int] = SIZE_CLASSES) -> pa.Table:
+    def by_size(self, edges: Sequence[int] = SIZE_CLASSES) -> Frame:
         """Number of cells, mean and largest deviation, by classes of the true count."""
-        import pyarrow as pa
-
         size = np.abs(self.deviation)
         place = np.searchsorted(np.asarray(edges), self.true, side="right")
         names = [f"{a}-{b - 1}" for a, b in zip(edges, edges[1:], strict=False)]
         members = [size[place == k] for k in range(1, len(edges) + 1)]
-        return pa.table(
+        return Frame(
             {
                 "count": [*names, f"{edges[-1]}+"],
                 "cells": [len(m) for m in members],

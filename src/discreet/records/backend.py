@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.errors import EngineError, ParameterError, UnknownNameError
+from discreet.frames import Frame
 from discreet.progress import notice
 from discreet.records.connection import Connection, attempt
 from discreet.records.duckdb import DuckDB, DuckDBConnection
 from discreet.records.postgres import PostgresConnection
 from discreet.records.spark import SparkConnection
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _LISTED = 12
 TESTED = ("duckdb", "postgres", "pyspark")
@@ -56,8 +54,8 @@ def connection_of(backend: Any) -> Connection:
     return _CONNECTIONS.get(backend.name, Connection)(backend)
 
 
-def fetch(backend: Any, query: Any, origin: str) -> pa.Table:
-    """The answer to a query as an Arrow table; threads that share a back end take turns.
+def fetch(backend: Any, query: Any, origin: str) -> Frame:
+    """The answer to a query; threads that share a back end take turns.
 
     Two queries at once on one DuckDB connection lock each other out for good.
     """

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Array, Whole, Whole32
+from discreet.columns import Column, join_columns
 from discreet.design.axis import OUTSIDE, Axis
 from discreet.design.codes import MISSING, canonical_array, factorise
 from discreet.design.formula import Block
 from discreet.design.hierarchy import Hierarchy
 from discreet.design.structured import StructuredDesign
 from discreet.errors import CodeError, suggest
+from discreet.frames import Frame
 from discreet.progress import report
 from discreet.records.code_list import WORDS, Outside
 from discreet.records.engine import (
@@ -25,14 +27,13 @@ from discreet.records.engine import (
     as_array,
     check_values,
     values_of,
+    with_null,
 )
 from discreet.tables.assembly import CodedCells, axis_of_codes
 from discreet.tables.magnitude import CellContributions, Contributions, Magnitude, named_owners
 from discreet.tables.truth import TrueTable
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from discreet.records.records import UnitRecords
 
 
@@ -58,14 +59,13 @@ class Reader:
         axes = tuple(self.axes[v] for v in variables)
         return CodedCells(axes, leaves, values_of(cells, len(variables)))
 
-    def groups_of(self, variable: str, group: Array) -> tuple[pa.Array, Whole]:
+    def groups_of(self, variable: str, group: Array) -> tuple[Column, Whole]:
         """The distinct values of a variable as they were read, and the group of each one's leaf."""
         column, leaves = self.found[variable]
-        coded = column.combine_chunks().dictionary_encode(null_encoding="encode")
-        index = coded.indices.to_numpy()
-        first = np.full(len(coded.dictionary), -1, dtype=np.int64)
-        first[index] = leaves
-        return coded.dictionary, np.asarray(group, dtype=np.int64)[first]
+        codes, values = with_null(column)
+        first = np.full(len(values), -1, dtype=np.int64)
+        first[codes] = leaves
+        return values, np.asarray(group, dtype=np.int64)[first]
 
     def _leaves(self, variable: str, column: Any) -> Whole:
         """The leaf position of each row."""
@@ -135,7 +135,7 @@ class _Ranked:
 
     place: Whole
     rank: Whole
-    answer: pa.Table
+    answer: Frame
 
 
 def contributions_of(reader: Reader, table: TrueTable, of: Magnitude) -> Contributions:
@@ -188,15 +188,12 @@ def _rank_contributions(
     return _Ranked(place, rank, answer)
 
 
-def _owners(answers: Sequence[pa.Table]) -> tuple[tuple[str, ...], list[Whole]]:
+def _owners(answers: Sequence[Frame]) -> tuple[tuple[str, ...], list[Whole]]:
     """The identifiers of all owners, and for each answer the place of each row's owner."""
-    import pyarrow as pa
-
-    coded = []
-    for name in (HOLDING, CONTRIBUTOR):
-        columns = [answer.column(name) for answer in answers]
-        chunks = [chunk for column in columns for chunk in column.chunks]
-        coded.append(factorise(pa.chunked_array(chunks, columns[0].type)))
+    coded = [
+        factorise(join_columns([answer.column(name) for answer in answers]))
+        for name in (HOLDING, CONTRIBUTOR)
+    ]
     owners, codes = named_owners(*coded)
     return owners, np.split(codes, np.cumsum([len(answer) for answer in answers])[:-1])
 

@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.columns import Column
 from discreet.design.codes import MISSING, canonical, factorise, natural_order
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, DataError, ParameterError, check_known, suggest
 from discreet.files import read_toml
-from discreet.frames import fresh_name
+from discreet.frames import Frame, fresh_name
 from discreet.progress import report
 from discreet.records.backend import fetch
+from discreet.records.kinds import kind_name
 from discreet.records.query import language_of
 from discreet.records.recode import Recoded, Trees, is_missing, value_of_code
 from discreet.tables.assembly import Hierarchies, free_total
@@ -66,8 +68,6 @@ class Outside:
         The codes are joined as a small table, which costs the same for two codes and for ten
         thousand.
         """
-        import pyarrow as pa
-
         if self.other != DROP:
             return table.filter(~is_missing(table[variable])) if self.missing == DROP else table
         kind, name = table[variable].type(), fresh_name("listed_code", table.columns)
@@ -79,8 +79,8 @@ class Outside:
                 'list; make it text, or choose other = "refuse" or a code instead of "drop".'
             ) from None
         # Codes that the column's type cannot hold do not occur in it.
-        values = pa.array([value for value in listed if value is not None], kind.to_pyarrow())
-        side = language_of(table).memtable(pa.table({name: values}))
+        values = [value for value in listed if value is not None]
+        side = language_of(table).memtable(Frame({name: Column(values, kind_name(kind))}))
         joined = table.left_join(side, table[variable] == side[name])
         kept = joined[name].notnull()
         if self.missing != DROP:

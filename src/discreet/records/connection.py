@@ -6,16 +6,15 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from discreet.columns import Column
 from discreet.errors import DataError, DiscreetError, EngineError, ParameterError
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from discreet.frames import Frame
 
 Answer = TypeVar("Answer")
-GiveKeys = Callable[[Any], "pa.Table"]
+GiveKeys = Callable[[Column], Frame]
 """Gives some ids their keys: both side by side."""
 _BAD_INPUT = {
     "IOException",
@@ -63,10 +62,9 @@ class Connection:
     def __init__(self, backend: Any) -> None:
         self.backend = backend
 
-    def answer(self, query: Any) -> pa.Table:
+    def answer(self, query: Any) -> Frame:
         """The answer to a query."""
-        answer: pa.Table = self.backend.to_pyarrow(query)
-        return answer
+        return Frame.from_arrow(self.backend.to_pyarrow(query))
 
     def names(self) -> list[str]:
         """The tables that can be opened."""
@@ -88,15 +86,15 @@ class Connection:
         """The SHA-256 of a text, in hexadecimal digits: the same on every back end."""
         return text.hexdigest("sha256")
 
-    def lend(self, frame: pa.Table) -> Any:
+    def lend(self, frame: Frame) -> Any:
         """A frame as a table of the back end, no longer than the connection."""
         import ibis
 
-        return ibis.memtable(frame)
+        return ibis.memtable(frame.to_arrow())
 
-    def store(self, name: str, frame: pa.Table) -> Any:
+    def store(self, name: str, frame: Frame) -> Any:
         """A frame as a new table of the back end."""
-        return self.backend.create_table(name, frame)
+        return self.backend.create_table(name, frame.to_arrow())
 
     def store_keys(self, name: str, side: Any, give_keys: GiveKeys) -> Any:
         """A new table of ids and their keys, all of it or nothing.
@@ -119,24 +117,14 @@ def engine_function(name: str, takes: tuple[type, ...], gives: type) -> Callable
     return builtin
 
 
-def without_unsigned(frame: pa.Table) -> pa.Table:
+def without_unsigned(frame: Frame) -> Frame:
     """A frame in types that databases have: whole numbers with a sign, texts without a dictionary.
 
     Every value stays what it is.
     """
-    import pyarrow as pa
-
-    wider = {
-        pa.uint8(): pa.int16(),
-        pa.uint16(): pa.int32(),
-        pa.uint32(): pa.int64(),
-        pa.uint64(): pa.decimal128(20, 0),
-    }
-
-    def plain(kind: pa.DataType) -> pa.DataType:
-        return kind.value_type if pa.types.is_dictionary(kind) else wider.get(kind, kind)
-
-    return frame.cast(pa.schema([(field.name, plain(field.type)) for field in frame.schema]))
+    wider = {"uint8": "int16", "uint16": "int32", "uint32": "int64", "uint64": "decimal(20, 0)"}
+    plain = Frame({name: frame.column(name).plain() for name in frame.column_names})
+    return plain.cast({name: wider.get(kind, kind) for name, kind in frame.kinds.items()})
 
 
 def attempt(work: Callable[[], Answer], origin: str) -> Answer:

@@ -14,8 +14,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import arro3.core as arrow
+
+from discreet.frames import Frame
 from discreet.records.connection import Connection
 from discreet.records.kinds import kinds_of
 from discreet.records.query import (
@@ -27,9 +30,6 @@ from discreet.records.query import (
     quote_option,
     quote_text,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _COLLATED = """
 SELECT current_setting('default_collation') <> ''
@@ -95,13 +95,15 @@ class DuckDB:
         return self.relation(f"SELECT * FROM {reader}({quote_text(path)}{said})")
 
     def register(self, name: str, frame: Any) -> SqlTable:
-        """A frame or data set of Arrow's under a name, as long as the connection."""
+        """A frame, or a data set of Arrow's, under a name, as long as the connection."""
         self.con.register(name, frame)
         return self.table(name)
 
-    def create_table(self, name: str, frame: pa.Table) -> SqlTable:
+    def create_table(self, name: str, frame: Frame) -> SqlTable:
         """A new table with the content of a frame."""
-        with self._lent({"discreet_new": frame}):
+        given = Compilation()
+        given.frames["discreet_new"] = frame
+        with _prepared(self.con, given):
             self.con.execute(f"CREATE TABLE {quote_name(name)} AS SELECT * FROM discreet_new")
         return self.table(name)
 
@@ -109,41 +111,32 @@ class DuckDB:
         """Drop a table, if it is there."""
         self.con.execute(f"DROP TABLE {'IF EXISTS ' if force else ''}{quote_name(name)}")
 
-    def to_pyarrow(self, relation: SqlTable) -> pa.Table:
+    def answer(self, relation: SqlTable) -> Frame:
         """The answer to a query; texts of a dictionary as plain texts."""
         sql, done = compiled(relation)
-        with self._lent(done.frames):
-            answer = self.con.execute(sql, done.parameters).to_arrow_table()
-        return answer.cast(_plain_schema(answer.schema))
+        with _prepared(self.con, done):
+            return _plain(Frame.from_arrow(self.con.sql(sql)))
 
-    def to_pyarrow_batches(self, relation: SqlTable, *, chunk_size: int) -> Iterator[Any]:
-        """The answer to a query, batch by batch; frames stay lent until it ends."""
-        import pyarrow as pa
-
+    def to_batches(self, relation: SqlTable, *, rows: int) -> Iterator[Frame]:
+        """The answer to a query, so many rows at a time."""
         sql, done = compiled(relation)
-        cursor = self.con.cursor()
-        for name, frame in done.frames.items():
-            cursor.register(name, frame)
-        reader = cursor.execute(sql, done.parameters).to_arrow_reader(chunk_size)
-        plain = _plain_schema(reader.schema)
-        batches: Iterator[Any] = pa.RecordBatchReader.from_batches(
-            plain, (batch.cast(plain) for batch in reader)
-        )
-        return batches
-
-    @contextmanager
-    def _lent(self, frames: Mapping[str, Any]) -> Iterator[None]:
-        for name, frame in frames.items():
-            self.con.register(name, frame)
-        try:
-            yield
-        finally:
-            for name in frames:
-                self.con.unregister(name)
+        with self.con.cursor() as cursor, _prepared(cursor, done):
+            for batch in arrow.RecordBatchReader.from_arrow(cursor.sql(sql)):
+                found = _plain(Frame.from_arrow(batch))
+                for start in range(0, len(found), rows):
+                    yield found.slice(start, rows)
 
 
 class DuckDBConnection(Connection):
     """What passes between this program and DuckDB."""
+
+    def answer(self, query: Any) -> Frame:
+        """The answer to a query."""
+        return self.backend.answer(query)
+
+    def store(self, name: str, frame: Frame) -> Any:
+        """A frame as a new table."""
+        return self.backend.create_table(name, frame)
 
     def exact(self, table: Any) -> Any:
         """A table with texts that are equal only when their characters are.
@@ -158,7 +151,7 @@ class DuckDBConnection(Connection):
         texts = [name for name, kind in table.schema().items() if kind.is_string()]
         return table.mutate(**{name: table[name].exact() for name in texts}) if collated else table
 
-    def lend(self, frame: pa.Table) -> SqlTable:
+    def lend(self, frame: Frame) -> SqlTable:
         """A frame as a relation, lent while a query runs."""
         return memtable(frame)
 
@@ -187,13 +180,24 @@ def from_ibis(source: Any) -> tuple[SqlTable, DuckDB]:
     return backend.relation(str(engine.compile(source)), source), backend
 
 
-def _plain_schema(schema: pa.Schema) -> pa.Schema:
-    import pyarrow as pa
+@contextmanager
+def _prepared(con: Any, done: Compilation) -> Iterator[None]:
+    """A connection that has the frames of a query, and its texts as variables, while it runs."""
+    for name, frame in done.frames.items():
+        con.register(name, frame)
+    for name, value in done.parameters.items():
+        con.execute(f"SET VARIABLE {name} = $value", {"value": value})
+    try:
+        yield
+    finally:
+        for name in done.frames:
+            con.unregister(name)
+        for name in done.parameters:
+            con.execute(f"RESET VARIABLE {name}")
 
-    def plain(kind: pa.DataType) -> pa.DataType:
-        return kind.value_type if pa.types.is_dictionary(kind) else kind
 
-    return pa.schema([(field.name, plain(field.type)) for field in schema])
+def _plain(frame: Frame) -> Frame:
+    return Frame({name: frame.column(name).plain() for name in frame.column_names})
 
 
 def spill_folder() -> str:

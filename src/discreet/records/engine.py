@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from discreet.arrays import Array, Real, Whole
+from discreet.arrays import Array, Mask, Real, Whole, Whole32
+from discreet.columns import Column
 from discreet.design.axis import OUTSIDE
 from discreet.errors import DataError, KeysError
+from discreet.frames import Frame
 from discreet.tables.magnitude import Magnitude
 from discreet.tables.truth import CellValues
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from discreet.records.records import UnitRecords
 
 COUNT, WEIGHT, WEIGHT_SQUARED, KEY = "n", "w", "w2", "k"
@@ -28,16 +28,13 @@ class ValueGroups:
     """Where the values of a variable lie along one margin."""
 
     variable: str
-    values: pa.Array  # its distinct values as the engine wrote them; null when missing values occur
+    values: Column  # its distinct values as the engine wrote them; null when missing values occur
     number: Whole  # for each value the number of its group, -1 for values in none
 
     @property
     def missing(self) -> int:
         """The group of missing values."""
-        import pyarrow.compute as pc
-
-        is_missing = np.asarray(pc.is_null(self.values, nan_is_null=True))
-        found = self.number[np.flatnonzero(is_missing)]
+        found = self.number[np.flatnonzero(missing_values(self.values))]
         return int(found[0]) if len(found) else OUTSIDE
 
 
@@ -54,7 +51,7 @@ class ValueFacts:
 class Engine(Protocol):
     """What groups records into cells."""
 
-    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> Frame:
         r"""The cells that occur: a row for each combination of values of the variables.
 
         The first columns are the variables, in the order asked for and with any values the engine
@@ -73,7 +70,7 @@ class Engine(Protocol):
 
     def contributions(
         self, data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]
-    ) -> pa.Table:
+    ) -> Frame:
         """The largest contributions to each cell, a row for each.
 
         A contribution is the sum of a contributor's records in the cell, of weight times value
@@ -93,7 +90,7 @@ class Engine(Protocol):
         """What is to know of the values before they are summed."""
 
 
-def values_of(cells: pa.Table, n_variables: int) -> CellValues:
+def values_of(cells: Frame, n_variables: int) -> CellValues:
     """The counts and sums of a grouping."""
     names = cells.column_names[n_variables:]
     found = {name: as_array(cells.column(n_variables + i)) for i, name in enumerate(names)}
@@ -105,9 +102,26 @@ def values_of(cells: pa.Table, n_variables: int) -> CellValues:
     return CellValues(found[COUNT], weight, squared, key)
 
 
-def as_array(column: Any) -> Array:
+def as_array(column: Column) -> Array:
     """A column of numbers; the sum over no records is zero."""
-    return np.asarray(column.combine_chunks().fill_null(0).to_numpy(zero_copy_only=False))
+    return column.fill_null(0).to_numpy()
+
+
+def with_null(column: Column) -> tuple[Whole32, Column]:
+    """The place of each value among the distinct ones, a null among them as the last."""
+    codes, distinct = column.encoded()
+    if not (codes < 0).any():
+        return codes, distinct
+    places = [*range(len(distinct)), -1]
+    return np.where(codes < 0, len(distinct), codes), distinct.take(places)
+
+
+def missing_values(values: Column) -> Mask:
+    """Which values are null or not a number."""
+    gaps = values.is_null()
+    if values.kind.startswith("float"):
+        gaps |= np.isnan(values.to_numpy())
+    return gaps
 
 
 def check_weights(data: UnitRecords, lowest: float, sums: Real) -> None:

@@ -17,6 +17,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from discreet.columns import Column
 from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import (
@@ -27,7 +28,7 @@ from discreet.errors import (
     UnknownNameError,
 )
 from discreet.files import PARQUET
-from discreet.frames import fresh_name
+from discreet.frames import Frame, fresh_name, needs_arrow
 from discreet.records.connection import public_address
 from discreet.records.query import memtable
 from discreet.records.rda import read_metadata, read_rows
@@ -36,7 +37,7 @@ from discreet.records.text_form import PACKED, TextForm
 from discreet.tables.assembly import Hierarchies, free_total
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 ENDINGS: dict[str, tuple[str, ...]] = {
     "text": (".csv", ".tsv", ".txt"),
@@ -195,8 +196,7 @@ def _metadata_beside(path: str) -> Path | None:
 
 def read_arrow(backend: Any, path: str, form: TextForm, table: str | None) -> Content:
     """An Arrow file, or all those in a folder; the engine streams them."""
-    import pyarrow.dataset as ds
-
+    ds = needs_arrow("an Arrow file", "dataset")
     files = _files_in(path, ENDINGS["Arrow"]) if Path(path).is_dir() else [path]
     name = fresh_name("records", backend.list_tables())
     return Content(backend.register(name, ds.dataset(files, format="ipc")))
@@ -286,8 +286,6 @@ def _in_memory(
     columns: dict[str, list[Any]], labels: dict[str, dict[Any, str]], notes: tuple[str, ...]
 ) -> Content:
     """Records of plain values, with a code list for each column whose values all have labels."""
-    import pyarrow as pa
-
     arrays, partly = {}, []
     lists: Hierarchies = {}
     for name, values in columns.items():
@@ -305,22 +303,20 @@ def _in_memory(
         notes += (
             f"not every value of {', '.join(partly)} has a label, so these make no code list",
         )
-    return Content(memtable(pa.table(arrays)), lists, notes)
+    return Content(memtable(Frame(arrays)), lists, notes)
 
 
-def _array(name: str, values: list[Any]) -> tuple[pa.Array, tuple[str, ...]]:
+def _array(name: str, values: list[Any]) -> tuple[Column, tuple[str, ...]]:
     """A column of one type; numbers beside texts become texts."""
-    import pyarrow as pa
-
     kinds = {_kind(value) for value in values if value is not None}
     if kinds <= {"numbers"}:
         is_whole = all(value is None or float(value).is_integer() for value in values)
         if is_whole and all(value is None or abs(value) < 2**53 for value in values):
-            return pa.array([None if v is None else int(v) for v in values], pa.int64()), ()
-        return pa.array(values, pa.float64()), ()
+            return Column([None if v is None else int(v) for v in values], "int64"), ()
+        return Column(values, "float64"), ()
     if len(kinds) == 1:
-        return pa.array(values), ()
-    texts = pa.array([None if value is None else canonical(value) for value in values], pa.string())
+        return Column(values), ()
+    texts = Column([None if value is None else canonical(value) for value in values], "string")
     return texts, (f"column {name!r} holds {' and '.join(sorted(kinds))}; all become texts",)
 
 
@@ -378,10 +374,7 @@ def read_stored(backend: Any, address: str, form: TextForm) -> Content:
       DataError: There is no such object, or it is damaged.
       EngineError: The store refused the credentials, or the connection was lost.
     """
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-    from pyarrow import fs
-
+    pa, ds, fs = (needs_arrow("an object store", part) for part in ("", "dataset", "fs"))
     origin = public_address(address)
     try:
         system, path = fs.FileSystem.from_uri(address.replace("az://", "abfs://", 1))

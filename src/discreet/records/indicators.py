@@ -84,7 +84,7 @@ def _check_link(data: UnitRecords, total: str, parts: Sequence[str]) -> None:
     gap = (reduce(add, (table[part].cast("float64") for part in parts)) - whole).abs()
     apart = (gap > _NEAR * (1 + whole.abs())) | gap.isnull()
     found = fetch(data.backend, table.aggregate(n=apart.sum().cast("int64")), data.origin)
-    if n := found.column("n")[0].as_py() or 0:
+    if n := found.column("n")[0] or 0:
         raise DataError(
             f"{total!r} is not {' + '.join(parts)} in {n:,} records, so no equation holds in the "
             f"table. Correct them, or leave {total!r} out: it is then the sum of its parts."

@@ -5,10 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from typing import Any, NamedTuple
 
 _INTEGERS = {
     "int8": "TINYINT",
@@ -128,24 +125,10 @@ class ColumnKind:
             return TypeLimits(0, 2**bits - 1)
         return TypeLimits(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
 
-    def to_pyarrow(self) -> pa.DataType:
-        """The type of Arrow's that holds the same."""
-        import pyarrow as pa
 
-        if found := _DECIMAL.fullmatch(self.name):
-            return pa.decimal128(int(found[1]), int(found[2]))
-        if self.is_timestamp():
-            unit = {"0": "s", "3": "ms", "9": "ns"}.get(self.name[-2:-1], "us")
-            return pa.timestamp(unit, "UTC" if "UTC" in self.name else None)
-        plain = {
-            "boolean": pa.bool_(),
-            "date": pa.date32(),
-            "uuid": pa.string(),
-            "time": pa.time64("us"),
-            "float64": pa.float64(),
-            "float32": pa.float32(),
-        }
-        return plain.get(self.name) or pa.type_for_alias(self.name)
+def kind_name(kind: Any) -> str:
+    """The name of a type, by which a `Column` holds it; types of Ibis's have the same names."""
+    return str(kind).removeprefix("!")  # Ibis marks columns without missing values
 
 
 def kind_of_name(name: str) -> ColumnKind:

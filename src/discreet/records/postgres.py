@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from discreet.columns import Column
 from discreet.errors import EngineError, MissingDependencyError, ParameterError
+from discreet.frames import Frame
 from discreet.records.connection import (
     Connection,
     GiveKeys,
@@ -96,7 +98,7 @@ def _parts(address: str) -> dict[str, Any]:
 class PostgresConnection(Connection):
     """Cells come, and keys go, as `COPY`: whole columns at once, and no values in the query log."""
 
-    def answer(self, query: Any) -> pa.Table:
+    def answer(self, query: Any) -> Frame:
         """The answer to a query, which may use all processes that PostgreSQL gives it."""
         self.backend._run_pre_execute_hooks(query)  # small side tables of recodes
         sql = f"COPY ({self.backend.compile(query)}) TO STDOUT {_FORM}"
@@ -105,7 +107,7 @@ class PostgresConnection(Connection):
             cursor.execute("SET LOCAL datestyle = 'ISO, YMD'")
             with cursor.copy(sql) as copy:
                 content = b"".join(copy)
-        return _read(content, query.schema())
+        return Frame.from_arrow(_read(content, query.schema()))
 
     def names(self) -> list[str]:
         """Tables and views; those outside the search path with their schema."""
@@ -162,21 +164,21 @@ class PostgresConnection(Connection):
         in_digits = engine_function("encode", (bytes, str), str)
         return in_digits(hashed(to_bytes(text, "UTF8")), "hex")
 
-    def lend(self, frame: pa.Table) -> Any:
+    def lend(self, frame: Frame) -> Any:
         """A frame as a temporary table, dropped when the connection closes."""
         from ibis.util import gen_name
 
         return self._create((gen_name("discreet"),), frame, is_temporary=True)
 
-    def store(self, name: str, frame: pa.Table) -> Any:
+    def store(self, name: str, frame: Frame) -> Any:
         """A frame as a new table."""
         return self._create(tuple(name.split(".", 1)), frame)
 
-    def _create(self, place: tuple[str, ...], frame: pa.Table, is_temporary: bool = False) -> Any:
+    def _create(self, place: tuple[str, ...], frame: Frame, is_temporary: bool = False) -> Any:
         import ibis
 
         plain = without_unsigned(frame)
-        columns = ibis.schema(plain.schema)
+        columns = ibis.schema(plain.to_arrow().schema)
         *schema, table = place
         with self.backend.con.transaction():
             made = self.backend.create_table(
@@ -194,7 +196,6 @@ class PostgresConnection(Connection):
 
     def store_keys(self, name: str, side: Any, give_keys: GiveKeys) -> Any:
         """A new table of ids and their keys, batch by batch in one transaction."""
-        import pyarrow as pa
         from psycopg import sql
 
         place = tuple(name.split(".", 1))
@@ -207,7 +208,7 @@ class PostgresConnection(Connection):
             with connection.cursor(name="discreet_ids") as reader:
                 reader.execute(self.backend.compile(ids))
                 while rows := reader.fetchmany(_AT_ONCE):
-                    self._copy(place, _csv(give_keys(pa.array([to_id(row[0]) for row in rows]))))
+                    self._copy(place, _csv(give_keys(Column([to_id(row[0]) for row in rows]))))
             column = sql.Identifier(ids.columns[0])
             connection.execute(_statement("ALTER TABLE {} ADD PRIMARY KEY ({})", place, column))
             connection.execute(_statement("ANALYZE {}", place))
@@ -256,12 +257,12 @@ def _read(content: bytes, schema: Any) -> pa.Table:
     return found
 
 
-def _csv(frame: pa.Table) -> Iterable[bytes]:
+def _csv(frame: Frame) -> Iterable[bytes]:
     """A frame as `COPY` reads it: what is quoted is a value, what is not is missing."""
     import pyarrow.csv as csv
 
     form = csv.WriteOptions(include_header=False, quoting_style="all_valid")
-    for batch in frame.to_batches(max_chunksize=_AT_ONCE):
+    for batch in frame.to_arrow().to_batches(max_chunksize=_AT_ONCE):
         content = io.BytesIO()
         csv.write_csv(batch, content, form)
         yield content.getvalue()

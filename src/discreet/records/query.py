@@ -3,7 +3,7 @@
 `SqlTable` and `Value` speak the part of Ibis's language that the questions to records need. So one
 question (`expressions.py`, `recode.py`, `grouping.py`, …) is asked of DuckDB through these trees,
 and of other engines through Ibis; `language_of` tells which. Names are quoted, numbers are written
-out, and texts travel as parameters, never as part of the SQL.
+out, and texts travel as variables, never as part of the SQL.
 """
 
 from __future__ import annotations
@@ -14,12 +14,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from discreet.frames import Frame
 from discreet.records.kinds import ColumnKind, kind_of_name, kinds_of
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _BLANKS = " \t\n\r\v\f"
 _BOOLEAN, _WHOLE, _REAL, _TEXT = map(kind_of_name, ("boolean", "int64", "float64", "string"))
@@ -44,9 +42,9 @@ class Compilation:
 
     def parameter(self, value: Any) -> str:
         """The place of a value."""
-        name = f"p{len(self.parameters)}"
+        name = f"discreet_text_{next(_numbers)}"
         self.parameters[name] = value
-        return f"${name}"
+        return f"getvariable('{name}')"
 
 
 Names = Mapping[int, str]  # aliases by identity of relations; one for any other relation under 0
@@ -327,7 +325,7 @@ def row_number() -> Value:
     return Value(everywhere.write, _WHOLE, _ROW, plain.write)
 
 
-def memtable(frame: pa.Table) -> SqlTable:
+def memtable(frame: Frame) -> SqlTable:
     """A frame of this program, lent to the engine while a query runs."""
     name = f"discreet_frame_{next(_numbers)}"
 
@@ -338,7 +336,7 @@ def memtable(frame: pa.Table) -> SqlTable:
     return SqlTable(write, _kinds_of_frame(name, frame))
 
 
-def _kinds_of_frame(name: str, frame: pa.Table) -> Mapping[str, ColumnKind]:
+def _kinds_of_frame(name: str, frame: Frame) -> Mapping[str, ColumnKind]:
     """The types that DuckDB gives the columns of a frame."""
     with _describer().cursor() as cursor:
         cursor.register(name, frame.slice(0, 0))

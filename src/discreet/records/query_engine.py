@@ -10,6 +10,7 @@ import numpy as np
 from discreet.arrays import Array, Index, Whole
 from discreet.design.axis import OUTSIDE
 from discreet.errors import DiscreetError
+from discreet.frames import Frame
 from discreet.records.backend import fetch
 from discreet.records.engine import (
     CONTRIBUTION,
@@ -26,6 +27,7 @@ from discreet.records.engine import (
     bad_keys,
     check_weights,
     missing_persons,
+    with_null,
 )
 from discreet.records.expressions import (
     bounded_weights,
@@ -34,13 +36,12 @@ from discreet.records.expressions import (
     whole_keys,
     within_bounds,
 )
+from discreet.records.kinds import kind_name
 from discreet.records.query import language_of
 from discreet.records.recode import is_missing
 from discreet.tables.magnitude import NEGLIGIBLE, Magnitude
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from discreet.records.records import UnitRecords
 
 _VALID = "valid"
@@ -61,7 +62,7 @@ class QueryEngine:
 
     name = "query"
 
-    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> Frame:
         """The cells that occur; see `Engine.group`."""
         cells = fetch(data.backend, self.query(data, variables), data.origin)
         sums = {name: as_array(cells.column(name)) for name in cells.column_names[len(variables) :]}
@@ -81,14 +82,14 @@ class QueryEngine:
 
     def contributions(
         self, data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]
-    ) -> pa.Table:
+    ) -> Frame:
         """The largest contributions to each cell; see `Engine.contributions`."""
         return fetch(data.backend, contributions_query(data, of, groups), data.origin)
 
     def value_facts(self, data: UnitRecords, of: Magnitude) -> ValueFacts:
         """What is to know of the values before they are summed."""
         answer = fetch(data.backend, value_facts_query(data, of), data.origin)
-        records, finite, owned, lowest = (column[0].as_py() for column in answer.columns)
+        records, finite, owned, lowest = (column[0] for column in answer.columns)
         return ValueFacts(records, finite, owned, 0.0 if lowest is None else float(lowest))
 
 
@@ -111,9 +112,9 @@ class CondensedCells:
         cells = engine.group(data, variables)
         self._codes: dict[str, tuple[Any, Array]] = {}
         for place, name in enumerate(variables):
-            coded = cells.column(place).combine_chunks().dictionary_encode(null_encoding="encode")
-            smallest = np.min_scalar_type(max(len(coded.dictionary) - 1, 0))
-            self._codes[name] = (coded.dictionary, coded.indices.to_numpy().astype(smallest))
+            codes, distinct = with_null(cells.column(place))
+            smallest = np.min_scalar_type(max(len(distinct) - 1, 0))
+            self._codes[name] = (distinct, codes.astype(smallest))
         self._sums = {
             name: as_array(cells.column(len(variables) + place))
             for place, name in enumerate(cells.column_names[len(variables) :])
@@ -124,10 +125,8 @@ class CondensedCells:
     def __len__(self) -> int:
         return len(self._sums[COUNT])
 
-    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> Frame:
         """The cells that occur of some of the variables."""
-        import pyarrow as pa
-
         sizes = [len(self._codes[name][0]) for name in variables]
         place = np.zeros(len(self), dtype=np.int64)
         for name, size in zip(variables, sizes, strict=True):
@@ -136,10 +135,9 @@ class CondensedCells:
         columns: dict[str, Any] = {}
         for at, (name, size) in reversed([*enumerate(zip(variables, sizes, strict=True))]):
             below = int(np.prod(sizes[at + 1 :], dtype=np.int64))
-            codes = pa.array(found // below % size)
-            columns[name] = self._codes[name][0].take(codes)
+            columns[name] = self._codes[name][0].take(found // below % size)
         sums = {name: _sum_by(values, inverse, len(found)) for name, values in self._sums.items()}
-        return pa.table({**{name: columns[name] for name in variables}, **sums})
+        return Frame({**{name: columns[name] for name in variables}, **sums})
 
 
 def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:
@@ -185,7 +183,7 @@ def _fault(data: UnitRecords) -> DiscreetError:
 def _row(data: UnitRecords, sums: Sequence[Any]) -> list[Any]:
     """Some sums over all records."""
     query = data.table.aggregate(**{f"n{i}": one for i, one in enumerate(sums)})
-    return [column[0].as_py() for column in fetch(data.backend, query, data.origin).columns]
+    return [column[0] for column in fetch(data.backend, query, data.origin).columns]
 
 
 def contributions_query(data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]) -> Any:
@@ -231,14 +229,11 @@ def _records(data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]) ->
 
 def _join_group(table: Any, variable: str, place: str, group: ValueGroups) -> Any:
     """The records in some group of a variable, with its number, through a small side table."""
-    import pyarrow as pa
-
     lang = language_of(table)
-    kind = table[variable].type().to_pyarrow()
-    given = np.asarray(group.values.is_valid()) & (group.number != OUTSIDE)
+    given = ~group.values.is_null() & (group.number != OUTSIDE)
     old, new = f"old_{variable}", f"new_{variable}"
-    values = group.values.filter(pa.array(given)).cast(kind)
-    side = lang.memtable(pa.table({old: values, new: pa.array(group.number[given], pa.int64())}))
+    values = group.values.filter(given).cast(kind_name(table[variable].type()))
+    side = lang.memtable(Frame({old: values, new: group.number[given].astype(np.int64)}))
     joined = table.left_join(side, table[variable] == side[old])
     missing = lang.null("int64") if group.missing == OUTSIDE else lang.literal(group.missing)
     number = lang.ifelse(is_missing(joined[variable]), missing.cast("int64"), joined[new])

@@ -10,16 +10,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from discreet.design.formats.files import read_text
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, UnknownNameError
 from discreet.files import write_text
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
+from discreet.frames import Frame
 
 Options = Mapping[str, tuple[str, ...]]
 """Words in angle brackets, with what follows each."""
@@ -234,7 +230,7 @@ def _tokens(line: str, number: int) -> Iterator[tuple[str, str]]:
         )
 
 
-def read_rows(path: str | Path, metadata: Metadata, *, decimal: str = ".") -> pa.Table:
+def read_rows(path: str | Path, metadata: Metadata, *, decimal: str = ".") -> Frame:
     """The rows of a table or of records, codes as text and numbers as numbers.
 
     Codes that stand for missing values are null.
@@ -252,10 +248,8 @@ def read_rows(path: str | Path, metadata: Metadata, *, decimal: str = ".") -> pa
 
 def numbered_rows(
     path: str | Path, metadata: Metadata, decimal: str, *, keeps_missing: bool = False
-) -> tuple[list[int], pa.Table]:
+) -> tuple[list[int], Frame]:
     """The rows as `read_rows` gives them, or with codes for missing values, and their lines."""
-    import pyarrow as pa
-
     rows = list(_rows(read_text(Path(path)), metadata))
     columns = {
         variable.name: [
@@ -264,8 +258,8 @@ def numbered_rows(
         ]
         for i, variable in enumerate(metadata.variables)
     }
-    kinds = [(v.name, pa.float64() if v.is_number else pa.string()) for v in metadata.variables]
-    return [number for number, _ in rows], pa.table(columns, pa.schema(kinds))
+    kinds = {v.name: "float64" if v.is_number else "string" for v in metadata.variables}
+    return [number for number, _ in rows], Frame(columns, kinds)
 
 
 def _rows(text: str, metadata: Metadata) -> Iterator[tuple[int, list[str]]]:

@@ -13,10 +13,12 @@ from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from discreet.columns import Column
 from discreet.design.codes import MISSING, canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import CodeError, ParameterError, UnknownNameError, is_number
-from discreet.frames import fresh_name
+from discreet.frames import Frame, fresh_name
+from discreet.records.kinds import kind_name
 from discreet.records.query import language_of
 
 _EXACT = 2.0**53  # beyond it not every whole number is a float
@@ -161,16 +163,14 @@ def substitute(table: Any, variable: str, new_codes: Mapping[str, str], default:
 
     A join costs the same for two codes and for ten thousand, unlike a chain of conditions.
     """
-    import pyarrow as pa
-
     lang, kind = language_of(table), table[variable].type()
     old, new = (fresh_name(name, table.columns) for name in ("old_code", "new_code"))
     pairs = [
         (value_of_code(code, kind), text) for code, text in new_codes.items() if code != MISSING
     ]
-    values = pa.array([value for value, _ in pairs], kind.to_pyarrow())
-    texts = pa.array([None if text == MISSING else text for _, text in pairs], pa.string())
-    side = lang.memtable(pa.table({old: values, new: texts}))
+    values = Column([value for value, _ in pairs], kind_name(kind))
+    texts = Column([None if text == MISSING else text for _, text in pairs], "string")
+    side = lang.memtable(Frame({old: values, new: texts}))
     joined = table.left_join(side, table[variable] == side[old])
     column, missing = joined[variable], new_codes.get(MISSING, MISSING)
     kept = text_of(column) if default is None else lang.literal(default)

@@ -6,14 +6,16 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from discreet.arrays import Whole
+from discreet.columns import Column
 from discreet.errors import DataError, KeysError, check_known
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.frames import fresh_name, to_arrow
+from discreet.frames import Frame, fresh_name, read_frame
+from discreet.parquet import parquet_metadata, read_parquet, write_parquet
 from discreet.randomness import system_integers
 from discreet.records.backend import connection_of, fetch, table_of
 from discreet.records.connection import TABLE_MARK, attempt
@@ -22,11 +24,8 @@ from discreet.records.query import language_of, memtable
 from discreet.tables.editions import EditionMode
 from discreet.tables.keys import KeyConvention
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 RECORD_KEY = "record_key"
-_HEADER = b"discreet.keys"
+_HEADER = "discreet.keys"
 KeysOf = Callable[[Any], Whole]
 
 
@@ -65,7 +64,7 @@ class Header:
                 f"{edition!r}. Make keys for this edition, or name the records' edition."
             )
 
-    def as_metadata(self) -> dict[bytes, bytes]:
+    def as_metadata(self) -> dict[str, bytes]:
         """The header as a Parquet file stores it."""
         rule = self.convention
         known = {"side": "confidential", "keys": self.keys, "edition": self.edition}
@@ -80,14 +79,12 @@ class Header:
         return cls(rule, known.get("keys", "given"), known.get("edition"))
 
 
-def distinct_ids(backend: Any, table: Any, name: str, origin: str) -> pa.ChunkedArray:
+def distinct_ids(backend: Any, table: Any, name: str, origin: str) -> Column:
     """The ids of all records, none missing and none twice."""
-    import pyarrow.compute as pc
-
     ids = fetch(backend, table.select(table[name]), origin).column(0)
     if ids.null_count:
         raise _missing(name, ids.null_count)
-    repeated = len(ids) - pc.count_distinct(ids).as_py()
+    repeated = len(ids) - len(ids.encoded()[1])
     if repeated:
         raise _duplicates(name, repeated, "the records")
     return ids
@@ -106,14 +103,12 @@ def _duplicates(name: str, repeated: int, where: str) -> DataError:
     )
 
 
-def side_table(name: str, ids: pa.ChunkedArray, keys: Whole) -> pa.Table:
+def side_table(name: str, ids: Column, keys: Whole) -> Frame:
     """Ids and keys side by side."""
-    import pyarrow as pa
-
-    return pa.table({name: ids, RECORD_KEY: pa.array(keys)})
+    return Frame({name: ids, RECORD_KEY: keys})
 
 
-def lend(backend: Any, name: str, side: pa.Table) -> RecordKeys:
+def lend(backend: Any, name: str, side: Frame) -> RecordKeys:
     """Keys held by this program and lent to the engine as a table."""
     return RecordKeys(name, attempt(lambda: connection_of(backend).lend(side), "the keys"))
 
@@ -131,7 +126,7 @@ def store(
     _check_once(backend, table, name, origin, is_complete=True)
     side = table.select(table[name], **{RECORD_KEY: language_of(table).null("int64")})
 
-    def give_keys(ids: Any) -> pa.Table:
+    def give_keys(ids: Column) -> Frame:
         return side_table(name, ids, keys_of(ids))
 
     return RecordKeys(name, attempt(lambda: connection.store_keys(target, side, give_keys), origin))
@@ -144,14 +139,11 @@ def random_keys(n: int, rule: KeyConvention) -> Whole:
     return (mixed % np.uint64(rule.modulus)).astype(np.int64)
 
 
-def write(path: str | Path, side: pa.Table, header: Header) -> Path:
+def write(path: str | Path, side: Frame, header: Header) -> Path:
     """A side table in a Parquet file that only its owner can read."""
-    import pyarrow.parquet as pq
-
     ending_of(path, PARQUET)
-    content = side.replace_schema_metadata(header.as_metadata())
     with written_whole(path, OWNER_ONLY) as temporary:
-        pq.write_table(content, temporary, compression="zstd")
+        write_parquet(temporary, side, header.as_metadata())
     return Path(path)
 
 
@@ -193,7 +185,7 @@ def _check_once(
         ids=by_id.id.count(),
     )
     found = fetch(backend, counts, where)
-    missing, records, ids = (int(column[0].as_py() or 0) for column in found.columns)
+    missing, records, ids = (int(column[0] or 0) for column in found.columns)
     if is_complete and missing:
         raise _missing(name, missing)
     if records != ids:
@@ -206,25 +198,19 @@ def _open(backend: Any, source: Any) -> tuple[Any, Header]:
             return source, Header()
         side, other = from_ibis(source)
         is_beside = other.con is backend.con
-        return side if is_beside else memtable(other.to_pyarrow(side)), Header()
+        return side if is_beside else memtable(other.answer(side)), Header()
     if not isinstance(source, (str, Path)):
-        return connection_of(backend).lend(to_arrow(source)), Header()
+        return connection_of(backend).lend(read_frame(source)), Header()
     if str(source).startswith(TABLE_MARK):
         name = str(source).removeprefix(TABLE_MARK)
         return table_of(backend, name, "the records' database")[0], Header()
     header = header_of(Path(source))
     if backend.name == "duckdb":
         return attempt(lambda: backend.read_parquet(str(source)), str(source)), header
-    import pyarrow.parquet as pq
-
-    return connection_of(backend).lend(pq.read_table(source)), header
+    return connection_of(backend).lend(read_parquet(source)), header
 
 
 def header_of(path: Path) -> Header:
     """What is known of the keys in a file, as noted when they were written."""
-    import pyarrow.parquet as pq
-
-    if not path.is_file():
-        raise DataError(f"there is no file {path}.")
-    metadata = attempt(lambda: pq.read_schema(path).metadata or {}, str(path))
+    metadata = parquet_metadata(path)
     return Header.from_json(metadata[_HEADER]) if _HEADER in metadata else Header()

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from discreet.arrays import Unsigned64, Whole
+from discreet.columns import Column, is_whole_kind
 from discreet.design.base import Cell
 from discreet.design.codes import MISSING, canonical
 from discreet.errors import KeysError
@@ -345,18 +346,16 @@ def _to_range(words: Unsigned64, rule: KeyConvention) -> Whole:
 
 
 def _id_texts(ids: Any) -> Iterable[bytes]:
-    """Canonical texts as bytes; whole numbers and texts in Arrow or NumPy are converted at once."""
-    import pyarrow as pa
-
+    """Canonical texts as bytes; whole numbers and texts of a column are converted at once."""
     if isinstance(ids, np.ndarray) and ids.dtype.kind in "iu":
-        ids = pa.array(ids)
-    if not isinstance(ids, (pa.Array, pa.ChunkedArray)):
+        ids = Column(ids)
+    if hasattr(ids, "__arrow_c_stream__") or hasattr(ids, "__arrow_c_array__"):
+        ids = Column(ids)
+    if not isinstance(ids, Column):
         return map(_id_text, ids)
-    is_whole, is_text = pa.types.is_integer(ids.type), ids.type in (pa.string(), pa.large_string())
-    if (is_whole or is_text) and not ids.null_count:
-        texts: list[bytes] = ids.cast(pa.string()).cast(pa.binary()).to_pylist()
-        return texts
-    return map(_id_text, ids.to_pylist())
+    if (is_whole_kind(ids.kind) or ids.kind == "string") and not ids.null_count:
+        return map(str.encode, ids.cast("string").to_pylist())
+    return map(_id_text, ids)
 
 
 def _id_text(value: object) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,7 +13,8 @@ from discreet import registry
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, KeysError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
-from discreet.frames import fresh_name, to_arrow, without_values
+from discreet.frames import Frame, fresh_name, read_frame
+from discreet.parquet import write_parquet
 from discreet.records import connection as urls
 from discreet.records import spark
 from discreet.records.backend import check_standing, connection_of, fetch, table_of
@@ -125,14 +126,9 @@ def _is_of_spark(source: Any) -> bool:
 
 
 def _frame(source: Any) -> OpenedRecords:
-    import pyarrow as pa
-
-    try:
-        arrow = to_arrow(source)
-    except (TypeError, pa.ArrowException) as error:
-        raise DataError(f"the frame could not be read: {without_values(error)}") from None
-    check_spelling(arrow.column_names)
-    backend, records = DuckDB.connect(), attempt(lambda: memtable(arrow), "the frame")
+    frame = read_frame(source)
+    check_spelling(frame.column_names)
+    backend, records = DuckDB.connect(), attempt(lambda: memtable(frame), "the frame")
     fetch(backend, records.limit(0), "the frame")
     return OpenedRecords(records, backend, "a frame", (), frame_hierarchies(source))
 
@@ -244,20 +240,12 @@ def with_keys_in_copy(data: UnitRecords, path: str | Path) -> UnitRecords:
 
 def _write(data: UnitRecords, path: str | Path) -> None:
     """Each record with a key from the operating system."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     name, rule = fresh_name(RECORD_KEY, data.columns), data.convention
-    batches = attempt(
-        lambda: data.backend.to_pyarrow_batches(data.table, chunk_size=_BATCH), data.origin
-    )
-    known = batches.schema.append(pa.field(name, pa.int64()))
-    schema = known.with_metadata(Header(rule).as_metadata())
-    with (
-        written_whole(path, OWNER_ONLY) as temporary,
-        pq.ParquetWriter(temporary, schema, compression="zstd") as writer,
-    ):
+    batches = data.backend.to_batches(data.table, rows=_BATCH)
+
+    def with_keys() -> Iterator[Frame]:
         while (batch := attempt(lambda: next(batches, None), data.origin)) is not None:
-            keys = pa.array(random_keys(len(batch), rule))
-            columns = [*batch.columns, keys]
-            writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+            yield batch.with_column(name, random_keys(len(batch), rule))
+
+    with written_whole(path, OWNER_ONLY) as temporary:
+        write_parquet(temporary, with_keys(), Header(rule).as_metadata())

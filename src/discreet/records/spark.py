@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from discreet.columns import Column
 from discreet.errors import EngineError, MissingDependencyError, ParameterError
+from discreet.frames import Frame
 from discreet.records.connection import (
     Connection,
     GiveKeys,
@@ -14,9 +16,6 @@ from discreet.records.connection import (
     engine_function,
     without_unsigned,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _AT_ONCE = 5_000_000  # ids that are read, given keys and written together
 _BINARY = "UTF8_BINARY"
@@ -69,10 +68,10 @@ def view_of(frame: Any) -> tuple[Any, Any]:
 class SparkConnection(Connection):
     """Cells come as Arrow, and keys go as Arrow."""
 
-    def answer(self, query: Any) -> pa.Table:
+    def answer(self, query: Any) -> Frame:
         """The answer to a query; moments are in UTC."""
-        found: pa.Table = self._frame(query).toArrow()
-        return found.cast(query.schema().to_pyarrow())
+        found = self._frame(query).toArrow()
+        return Frame.from_arrow(found.cast(query.schema().to_pyarrow()))
 
     def _frame(self, query: Any) -> Any:
         """A query as a frame of Spark's, not yet computed."""
@@ -117,13 +116,15 @@ class SparkConnection(Connection):
         frame.createOrReplaceTempView(name)
         return self.backend.table(name)
 
-    def lend(self, frame: pa.Table) -> Any:
+    def lend(self, frame: Frame) -> Any:
         """A frame as a temporary view."""
-        return self.view(self._session.createDataFrame(without_unsigned(frame)))
+        return self.view(self._session.createDataFrame(without_unsigned(frame).to_arrow()))
 
-    def store(self, name: str, frame: pa.Table) -> Any:
+    def store(self, name: str, frame: Frame) -> Any:
         """A frame as a new table of the catalogue."""
-        self._session.createDataFrame(without_unsigned(frame)).write.saveAsTable(_quote(name))
+        self._session.createDataFrame(without_unsigned(frame).to_arrow()).write.saveAsTable(
+            _quote(name)
+        )
         return self.table(name)
 
     def store_keys(self, name: str, side: Any, give_keys: GiveKeys) -> Any:
@@ -136,15 +137,15 @@ class SparkConnection(Connection):
         from pyspark.sql import functions
 
         unfinished = ".".join([*name.split(".")[:-1], gen_name("discreet_keys")])
-        n = self.answer(side.aggregate(n=side.count())).column(0)[0].as_py()
+        n = self.answer(side.aggregate(n=side.count())).column(0)[0]
         parts = max(1, -(-n // _AT_ONCE))
         ids = self._frame(side.select(side[0])).toDF("id")
         try:
             for part in range(parts):
                 # A hash of the ids tells which part an id is in, the same in every scan.
                 share = functions.pmod(functions.xxhash64("id"), functions.lit(parts))
-                keys = give_keys(ids.where(share == part).toArrow().column(0))
-                rows = self._session.createDataFrame(keys)
+                keys = give_keys(Column(ids.where(share == part).toArrow().column(0)))
+                rows = self._session.createDataFrame(keys.to_arrow())
                 rows.write.mode("append").saveAsTable(_quote(unfinished))
             self._session.sql(f"ALTER TABLE {_quote(unfinished)} RENAME TO {_quote(name)}")
         except BaseException:

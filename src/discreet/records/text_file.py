@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import codecs
-import re
+import csv
+import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from discreet.delimited import read_delimited
 from discreet.errors import DataError
+from discreet.frames import Frame, concat
 from discreet.records.backend import fetch
 from discreet.records.query import ifelse, memtable
 from discreet.records.text_form import Signs, TextForm, TextLayout, look_at, open_stream
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 _UTF8 = ("utf-8", "utf-8-sig", "ascii")
 _NAMED = 5  # columns that a note names; a survey has dozens
-_ROW = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
 def read_text(
@@ -85,51 +84,30 @@ def _read_by_engine(backend: Any, path: str, form: TextForm, found: TextLayout) 
 
 
 def _read_decoded(backend: Any, files: Sequence[Any], found: TextLayout) -> Any:
-    import pyarrow as pa
-
-    table = memtable(pa.concat_tables([_decode(file, found) for file in files]))
+    table = memtable(concat(_decode(file, found) for file in files))
     fetch(backend, table.limit(0), str(files[0]))
     return table
 
 
-def _decode(file: Any, found: TextLayout, *, threads: bool = True) -> pa.Table:
-    """A file with every column as text.
-
-    A failure of several threads does not know its row, so one thread tries again.
-    """
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
+def _decode(file: Any, found: TextLayout) -> Frame:
+    """A file with every column as text."""
     try:
-        with open_stream(file, found.packed) as stream:
-            return arrow_csv.read_csv(
-                stream,
-                read_options=arrow_csv.ReadOptions(
-                    use_threads=threads,
-                    encoding=found.encoding,
-                    column_names=found.columns,
-                    skip_rows=found.skipped + 1,
-                ),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=found.delimiter, newlines_in_values=True
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(found.columns, pa.string()),
-                    null_values=[""],
-                    strings_can_be_null=True,
-                ),
-            )
+        with (
+            open_stream(file, found.packed) as stream,
+            io.TextIOWrapper(stream, found.encoding, newline="") as lines,
+        ):
+            for _ in range(found.skipped):
+                next(lines)
+            read = csv.reader(lines, delimiter=found.delimiter)
+            next(read)  # the names, which may go on for lines
+            return read_delimited(lines, found.delimiter, found.columns)
     except UnicodeError:
         raise DataError(
             f"{file} is not text in encoding={found.encoding!r}; name the encoding it has."
         ) from None
-    except pa.ArrowInvalid as error:
-        row = _ROW.search(str(error))
-        if row is None and threads:
-            return _decode(file, found, threads=False)
-        place = f"record {row[1]} has {row[3]} values, not {row[2]}" if row else "its rows differ"
+    except DataError as error:
         raise DataError(
-            f"{file} is not a regular CSV file with the delimiter {found.delimiter!r}: {place}."
+            f"{file} is not a regular CSV file with the delimiter {found.delimiter!r}: {error}."
         ) from None
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
+import gzip
 import io
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from discreet.errors import DataError, ParameterError, whole
+from discreet.frames import needs_arrow
 from discreet.records.records import check_spelling
 
 _SAMPLE = 2**20  # bytes that are looked at; some ten thousand records
@@ -139,10 +142,12 @@ def look_at(file: Any, form: TextForm) -> TextLayout:
 
 def open_stream(file: Any, packed: str | None) -> Any:
     """The content of a file on the disk or in a store, unpacked."""
-    import pyarrow as pa
-
-    is_here = isinstance(file, Path)
-    return pa.input_stream(str(file), compression=packed) if is_here else file.stream(packed)
+    if not isinstance(file, Path):
+        return file.stream(packed)
+    if packed == "zstd":
+        return needs_arrow("a text packed by zstd").input_stream(str(file), compression=packed)
+    openers: dict[str | None, Callable[..., Any]] = {"gzip": gzip.open, "bz2": bz2.open}
+    return openers.get(packed, open)(file, "rb")
 
 
 def _beginning(file: Any) -> tuple[str | None, bytes, bool]:

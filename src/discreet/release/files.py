@@ -8,17 +8,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole, Whole32
+from discreet.columns import Column, join_columns
+from discreet.delimited import read_delimited
 from discreet.design.axis import Axis
 from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import ConfidentialError, DataError
 from discreet.files import PARQUET, ending_of, write_text, written_whole
-from discreet.frames import value_names
+from discreet.frames import Frame, value_names
 from discreet.release.cube import drop_float_noise
 from discreet.release.formats.columns import inert, inert_text
 from discreet.release.formats.csv import csv_bytes
@@ -34,9 +36,6 @@ from discreet.tables.storage import (
     release_header,
     save_release,
 )
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 CSV = ".csv"
 _CELLS = "the cells that the statement beside it describes"
@@ -66,13 +65,13 @@ def write_csv(release: PublicTable, path: str | Path) -> Path:
     release = replace(release, z=drop_float_noise(release.z))
     if release.y is not None:
         with written_whole(_inner_file(target)) as temporary:
-            temporary.write_bytes(csv_bytes(release.inner_to_arrow()))
-    write_with_statement(target, release.to_arrow(), release.statement, _header(release))
+            temporary.write_bytes(csv_bytes(release.inner_to_frame()))
+    write_with_statement(target, release.to_frame(), release.statement, _header(release))
     return target
 
 
 def write_with_statement(
-    target: Path, table: pa.Table, statement: Statement, header: dict[str, Any]
+    target: Path, table: Frame, statement: Statement, header: dict[str, Any]
 ) -> None:
     """Write a table as CSV, and beside it a statement for people and a header for programs."""
     content = csv_bytes(table)
@@ -149,33 +148,29 @@ def _value_columns(design: StructuredDesign, unit: str) -> list[str]:
     return list(names.values())
 
 
-def _labels(design: StructuredDesign) -> pa.Table:
+def _labels(design: StructuredDesign) -> Frame:
     """The codes of the published cells as they stand in a CSV file."""
-    import pyarrow as pa
-
-    return inert(pa.table(design.label_columns()))
+    return inert(Frame(design.label_columns()))
 
 
-def _read_cells(target: Path, design: StructuredDesign, header: dict[str, Any]) -> pa.Table:
-    import pyarrow as pa
-
+def _read_cells(target: Path, design: StructuredDesign, header: dict[str, Any]) -> Frame:
     unit, status, quality = _value_columns(design, header["unit"])
-    types = dict.fromkeys([*_labels(design).column_names, status], pa.string())
-    types |= {unit: pa.from_numpy_dtype(np.dtype(header["types"][0])), quality: pa.int64()}
+    kinds = dict.fromkeys([*_labels(design).column_names, status], "string")
+    kinds |= {unit: str(np.dtype(header["types"][0])), quality: "int64"}
     try:
-        cells = _read_columns(target, column_types=types, null_values=[""])
-    except pa.ArrowException as error:
+        cells = _read_columns(target).cast(kinds)
+    except DataError as error:
         raise DataError(f"{target} could not be read as the CSV of a release: {error}") from error
-    missing = [name for name in types if name not in cells.column_names]
+    missing = [name for name in kinds if name not in cells.column_names]
     if set(missing) - {status, quality}:
         raise _mismatch(target, _CELLS)
     return cells
 
 
-def _in_order(cells: pa.Table, labels: pa.Table, target: Path) -> pa.Table:
+def _in_order(cells: Frame, labels: Frame, target: Path) -> Frame:
     """The cells in the design's order."""
     names = labels.column_names
-    if cells.select(names).equals(labels):  # as they were written: nothing to sort
+    if cells.select(names) == labels:  # as they were written: nothing to sort
         return cells
     if len(cells) != (len(labels) if names else 1):
         raise _mismatch(target, _CELLS)
@@ -188,12 +183,9 @@ def _in_order(cells: pa.Table, labels: pa.Table, target: Path) -> pa.Table:
     return cells.take(places)
 
 
-def _shared_numbers(found: pa.ChunkedArray, asked: pa.ChunkedArray) -> tuple[Whole32, Whole32]:
+def _shared_numbers(found: Column, asked: Column) -> tuple[Whole32, Whole32]:
     """The texts of two columns as numbers, equal for equal texts."""
-    import pyarrow as pa
-
-    both = pa.chunked_array([*found.chunks, *asked.chunks]).combine_chunks().dictionary_encode()
-    ids = both.indices.to_numpy()
+    ids, _ = join_columns([found, asked]).encoded()
     return ids[: len(found)], ids[len(found) :]
 
 
@@ -221,8 +213,6 @@ def _inner_file(target: Path) -> Path:
 
 def _read_inner(target: Path, design: StructuredDesign, unit: str, kind: np.dtype[Any]) -> Array:
     """The inner cells beside a CSV file, in the design's order."""
-    import pyarrow as pa
-
     path = _inner_file(target)
     if not path.is_file():
         raise DataError(
@@ -230,11 +220,10 @@ def _read_inner(target: Path, design: StructuredDesign, unit: str, kind: np.dtyp
             "release together."
         )
     values = inert_text(value_names([axis.name for axis in design.axes], (unit,))[unit])
-    types = {inert_text(axis.name): pa.string() for axis in design.axes}
-    types[values] = pa.from_numpy_dtype(kind)
+    kinds = {inert_text(axis.name): "string" for axis in design.axes} | {values: str(kind)}
     try:
-        cells = _read_columns(path, column_types=types, include_columns=types)
-    except (pa.ArrowException, KeyError) as error:
+        cells = _read_columns(path).select(kinds).cast(kinds)
+    except (DataError, KeyError) as error:
         raise _mismatch(path, _INNER) from error
     places = np.zeros(len(cells), dtype=np.int64)
     if design.axes:
@@ -245,22 +234,19 @@ def _read_inner(target: Path, design: StructuredDesign, unit: str, kind: np.dtyp
     return spread(cells.column(values).to_numpy().astype(kind), places, design.n_inner)
 
 
-def _read_columns(path: Path, **options: Any) -> pa.Table:
-    import pyarrow.csv
-
-    parsing = pyarrow.csv.ParseOptions(newlines_in_values=True)
-    conversion = pyarrow.csv.ConvertOptions(**options)
-    return pyarrow.csv.read_csv(path, parse_options=parsing, convert_options=conversion)
+def _read_columns(path: Path) -> Frame:
+    with path.open(encoding="utf-8-sig", newline="") as lines:
+        return read_delimited(lines)
 
 
-def _leaves(cells: pa.Table, axis: Axis, path: Path) -> Whole:
+def _leaves(cells: Frame, axis: Axis, path: Path) -> Whole:
     """For each row the position of its code on an axis."""
     place = {inert_text(code): k for k, code in enumerate(axis.leaves)}
-    texts = cells.column(inert_text(axis.name)).combine_chunks().dictionary_encode()
-    found = [place.get(text, -1) for text in texts.dictionary.to_pylist()]
-    if -1 in found:
+    codes, texts = cells.column(inert_text(axis.name)).encoded()
+    found = [place.get(text, -1) for text in texts]
+    if -1 in found or (codes < 0).any():
         raise _mismatch(path, _INNER)
-    leaves: Whole = np.array(found, dtype=np.int64)[texts.indices.to_numpy()]
+    leaves: Whole = np.array(found, dtype=np.int64)[codes]
     return leaves
 
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-import pyarrow as pa
 from scipy.sparse import csc_array
 
 from discreet.arrays import Array, Index, Mask
+from discreet.columns import Column
 from discreet.design.base import Design
 from discreet.design.codes import canonical
 from discreet.design.formula import Margins, margin_name, parse, resolve
@@ -24,6 +24,7 @@ from discreet.errors import (
     UnknownNameError,
     check_known,
 )
+from discreet.frames import Frame
 from discreet.solve.linear.elimination import find_spanned
 from discreet.solve.linear.unknowns import Unknowns, combination, unknowns
 from discreet.suppress.sentences import SHOWN_IS_TRUE, shown_is_true
@@ -210,22 +211,17 @@ def _inside(design: Design, cell: Mapping[str, Any]) -> Mask:
 _LARGEST = 500_000_000  # records; a fit that went wrong would fill the memory with them
 
 
-def to_microdata(release: PublicTable) -> pa.Table:
+def to_microdata(release: PublicTable) -> Frame:
     """One row for each person in the released inner cells: its codes, nothing else.
 
-    Cost: memory of the records; `Release.inner_to_arrow` is the same with a count column.
+    Cost: memory of the records; `Release.inner_to_frame` is the same with a count column.
     """
     if not isinstance(release, PublicTable):
         raise ConfidentialError("only a release becomes records; protect the table first.")
     listed = listed_records(release)
     if listed is not None:
         codes = zip(release.design.axes, listed.records.T, strict=True)
-        return pa.table(
-            {
-                axis.name: pa.DictionaryArray.from_arrays(pa.array(leaf), pa.array(axis.leaves))
-                for axis, leaf in codes
-            }
-        )
+        return Frame({axis.name: Column.of_codes(leaf, axis.leaves) for axis, leaf in codes})
     if release.y is None:
         raise DesignError("inner cells are not part of this release; fit and round them first.")
     y = np.asarray(release.y)
@@ -236,7 +232,7 @@ def to_microdata(release: PublicTable) -> pa.Table:
         raise DesignError("inner cells are negative; fit them without negative values first.")
     if counts.sum() > _LARGEST:
         raise DesignError(
-            f"there would be {counts.sum():,} records; use `inner_to_arrow`, which has a count."
+            f"there would be {counts.sum():,} records; use `inner_to_frame`, which has a count."
         )
     some = np.flatnonzero(counts)
-    return pa.table(release.design.inner_label_columns(np.repeat(some, counts[some])))
+    return Frame(release.design.inner_label_columns(np.repeat(some, counts[some])))

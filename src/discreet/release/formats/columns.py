@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Index
-from discreet.frames import fresh_name, value_names
+from discreet.columns import Column
+from discreet.frames import Frame, fresh_name, value_names
 from discreet.release.cube import ABSENT, Cube, CubeAxis
 from discreet.release.formats.write import Labels, Options
 from discreet.tables.protected import HIDDEN, STATUS_NAMES, CellStatus
 from discreet.tables.show import CONFIDENTIAL
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def present(cube: Cube) -> Index:
@@ -24,31 +22,26 @@ def present(cube: Cube) -> Index:
     return np.flatnonzero(cube.status != ABSENT)
 
 
-def long_table(cube: Cube, options: Options) -> pa.Table:
+def long_table(cube: Cube, options: Options) -> Frame:
     """Columns of categories, the figures, and the status where any cell present has one."""
-    import pyarrow as pa
-
     places = present(cube)
     columns = categories(cube, places, options.labels or "codes")
     values = cube.values.reshape(-1)[places]
     empty = symbols(cube).reshape(-1)[places] != ""
-    measured = {options.measure_of(cube): pa.array(values, mask=empty)}
+    measured = {options.measure_of(cube): Column(values, mask=empty)}
     if cube.status.any():
-        measured["status"] = pa.array(status_names(cube.status.reshape(-1)[places]), pa.string())
+        measured["status"] = Column(status_names(cube.status.reshape(-1)[places]), "string")
     names = value_names(columns, measured)
-    return pa.table({**columns, **{names[k]: column for k, column in measured.items()}})
+    return Frame({**columns, **{names[k]: column for k, column in measured.items()}})
 
 
-def categories(cube: Cube, places: Index, labels: Labels) -> dict[str, pa.Array]:
+def categories(cube: Cube, places: Index, labels: Labels) -> dict[str, Column]:
     """Columns of codes, labels or both, with names that differ."""
-    import pyarrow as pa
-
     where = np.unravel_index(places, cube.values.shape) if cube.axes else ()
-    found: dict[str, pa.Array] = {}
+    found: dict[str, Column] = {}
     for axis, index in zip(cube.axes, where, strict=True):
         for name, texts in _texts(axis, labels):
-            column = pa.array(texts, pa.string()).take(pa.array(index.astype(np.int32)))
-            found[fresh_name(name, found)] = column
+            found[fresh_name(name, found)] = Column(texts, "string").take(index)
     return found
 
 
@@ -139,8 +132,8 @@ def decimals_of(values: Array, most: int = 2) -> int:
     return most
 
 
-_FORMULA = r"^[=+\-@\t\r\n]"
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def inert_text(text: str) -> str:
@@ -149,21 +142,16 @@ def inert_text(text: str) -> str:
     A spreadsheet would run a text that begins with one of ``= + - @``, a tab or a line break. Such
     texts get an apostrophe in front; numbers stay as they are.
     """
-    is_formula = re.match(_FORMULA, text) and not re.match(_NUMBER, text)
+    is_formula = text.startswith(_FORMULA) and not _NUMBER.fullmatch(text)
     return f"'{text}" if is_formula else text
 
 
-def inert(cells: pa.Table) -> pa.Table:
+def inert(cells: Frame) -> Frame:
     """A table with nothing in it, names of columns included, that a spreadsheet would run."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    columns = []
-    for column in cells.columns:
-        if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-            texts = column.cast(pa.string())
-            runs = pc.match_substring_regex(texts, _FORMULA)
-            is_formula = pc.and_not(runs, pc.match_substring_regex(texts, _NUMBER))
-            column = pc.if_else(is_formula, pc.binary_join_element_wise("'", texts, ""), texts)
-        columns.append(column)
-    return pa.table(columns, names=[inert_text(name) for name in cells.column_names])
+    columns = {}
+    for name, column in zip(cells.column_names, cells.columns, strict=True):
+        if not column.kind.startswith(("int", "uint", "float")):
+            codes, texts = column.encoded()
+            column = Column.of_codes(codes, list(map(inert_text, texts.cast("string"))))
+        columns[inert_text(name)] = column
+    return Frame(columns)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from discreet.delimited import write_delimited
+from discreet.frames import Frame
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import MEANINGS, inert, inert_text, long_table, used_symbols
 from discreet.release.formats.json import json_bytes
 from discreet.release.formats.write import PLAIN, Options
 from discreet.release.layout import TableLayout
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 class CsvWriter:
@@ -39,16 +38,9 @@ class CsvWriter:
         return target.getvalue().encode("utf-8")
 
 
-def csv_bytes(cells: pa.Table, separator: str = ",") -> bytes:
+def csv_bytes(cells: Frame, separator: str = ",") -> bytes:
     """A table of columns as CSV, with nothing in it that a spreadsheet would run."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    sink = pa.BufferOutputStream()
-    options = pyarrow.csv.WriteOptions(delimiter=separator)
-    pyarrow.csv.write_csv(inert(cells), sink, options)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    return b"".join(write_delimited(inert(cells), separator))
 
 
 _SUFFIX = "-metadata.json"
@@ -90,12 +82,10 @@ class CsvwWriter:
 
 
 def _long_columns(cube: Cube, options: Options) -> list[dict[str, Any]]:
-    import pyarrow as pa
-
-    numbers = {pa.int64(): "integer", pa.float64(): "number"}
+    numbers = {"int64": "integer", "float64": "number"}
     return [
-        {"titles": inert_text(field.name), "datatype": numbers.get(field.type, "string")}
-        for field in long_table(cube, options).schema
+        {"titles": inert_text(name), "datatype": numbers.get(kind, "string")}
+        for name, kind in long_table(cube, options).kinds.items()
     ]
 
 

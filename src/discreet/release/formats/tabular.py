@@ -6,12 +6,12 @@ import json
 import re
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from discreet.arrays import Index
+from discreet.columns import Column
 from discreet.errors import ParameterError
-from discreet.frames import value_names
+from discreet.frames import Frame, value_names
+from discreet.parquet import parquet_bytes
 from discreet.release.cube import Cube
 from discreet.release.formats.columns import categories, long_table, present, symbols
 from discreet.release.formats.csv import csv_bytes
@@ -19,7 +19,7 @@ from discreet.release.formats.json import describe
 from discreet.release.formats.write import PLAIN, Options
 from discreet.tables.protected import CellStatus
 
-METADATA = b"discreet_table"
+METADATA = "discreet_table"
 """The key of the metadata, whose value is JSON."""
 
 
@@ -33,11 +33,7 @@ class ParquetWriter:
         """The file's content."""
         chosen = options.with_defaults("long", "codes")
         said = json.dumps(describe(cube, chosen), ensure_ascii=False).encode()
-        cells = long_table(cube, chosen).replace_schema_metadata({METADATA: said})
-        sink = pa.BufferOutputStream()
-        pq.write_table(cells, sink, compression="zstd")
-        content: bytes = sink.getvalue().to_pybytes()
-        return content
+        return parquet_bytes(long_table(cube, chosen), {METADATA: said})
 
 
 NORMAL, SUPPRESSED, CANNOT_EXIST, ESTIMATED = "A", "Q", "M", "E"
@@ -74,18 +70,18 @@ class SdmxCsvWriter:
         codes = _dimensions(cube, places, options)
         said = " ".join(f"{heading}: {text}" for heading, text in options.about.said(cube))
         values = {
-            "OBS_VALUE": pa.array(cube.values.reshape(-1)[places], mask=empty),
-            "OBS_STATUS": pa.array(observed[status], pa.string()),
-            "CONF_STATUS": pa.array(shared[status], pa.string()),
-            "COMMENT_DSET": pa.array([said or None] + [None] * (len(places) - 1), pa.string()),
+            "OBS_VALUE": Column(cube.values.reshape(-1)[places], mask=empty),
+            "OBS_STATUS": Column(observed[status], "string"),
+            "CONF_STATUS": Column(shared[status], "string"),
+            "COMMENT_DSET": Column([said or None] + [None] * (len(places) - 1), "string"),
         }
         names = value_names(codes, ["DATAFLOW", *values])
-        columns = {names["DATAFLOW"]: pa.array([flow] * len(places), pa.string()), **codes}
-        cells = pa.table({**columns, **{names[k]: column for k, column in values.items()}})
+        columns = {names["DATAFLOW"]: Column([flow] * len(places), "string"), **codes}
+        cells = Frame({**columns, **{names[k]: column for k, column in values.items()}})
         return csv_bytes(cells)
 
 
-def _dimensions(cube: Cube, places: Index, options: Options) -> dict[str, pa.Array]:
+def _dimensions(cube: Cube, places: Index, options: Options) -> dict[str, Column]:
     """Columns of codes, or of codes and labels, `N: North`, as SDMX-CSV writes them."""
     codes = categories(cube, places, "codes")
     # by this name programs find the periods of a series
@@ -96,7 +92,7 @@ def _dimensions(cube: Cube, places: Index, options: Options) -> dict[str, pa.Arr
     for axis, (name, column) in zip(cube.axes, codes.items(), strict=True):
         label = {entry.code: entry.label for entry in axis.entries}
         texts = [f"{code}: {label[code]}" for code in column.to_pylist()]
-        found[f"{names[name]}: {axis.label}"] = pa.array(texts, pa.string())
+        found[f"{names[name]}: {axis.label}"] = Column(texts, "string")
     return found
 
 

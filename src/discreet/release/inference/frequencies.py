@@ -18,15 +18,16 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 from scipy.optimize import nnls
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.design.formula import Margins
 from discreet.errors import DesignError, ParameterError, whole
+from discreet.frames import Frame
 from discreet.noise.matrix import TransitionMatrix
 from discreet.release.inference.law import TableCells, check_single_draws, matrix_of, step_size
 from discreet.tables.protected import Protected
+from discreet.tables.show import Frames
 
 _BUFFER = 10  # how many times the largest move lies between the counts asked for and the cut
 _SINGULAR = 1e-7  # singular values below this share of the largest count as zero
@@ -35,7 +36,7 @@ _SAME = 1e-6  # how near to itself a combination of counts comes back when it ca
 
 
 @dataclass(frozen=True, eq=False)
-class CountFrequencies:
+class CountFrequencies(Frames):
     """Estimated numbers of cells with each true count.
 
     Attributes:
@@ -97,10 +98,10 @@ class CountFrequencies:
             )
         return "The matrix can be inverted."
 
-    def to_arrow(self) -> pa.Table:
+    def to_frame(self) -> Frame:
         """A row for each count."""
         names = ("counts", "observed", "estimate", "standard_error")
-        return pa.table({name.removesuffix("s"): getattr(self, name) for name in names})
+        return Frame({name.removesuffix("s"): getattr(self, name) for name in names})
 
     def _is_identified(self, chosen: Real) -> bool:
         n = len(chosen)

@@ -15,15 +15,15 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Mask
+from discreet.columns import Column
 from discreet.design.axis import Axis
 from discreet.design.support import LARGEST_DENSE, declared_masks
 from discreet.errors import DataError
-from discreet.frames import value_names
+from discreet.frames import Frame, value_names
+from discreet.parquet import parquet_bytes
 from discreet.serve.data.dataset import Dataset
 from discreet.serve.data.inner import InnerTable
 from discreet.serve.data.source import Detail, DetailedVariable, OfferedVariable
@@ -240,13 +240,9 @@ def parquet_of(table: InnerTable) -> bytes:
     Cells that are not listed are zero, or cannot occur.
     """
     codes = {
-        axis.name: pa.DictionaryArray.from_arrays(pa.array(places), pa.array(list(axis.leaves)))
+        axis.name: Column.of_codes(places, axis.leaves)
         for axis, places in zip(table.axes, table.codes, strict=True)
     }
     figures = value_names(codes, [table.unit])[table.unit]
-    told = {b"discreet.edition": table.edition.encode(), b"discreet.unit": table.unit.encode()}
-    found = pa.table({**codes, figures: pa.array(table.values)}).replace_schema_metadata(told)
-    sink = pa.BufferOutputStream()
-    pq.write_table(found, sink, compression="zstd", store_schema=False)
-    content: bytes = sink.getvalue().to_pybytes()
-    return content
+    told = {"discreet.edition": table.edition.encode(), "discreet.unit": table.unit.encode()}
+    return parquet_bytes(Frame({**codes, figures: table.values}), told)

@@ -1,0 +1,105 @@
+"""Text with delimiters between values: read as texts, written so that texts stay texts."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from decimal import Decimal
+from itertools import islice
+
+from discreet.columns import Column
+from discreet.errors import DataError
+from discreet.frames import Frame, concat
+
+_AT_ONCE = 50_000  # rows that are Python's objects at the same time
+
+
+def read_delimited(
+    lines: Iterable[str], delimiter: str = ",", names: Sequence[str] | None = None
+) -> Frame:
+    """The values of a text by column, null where there is nothing; blank lines are left out.
+
+    Args:
+      lines: The text.
+      delimiter: The sign between values.
+      names: Names of the columns; by default the first line has them.
+
+    Raises:
+      DataError: A record has more or fewer values than there are columns.
+    """
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    records = (record for record in reader if record)
+    try:
+        named = list(next(records, []) if names is None else names)
+        parts = [_texts(named, [])]
+        done = 0 if names is None else -1
+        while rows := list(islice(records, _AT_ONCE)):
+            for number, row in enumerate(rows, start=done + 2):
+                if len(row) != len(named):
+                    raise DataError(f"record {number} has {len(row)} values, not {len(named)}")
+            parts.append(_texts(named, rows))
+            done += len(rows)
+    except csv.Error as error:
+        raise DataError(str(error)) from None
+    return concat(parts)
+
+
+def _texts(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Frame:
+    columns = zip(*rows, strict=True) if rows else ([] for _ in names)
+    found = ([text or None for text in column] for column in columns)
+    return Frame(dict(zip(names, found, strict=True)), dict.fromkeys(names, "string"))
+
+
+def write_delimited(frame: Frame, delimiter: str = ",", *, header: bool = True) -> Iterator[bytes]:
+    """A frame as lines of text, some of them at a time.
+
+    Names and texts are quoted, so that no reader takes them for numbers; nothing is written where a
+    value is missing.
+    """
+    if header:
+        yield (delimiter.join(map(_quoted, frame.column_names)) + "\n").encode()
+    for start in range(0, len(frame), _AT_ONCE):
+        columns = (_written(column) for column in frame.slice(start, _AT_ONCE).columns)
+        lines = map(delimiter.join, zip(*columns, strict=True))
+        yield ("\n".join(lines) + "\n").encode()
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _written(column: Column) -> list[str]:
+    if column.kind.startswith(("int", "uint")) and not column.null_count:
+        return list(map(str, column.to_numpy().tolist()))
+    codes, distinct = column.encoded()
+    kind = column.kind
+    shown = [_quoted(v) if kind == "string" else _plain(v) for v in distinct.to_pylist()] + [""]
+    return [shown[code] for code in codes.tolist()]
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return _decimal_text(value) if isinstance(value, float) else str(value)
+
+
+def _decimal_text(value: float) -> str:
+    """A float in its shortest form: powers of ten from 1e10 and below 1e-6, as the browser has it.
+
+    >>> [_decimal_text(value) for value in (1.0, 0.1, 1e10, 0.00001)]
+    ['1', '0.1', '1e+10', '0.00001']
+    """
+    if not math.isfinite(value):
+        return str(value)
+    sign = "-" if math.copysign(1.0, value) < 0 else ""
+    told = Decimal(repr(abs(value))).as_tuple()
+    digits = "".join(map(str, told.digits)).rstrip("0") or "0"
+    exponent = len(told.digits) + int(told.exponent) - 1 if value else 0
+    if not -6 <= exponent < 10:
+        rest = f".{digits[1:]}" if digits[1:] else ""
+        return f"{sign}{digits[0]}{rest}e{exponent:+d}"
+    if exponent < 0:
+        return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
+    whole, rest = digits[: exponent + 1].ljust(exponent + 1, "0"), digits[exponent + 1 :]
+    return f"{sign}{whole}.{rest}" if rest else f"{sign}{whole}"
