@@ -65,11 +65,20 @@ class Column:
         if kind is not None and _kind_of(self._chunks.type) != kind:
             self._chunks = Column(self._chunks).cast(kind)._chunks
 
+    def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
+        if self.is_dictionary:
+            return Column.of_codes, self.encoded()
+        is_plain = is_number_kind(self.kind) and "(" not in self.kind and not self.null_count
+        return Column, (self.to_numpy() if is_plain else self.to_pylist(), self.kind)
+
     @classmethod
     def of_codes(cls, codes: Array, values: Sequence[str] | Column) -> Column:
         """Values by their places in a list, kept as such; null where the place is negative."""
         distinct = values if isinstance(values, Column) else cls(list(values), "string")
-        return cls(_taken(_encoded(distinct._array), codes))
+        listed = _encoded(distinct._array)
+        if codes.dtype == np.int16:  # as narrow as they came
+            listed = listed.cast(Type.dictionary(Type.int16(), distinct._array.type))
+        return cls(_taken(listed, codes))
 
     @property
     def kind(self) -> str:
@@ -251,6 +260,8 @@ class Column:
             return distinct.cast(kind).take(codes)
         if kind == "string" and self.kind.startswith("float"):
             return self._floats_as_text()
+        if kind.startswith("float") and self.kind.startswith("timestamp"):
+            raise ColumnError(f"values of type {self.kind} cannot be held as {kind}.")
         wanted, array = _type_of(kind), self._array
         try:
             made = array.cast(wanted)
@@ -283,6 +294,8 @@ def is_whole_kind(kind: str) -> bool:
 
 def join_columns(columns: Sequence[Column]) -> Column:
     """Columns one below the other; those of several kinds become the widest, nothing else."""
+    if len(columns) == 1:
+        return columns[0]
     alike = list(columns)
     if len({str(c._chunks.type) for c in columns}) > 1:
         there = [c for c in columns if c.null_count < len(c)] or columns[:1]
@@ -296,7 +309,10 @@ def join_columns(columns: Sequence[Column]) -> Column:
     codes = [
         np.append(listed[s : s + len(d)], -1)[c] for (c, d), s in zip(parts, starts, strict=False)
     ]
-    return Column.of_codes(np.concatenate(codes), distinct)
+    held, joined = alike[0]._chunks.type, np.concatenate(codes)
+    if held == Type.dictionary(Type.int16(), held.value_type) and len(distinct) < 2**15:
+        joined = joined.astype(np.int16)
+    return Column.of_codes(joined, distinct)
 
 
 def _shared_kind(kinds: Sequence[str]) -> str:

@@ -30,9 +30,15 @@ def write_parquet(
     if metadata:
         told = ", ".join(f"{_name(key)}: {_blob(value)}" for key, value in metadata.items())
         options += [f"KV_METADATA {{{told}}}"]
+    failed: list[BaseException] = []
     with _duckdb() as con:
-        con.register("content", frame if isinstance(frame, Frame) else _stream(iter(frame)))
-        con.execute(f"COPY (FROM content) TO {_text(path)} ({', '.join(options)})")
+        con.register("content", frame if isinstance(frame, Frame) else _stream(iter(frame), failed))
+        try:
+            con.execute(f"COPY (FROM content) TO {_text(path)} ({', '.join(options)})")
+        except Exception:
+            if failed:  # what stopped the frames, and not that the database got no more of them
+                raise failed[0] from None
+            raise
 
 
 def parquet_bytes(frame: Frame, metadata: Metadata | None = None) -> bytes:
@@ -64,14 +70,18 @@ def parquet_metadata(path: str | Path) -> dict[str, bytes]:
         return {bytes(key).decode(): bytes(value) for key, value in found.fetchall()}
 
 
-def _stream(frames: Iterator[Frame]) -> Any:
+def _stream(frames: Iterator[Frame], failed: list[BaseException]) -> Any:
     """Frames as one stream of record batches, each made when it is asked for."""
     first = next(frames)._arrow()
 
     def batches() -> Iterator[Any]:
         yield from first.to_batches()
-        for frame in frames:
-            yield from frame._arrow().to_batches()
+        try:
+            for frame in frames:
+                yield from frame._arrow().to_batches()
+        except BaseException as error:
+            failed.append(error)
+            raise
 
     return arrow.RecordBatchReader.from_batches(first.schema, batches())
 
