@@ -23,6 +23,7 @@ DEPENDENCIES = ROOT / "docs" / "dependencies.md"
 BEGIN, END = "<!-- {} -->\n", "<!-- end of {} -->"
 EXTRAS = {
     "": "tables, methods, fits, files in CSV and Parquet",
+    "arrow": "tables of pyarrow, Arrow files, object stores",
     "private": "differentially private noise and budgets",
     "synthesis": "synthetic records by formulas",
     "serve": "the table builder",
@@ -37,8 +38,8 @@ EXTRAS = {
 }
 
 
-SETS = {"pip install discreet": [], "the smallest": ["llvmlite==0.44.*", "pyarrow==18.1.*"]}
-"""What is installed in clean environments, and the older versions that are asked for."""
+SETS = {"pip install discreet": "discreet", "pip install 'discreet[arrow]'": "discreet[arrow]"}
+"""What is installed in clean environments."""
 _FIRST = """
 import time
 begun = time.process_time()
@@ -121,14 +122,13 @@ def weigh_clean() -> str:
         "first table, s",
     )
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for name, older in SETS.items():
+    for name, wanted in SETS.items():
         with tempfile.TemporaryDirectory() as folder:
-            lines.append(f"| {name} | {_weigh_new(Path(folder), older)} |")
-    pins = ", ".join(f"`{pin}`" for pin in SETS["the smallest"])
-    return "\n".join(lines) + f"\n\n*The smallest* has {pins}, which bring older numba and numpy.\n"
+            lines.append(f"| {name} | {_weigh_new(Path(folder), wanted)} |")
+    return "\n".join(lines) + "\n"
 
 
-def _weigh_new(folder: Path, older: list[str]) -> str:
+def _weigh_new(folder: Path, wanted: str) -> str:
     venv.create(folder, with_pip=True)
     python, places = folder / "bin" / "python", ROOT / "dist"
 
@@ -139,7 +139,7 @@ def _weigh_new(folder: Path, older: list[str]) -> str:
         ).stdout
 
     before = set(folder.rglob("site-packages/*"))
-    run("-m", "pip", "install", "--quiet", "--find-links", str(places), "discreet", *older)
+    run("-m", "pip", "install", "--quiet", "--find-links", str(places), wanted)
     listed = json.loads(run("-m", "pip", "list", "--format", "json", "--disable-pip-version-check"))
     others = [one for one in listed if one["name"] not in ("discreet", "pip", "setuptools")]
     run("-c", _FIRST)  # compiles, and is not counted

@@ -451,7 +451,7 @@ def _of_objects(values: list[Any]) -> Any:
         if all(issubclass(kind, known) and not issubclass(kind, more_special) for kind in kinds):
             return make(values)
     if all(issubclass(kind, (int, float)) for kind in kinds) and bool not in kinds:
-        return arrow.Array([None if v is None else float(v) for v in values], type=Type.float64())
+        return _of_numbers(values)
     if any(isinstance(v, float) and v != v for v in values):
         return _of_objects([None if isinstance(v, float) and v != v else v for v in values])
     named = " and ".join(sorted(kind.__name__ for kind in kinds))
@@ -467,6 +467,14 @@ def _of_whole_numbers(values: list[Any]) -> Any:
         return arrow.Array(values, type=Type.uint64())
     except OverflowError:
         raise ColumnError("a whole number has more than 64 bits.") from None
+
+
+def _of_numbers(values: list[Any]) -> Any:
+    """Whole numbers among floats, of which each must be one."""
+    floats = [None if v is None else float(v) for v in values]
+    if any(v != f for v, f in zip(values, floats, strict=True) if isinstance(v, int)):
+        raise ColumnError("a whole number among decimal ones has too many digits for them.")
+    return arrow.Array(floats, type=Type.float64())
 
 
 def _of_decimals(values: list[Any]) -> Any:

@@ -70,18 +70,20 @@ def _quoted(text: str) -> str:
 
 
 def _written(column: Column) -> list[str]:
-    if column.kind.startswith(("int", "uint")) and not column.null_count:
-        return list(map(str, column.to_numpy().tolist()))
+    if column.kind != "string":
+        return ["" if value is None else _plain(value) for value in column.to_pylist()]
     codes, distinct = column.encoded()
-    kind = column.kind
-    shown = [_quoted(v) if kind == "string" else _plain(v) for v in distinct.to_pylist()] + [""]
+    shown = [*map(_quoted, distinct.to_pylist()), ""]
     return [shown[code] for code in codes.tolist()]
 
 
 def _plain(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return _decimal_text(value) if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        is_usual = 1e-4 <= abs(value) < 1e10
+        return repr(value).removesuffix(".0") if is_usual else _decimal_text(value)
+    return str(value)
 
 
 def _decimal_text(value: float) -> str:

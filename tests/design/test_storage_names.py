@@ -70,7 +70,7 @@ def test_a_stored_release_keeps_a_variable_of_any_name(name, ending, tmp_path):
 @pytest.mark.parametrize("name", NAMES)
 def test_exported_frames_keep_a_variable_of_any_name(name):
     made = release(name)
-    exported = pyarrow.csv.read_csv(io.BytesIO(csv_bytes(made.to_arrow())))
+    exported = pyarrow.csv.read_csv(io.BytesIO(csv_bytes(made.to_frame())))
     frames = [made.to_arrow(), made.inner_to_arrow(), table(name).to_arrow(), exported]
     for frame in frames:
         assert frame.column(name).to_pylist()[0] in ("a", "Total")

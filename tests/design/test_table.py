@@ -271,7 +271,7 @@ def test_broken_files_are_explained(tmp_path):
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path, monkeypatch):
     table = party_table()
-    monkeypatch.setattr("pyarrow.parquet.write_table", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("discreet.tables.storage.write_parquet", lambda *a, **k: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         table.save(tmp_path / "t.parquet")
     assert list(tmp_path.iterdir()) == []
