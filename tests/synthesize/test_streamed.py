@@ -117,7 +117,7 @@ def test_rows_in_another_order_in_the_second_pass_are_noticed(tmp_path, monkeypa
     straight = streamed._second_pass
 
     def shuffled(stream, *others):
-        table = data.backend.to_pyarrow(data.table)
+        table = data.backend.answer(data.table)
         turned = dc.open(table.take(pa.array(rng.permutation(len(table)))))
         return straight(replace(stream, data=turned), *others)
 
