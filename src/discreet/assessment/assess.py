@@ -10,8 +10,6 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import pyarrow as pa
-
 from discreet import display, registry
 from discreet.assessment.compare.contestants import build_from
 from discreet.assessment.measure import EVERYTHING, Measure, NotApplicableError, Score
@@ -19,6 +17,7 @@ from discreet.display import Display, Displayed, Grid
 from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, ParameterError, PluginError, UnknownNameError, check_known
 from discreet.facade.table import Table
+from discreet.frames import Frame
 from discreet.progress import report
 from discreet.release.inference.law import matrix_of
 from discreet.tables import show
@@ -45,41 +44,38 @@ class Framed(show.Frames):
     if TYPE_CHECKING:
 
         @property
-        def frame(self) -> pa.Table:
+        def frame(self) -> Frame:
             """The table."""
 
-    def to_arrow(self) -> pa.Table:
+    def to_frame(self) -> Frame:
         """The table."""
         return self.frame
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self.frame.__arrow_c_stream__(requested_schema)
 
 
 @dataclass(frozen=True, repr=False)
 class Assessment(Displayed, Framed):
     """**Confidential.** Scores of a table and its release, and the measures that do not apply.
 
-    Any library that reads Arrow takes it as a table: `pyarrow.table(assessment)`.
+    Any library that reads Arrow takes it as a table: `polars.DataFrame(assessment)`.
     """
 
     scores: tuple[Score, ...]
     skipped: tuple[Skipped, ...] = ()
 
     @property
-    def frame(self) -> pa.Table:
+    def frame(self) -> Frame:
         """A row per measure: measure, kind, on, value, low, high, reading, note.
 
         The note says why a measure does not apply; its value is then missing.
         """
-        numbers = dict.fromkeys(("value", "low", "high"), pa.float64())
+        numbers = dict.fromkeys(("value", "low", "high"), "float64")
         names = ("measure", "kind", "on", "value", "low", "high", "reading", "note")
         rows: list[tuple[Any, ...]] = [
             (s.name, s.kind, s.on, s.value, *s.range, s.reading, None) for s in self.scores
         ]
         rows += [(s.name, s.kind, *[None] * 5, s.reason) for s in self.skipped]
-        schema = pa.schema([(name, numbers.get(name, pa.string())) for name in names])
-        return pa.Table.from_pylist([dict(zip(names, r, strict=True)) for r in rows], schema=schema)
+        kinds = {name: numbers.get(name, "string") for name in names}
+        return Frame.from_rows([dict(zip(names, r, strict=True)) for r in rows], kinds)
 
     def __getitem__(self, name: str) -> Score:
         """The score of one measure."""

@@ -12,10 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol, SupportsFloat
 
-import pyarrow as pa
-
 from discreet.errors import DiscreetError
 from discreet.facade.table import Table
+from discreet.frames import Frame
 from discreet.tables.protected import Protected
 
 Kind = Literal["risk", "utility", "description"]
@@ -78,9 +77,9 @@ class Score:
         return loss(self.value, self.direction)
 
     @property
-    def breakdown(self) -> pa.Table:
-        """The details as an Arrow table: by count class, margin, or group; may have no columns."""
-        return pa.table(dict(self.parts))
+    def breakdown(self) -> Frame:
+        """The details as a frame: by count class, margin, or group; may have no columns."""
+        return Frame(self.parts)
 
 
 class Measure(Protocol):

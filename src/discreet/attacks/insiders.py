@@ -17,7 +17,7 @@ from discreet.attacks.leverage import Near
 from discreet.attacks.public_side import ask
 from discreet.attacks.scoring import Finding, judge
 from discreet.errors import DataError
-from discreet.frames import to_arrow
+from discreet.frames import read_frame
 from discreet.randomness import stream
 from discreet.synthesis.result import Synthesized, read_records
 
@@ -158,7 +158,7 @@ def whole_numbers(total: int, squares: int, n: int, most: int | None = None) -> 
 
 def cluster_labels(frame: Any, clusters: str | None) -> Whole:
     """The cluster of each record by number; one for all where no column is named."""
-    table = to_arrow(frame)
+    table = read_frame(frame)
     if clusters is None:
         return np.zeros(len(table), dtype=np.int64)
     if clusters not in table.column_names:
@@ -168,5 +168,5 @@ def cluster_labels(frame: Any, clusters: str | None) -> Whole:
 
 
 def _column(frame: Any, name: str) -> Real:
-    values = to_arrow(frame).column(name).to_numpy(zero_copy_only=False)
+    values = read_frame(frame).column(name).to_numpy()
     return np.asarray(values, dtype=np.float64)

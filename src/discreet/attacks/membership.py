@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.assessment.microdata.record_sets import ORIGINAL, SYNTHETIC, record_sets
 from discreet.assessment.microdata.risk import nearest, places
@@ -20,6 +19,7 @@ from discreet.attacks.frame import About, Claims, Knowledge, PublicAttack
 from discreet.attacks.public_side import ask
 from discreet.attacks.scoring import Finding, judge
 from discreet.errors import DataError
+from discreet.frames import concat
 from discreet.randomness import stream
 from discreet.synthesis.result import read_records
 
@@ -69,7 +69,7 @@ def judge_members(attack: Any, original: Any, synthetic: Any, known: Knowledge) 
         for each in (inside, outside)
     ]
     order = rng.permutation(2 * n)
-    candidates = pa.concat_tables(drawn, promote_options="permissive").take(order)
+    candidates = concat(drawn).take(order)
     told = replace(known, extra={CANDIDATES: candidates})
     claims = ask(attack, synthetic, told, rng=rng)
     truth: dict[Hashable, Any] = dict(enumerate((order < n).tolist()))

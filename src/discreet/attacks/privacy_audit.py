@@ -17,18 +17,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.arrays import Mask, Real
 from discreet.attacks.frame import Claims
 from discreet.attacks.privacy_game import PrivacyFinding, least_epsilon
 from discreet.attacks.scoring import judge
 from discreet.errors import ParameterError, whole
+from discreet.frames import Frame
 from discreet.randomness import stream
 
 Figures = Mapping[tuple[str, str], float]
 """What a reader has of one table: its figures by game and part; totals of games have no part."""
-Pipeline = Callable[[pa.Table], Sequence[Figures]]
+Pipeline = Callable[[Frame], Sequence[Figures]]
 """Publishes records with the columns `id`, `game`, `part` and `weight`, and reads what came out."""
 PARTS = ("a", "b")
 _TOTAL = ""
@@ -90,7 +90,7 @@ def audit_privacy(
     return PrivacyFinding(epsilon, delta, least_epsilon(claims, coin, delta), finding)
 
 
-def _records(coin: Mask, victim: Victim) -> pa.Table:
+def _records(coin: Mask, victim: Victim) -> Frame:
     """The records of all games."""
     n, names = len(coin), np.array(games_named(len(coin)))
     counts = [np.full(n, victim.company[0]), np.full(n, victim.company[1]), coin.astype(np.int64)]
@@ -98,7 +98,7 @@ def _records(coin: Mask, victim: Victim) -> pa.Table:
     sizes = [int(count.sum()) for count in counts]
     part = np.repeat([PARTS[0], PARTS[1], PARTS[0]], sizes)
     weight = np.repeat([1.0, 1.0, victim.weight], sizes)
-    return pa.table({"id": np.arange(len(game)), "game": game, "part": part, "weight": weight})
+    return Frame({"id": np.arange(len(game)), "game": game, "part": part, "weight": weight})
 
 
 def _evidence(table: Figures, games: int, victim: Victim) -> Real:
@@ -121,7 +121,7 @@ def _evidence(table: Figures, games: int, victim: Victim) -> Real:
 
 def figures_of(release: Any) -> Figures:
     """The figures of a release by game and part."""
-    frame = release.to_arrow()
+    frame = release.to_frame()
     total = {axis.name: axis.total for axis in release.design.axes}
     value = next(name for name in frame.column_names if name not in total)
     columns = []

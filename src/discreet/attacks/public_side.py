@@ -13,10 +13,10 @@ from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.attacks.frame import Attack, Claims, Knowledge
 from discreet.errors import ParameterError
+from discreet.frames import Frame
 from discreet.protect.keyed_noise import without_parameters
 from discreet.synthesis.result import Synthesized
 
@@ -72,7 +72,7 @@ def _as_seen(release: Any, knowledge: Knowledge) -> Any:
     Frames of records that can be changed in place are copied.
     """
     if isinstance(release, Synthesized):
-        is_fixed = isinstance(release.frame, pa.Table)
+        is_fixed = isinstance(release.frame, Frame)
         return release if is_fixed else replace(release, frame=copy.copy(release.frame))
     held = {each.name: getattr(release, each.name) for each in fields(release)}
     parts = {name: _read_only(x) for name, x in held.items() if isinstance(x, np.ndarray)}

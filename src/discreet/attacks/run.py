@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from discreet import registry
 from discreet.arrays import Array
@@ -32,6 +31,7 @@ from discreet.display import Display, Displayed, Grid
 from discreet.display.bars import shows_progress
 from discreet.errors import ParameterError, whole
 from discreet.facade.table import Table
+from discreet.frames import Frame
 from discreet.progress import report
 from discreet.randomness import stream
 from discreet.release.tabulate import take_part
@@ -94,7 +94,7 @@ class Findings(Displayed, Frames, Mapping[str, Finding]):
         }
         return Findings({**other.by_name, **both}, {**other.passed_over, **self.passed_over})
 
-    def to_arrow(self) -> pa.Table:
+    def to_frame(self) -> Frame:
         """A row for each attack."""
         rows = []
         for name, found in self.items():
@@ -117,7 +117,7 @@ class Findings(Displayed, Frames, Mapping[str, Finding]):
                     "seconds": found.seconds,
                 }
             )
-        return pa.Table.from_pylist(rows)
+        return Frame.from_rows(rows)
 
     @property
     def text(self) -> str:

@@ -98,7 +98,7 @@ def _hand_over(found: Findings, out: Path | None, json: bool) -> None:
         "side": "confidential",
         "provably_fixed": found.provably_fixed,
         "undecided": found.undecided,
-        "findings": finite_rows(found.to_arrow()),
+        "findings": finite_rows(found.to_frame()),
         "passed_over": found.passed_over,
     }
     answer(summary, json, found.text)

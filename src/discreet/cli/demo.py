@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from discreet.cli.options import say
+from discreet.cli.options import say, write_rows
 from discreet.cli.site import DEFAULT_METHOD, run_site
 from discreet.demo import hierarchies, opened, structural_zeros, write_parquet
 from discreet.design.formula import margins
@@ -25,7 +25,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.display.bars import show_progress
 from discreet.errors import DataError
 from discreet.facade.microdata import Microdata
-from discreet.files import OWNER_ONLY, read_toml, write_text, written_whole
+from discreet.files import OWNER_ONLY, read_toml, write_text
 from discreet.progress import report
 from discreet.protect.options import GRIDS
 from discreet.publication import Publication
@@ -110,12 +110,10 @@ def _write_people(path: Path, persons: int, seed: int) -> None:
 def _write_code_lists(folder: Path, trees: dict[str, Hierarchy]) -> None:
     """The code lists as files, for the commands to try, and the file that names them all."""
     import tomli_w
-    from pyarrow import csv
 
     folder.mkdir(exist_ok=True)
     for name, tree in trees.items():
-        with written_whole(folder / f"{name}.csv") as temporary:
-            csv.write_csv(tree.to_parent_child(), temporary)
+        write_rows(tree.to_parent_child(), folder / f"{name}.csv")
     lists = {name: {"hierarchy": f"{name}.csv"} for name in trees}
     write_text(folder / CODES, tomli_w.dumps(lists))
 

@@ -15,24 +15,24 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
+from discreet.delimited import write_delimited
 from discreet.errors import ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import FILE_OPTIONS as FILE_OPTIONS
 from discreet.facade.opening import open as open_microdata
 from discreet.facade.release import Release
 from discreet.files import EVERYONE, PARQUET, written_whole
+from discreet.frames import Frame
 from discreet.ledger import Ledger
+from discreet.parquet import write_parquet
 from discreet.registry import plain_value
 from discreet.release.formats.write import writer_of
 from discreet.tables.editions import DRAWS_NOTHING
 from discreet.tables.statement import Statement
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 SecretFile = Annotated[
     Path | None,
@@ -365,7 +365,7 @@ def editions_line(statement: Statement) -> str:
     return f"Editions are drawn {how}: {first['why']}."
 
 
-def finite_rows(frame: pa.Table) -> list[dict[str, Any]]:
+def finite_rows(frame: Frame) -> list[dict[str, Any]]:
     """Rows for JSON, which knows no infinite or missing numbers."""
     return [
         {
@@ -376,16 +376,14 @@ def finite_rows(frame: pa.Table) -> list[dict[str, Any]]:
     ]
 
 
-def write_rows(rows: pa.Table, path: Path, mode: int = EVERYONE) -> None:
-    """Write an Arrow table as CSV or Parquet, as the name ends."""
-    import pyarrow.csv
-    import pyarrow.parquet
-
+def write_rows(rows: Frame, path: Path, mode: int = EVERYONE) -> None:
+    """Write a frame as CSV or Parquet, as the name ends."""
     with written_whole(path, mode) as temporary:
         if path.name.lower().endswith(".csv"):
-            pyarrow.csv.write_csv(rows, temporary)
+            with temporary.open("wb") as file:
+                file.writelines(write_delimited(rows))
         else:
-            pyarrow.parquet.write_table(rows, temporary)
+            write_parquet(temporary, rows)
 
 
 def save_or_write(release: Release, out: Path) -> None:

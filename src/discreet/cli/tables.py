@@ -257,7 +257,7 @@ def _report(pattern: Pattern, table: Table, method: Any, show_kinds: Path | None
     from discreet.suppress.report import describe_pattern  # start-up time
 
     if show_kinds is not None:  # true values, states and reasons, for their owner
-        write_rows(pattern.to_arrow(), show_kinds, OWNER_ONLY)
+        write_rows(pattern.to_frame(), show_kinds, OWNER_ONLY)
     return describe_pattern(pattern, table, getattr(method, "rules", ()))
 
 

@@ -12,6 +12,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.display.bars import shows_progress
 from discreet.facade.microdata import Microdata
 from discreet.facade.opening import open as open_records
+from discreet.frames import concat
 from discreet.progress import report
 from discreet.records.secret import Secret
 
@@ -49,11 +50,9 @@ MEAN_WEIGHT = 45.0
 
 
 def _people(persons: int, seed: int, path: str | Path | None, *, is_sample: bool) -> Microdata:
-    import pyarrow as pa
-
     source: Any = path
     if path is None:
-        source = pa.concat_tables((survey if is_sample else generate)(persons, seed))
+        source = concat((survey if is_sample else generate)(persons, seed))
     else:
         expected, written = persons / (MEAN_WEIGHT if is_sample else 1), 0
 

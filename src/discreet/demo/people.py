@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from discreet import parquet
 from discreet.arrays import Array, Mask, Real, Whole
+from discreet.columns import Column
 from discreet.demo.classifications import (
     AGE_GROUPS,
     CITIZENSHIP,
@@ -41,6 +40,7 @@ from discreet.demo.households import (
 )
 from discreet.errors import whole
 from discreet.files import written_whole
+from discreet.frames import Frame
 from discreet.randomness import stream
 
 HOUSEHOLDS_PER_BLOCK = 32_768
@@ -263,19 +263,19 @@ def _calibrate(weight: Real, group: Whole, taken: Mask, groups: int) -> Real:
 
 
 CHUNK = 1_000_000
-_CODED = pa.dictionary(pa.int16(), pa.string())
-_KINDS = {
-    "person_id": pa.int64(), "household_id": pa.int64(), "household_size": pa.int16(),
-    "relation": _CODED, "region": _CODED, "age": _CODED, "age_years": pa.int16(), "sex": _CODED,
-    "marital": _CODED, "education": _CODED, "occupation": _CODED, "industry": _CODED,
-    "citizenship": _CODED,
+_ROWS_PER_GROUP = 122_880  # what DuckDB reads in one thread
+SCHEMA = {
+    "person_id": "int64", "household_id": "int64", "household_size": "int16",
+    "relation": "string", "region": "string", "age": "string", "age_years": "int16",
+    "sex": "string", "marital": "string", "education": "string", "occupation": "string",
+    "industry": "string", "citizenship": "string",
 }  # fmt: skip
-SCHEMA = pa.schema([pa.field(name, kind, nullable=False) for name, kind in _KINDS.items()])
-SURVEY_SCHEMA = SCHEMA.append(pa.field("weight", pa.float64(), nullable=False))
+SURVEY_SCHEMA = {**SCHEMA, "weight": "float64"}
+_TYPES = {"string": "int16"}  # places in the list of codes
 
 
-def generate(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
-    """The people of the invented country, in tables of `chunk` rows (the last may be shorter).
+def generate(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[Frame]:
+    """The people of the invented country, in frames of `chunk` rows (the last may be shorter).
 
     The country (places, codes, distributions) is always the same; the seed draws its people.
     Members of a household stand together, the reference person first.
@@ -288,12 +288,12 @@ def generate(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
     Args:
       persons: Number of people, at least 1.
       seed: Whole number of at least 0.
-      chunk: Rows of each table, at least 1.
+      chunk: Rows of each frame, at least 1.
     """
     return _stream(persons, seed, chunk, SCHEMA, lambda people, _: people)
 
 
-def survey(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
+def survey(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[Frame]:
     """A household survey of the census `generate(persons, seed)`: some of its rows, and `weight`.
 
     Whole households are drawn, more of them in small provinces; single people and the capital
@@ -311,17 +311,21 @@ def survey(persons: int, seed: int, chunk: int = CHUNK) -> Iterator[pa.Table]:
 
 
 def _stream(
-    persons: int, seed: int, chunk: int, schema: pa.Schema, select: Callable[[Block, int], Block]
-) -> Iterator[pa.Table]:
+    persons: int,
+    seed: int,
+    chunk: int,
+    schema: Mapping[str, str],
+    select: Callable[[Block, int], Block],
+) -> Iterator[Frame]:
     """Checks at once, then works block by block."""
     for name, value in (("persons", persons), ("chunk", chunk)):
         whole(name, value, 1)
     stream(seed, "demo")  # refuses what is no seed
-    batches = (
-        pa.record_batch([_array(people[f.name], f) for f in schema], schema=schema)
+    blocks = (
+        {name: people[name].astype(_TYPES.get(kind, kind)) for name, kind in schema.items()}
         for people in (select(b, k) for k, b in enumerate(_blocks(persons, seed)))
     )
-    return _in_chunks(batches, chunk)
+    return (_frame(block, schema) for block in _in_chunks(blocks, chunk))
 
 
 def _blocks(persons: int, seed: int) -> Iterator[Block]:
@@ -343,32 +347,48 @@ def _blocks(persons: int, seed: int) -> Iterator[Block]:
             return
 
 
-def _in_chunks(batches: Iterable[pa.RecordBatch], chunk: int) -> Iterator[pa.Table]:
-    """Cuts a stream of batches into tables of `chunk` rows, without copying."""
-    pending: list[pa.RecordBatch] = []
+def _in_chunks(blocks: Iterable[Block], chunk: int) -> Iterator[Block]:
+    """Cuts a stream of blocks into those of `chunk` rows."""
+    pending: list[Block] = []
     room = chunk
-    for batch in batches:
-        while batch.num_rows >= room:
-            yield pa.Table.from_batches([*pending, batch.slice(0, room)])
-            batch, pending, room = batch.slice(room), [], chunk
-        if batch.num_rows:
-            pending.append(batch)
-            room -= batch.num_rows
+    for block in blocks:
+        rows = _rows(block)
+        while rows >= room:
+            yield _joined([*pending, _sliced(block, 0, room)])
+            block, pending, rows, room = _sliced(block, room, rows), [], rows - room, chunk
+        if rows:
+            pending.append(block)
+            room -= rows
     if pending:
-        yield pa.Table.from_batches(pending)
+        yield _joined(pending)
 
 
-def _array(values: np.ndarray, field: pa.Field) -> pa.Array:
-    """An Arrow column; coded columns share one dictionary over all blocks."""
-    if pa.types.is_dictionary(field.type):
-        positions = pa.array(values.astype(np.int16))
-        return pa.DictionaryArray.from_arrays(positions, _dictionary(field.name), safe=False)
-    return pa.array(values).cast(field.type, safe=False)
+def _rows(block: Block) -> int:
+    return len(block["person_id"])
+
+
+def _sliced(block: Block, start: int, end: int) -> Block:
+    return {name: values[start:end] for name, values in block.items()}
+
+
+def _joined(blocks: Sequence[Block]) -> Block:
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def _frame(block: Block, schema: Mapping[str, str]) -> Frame:
+    """Columns in Arrow; those of codes share one list over all blocks."""
+    is_coded = {name: kind == "string" for name, kind in schema.items()}
+    return Frame(
+        {
+            name: Column.of_codes(values, _leaves(name)) if is_coded[name] else values
+            for name, values in block.items()
+        }
+    )
 
 
 @cache
-def _dictionary(variable: str) -> pa.Array:
-    return pa.array(code_lists()[variable].leaves, pa.string())
+def _leaves(variable: str) -> Column:
+    return Column(code_lists()[variable].leaves, "string")
 
 
 def write_parquet(
@@ -376,7 +396,7 @@ def write_parquet(
     persons: int,
     seed: int,
     *,
-    rows_per_group: int = CHUNK,
+    rows_per_group: int = _ROWS_PER_GROUP,
     sample: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> Path:
@@ -390,23 +410,19 @@ def write_parquet(
       path: File to write; its folder must exist.
       persons: Number of people in the census.
       seed: Whole number of at least 0.
-      rows_per_group: Rows in each row group.
+      rows_per_group: About how many rows a row group has.
       sample: Write `survey(persons, seed)`, with weights, instead of the census.
-      progress: Called with the number of rows after each row group is written.
+      progress: Called with a number of rows whenever so many more are written.
     """
     whole("rows_per_group", rows_per_group, 1)
-    source, schema = (survey, SURVEY_SCHEMA) if sample else (generate, SCHEMA)
-    tables = source(persons, seed, rows_per_group)
-    coded = [f.name for f in schema if pa.types.is_dictionary(f.type)]
-    options: dict[str, Any] = {
-        "compression": "zstd",
-        "use_dictionary": [*coded, "age_years", "household_size"],
-        # Ids rise by small steps, so their differences take little room.
-        "column_encoding": dict.fromkeys(("person_id", "household_id"), "DELTA_BINARY_PACKED"),
-    }
-    with written_whole(Path(path)) as part, pq.ParquetWriter(part, schema, **options) as writer:
-        for table in tables:
-            writer.write_table(table, row_group_size=rows_per_group)
+    frames = (survey if sample else generate)(persons, seed, rows_per_group)
+
+    def told() -> Iterator[Frame]:
+        for frame in frames:
+            yield frame
             if progress is not None:
-                progress(table.num_rows)
+                progress(len(frame))
+
+    with written_whole(Path(path)) as part:
+        parquet.write_parquet(part, told(), rows_per_group=rows_per_group)
     return Path(path)

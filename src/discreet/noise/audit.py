@@ -20,11 +20,10 @@ import numpy.typing as npt
 from discreet.arrays import Real, Whole
 from discreet.display import Display, Displayed, Grid, align_columns
 from discreet.errors import DataError, ParameterError
+from discreet.frames import Frame
 from discreet.noise.lookup import whole_counts
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from discreet.noise.matrix import TransitionMatrix
 
 # a mean below it is rounding: rows are solved to 1e-11
@@ -75,12 +74,10 @@ class MatrixAudit(Displayed):
         """The pair with the largest δ, and among those the largest ε."""
         return max(self.neighbours, key=lambda pair: (pair.delta, pair.epsilon))
 
-    def to_frame(self) -> pyarrow.Table:
+    def to_frame(self) -> Frame:
         """One line per row: count, mean, variance, stay, entropy."""
-        import pyarrow as pa
-
         names = ("mean", "variance", "stay", "entropy")
-        return pa.table({"count": self.counts, **{name: getattr(self, name) for name in names}})
+        return Frame({"count": self.counts, **{name: getattr(self, name) for name in names}})
 
     def guaranteed(self) -> list[str]:
         """What holds for every cell, one sentence each."""
@@ -214,9 +211,7 @@ _GENERAL_LIMITS = (
 )
 
 
-def realised_bias(
-    matrix: TransitionMatrix, counts: npt.ArrayLike, noise: npt.ArrayLike
-) -> pyarrow.Table:
+def realised_bias(matrix: TransitionMatrix, counts: npt.ArrayLike, noise: npt.ArrayLike) -> Frame:
     r"""Mean deviation of the cells of each true count, beside what the design lets expect.
 
     Zero-mean noise is balanced over all keys, not in the table at hand: with `n` cells at a count
@@ -229,15 +224,13 @@ def realised_bias(
 
     See Giessing & Höhne (2011), section 4.
     """
-    import pyarrow as pa
-
     n, u = whole_counts(counts).ravel(), whole_counts(noise).ravel()
     if n.shape != u.shape:
         raise DataError(f"there are {n.size} counts but {u.size} deviations.")
     levels, place, cells = np.unique(n, return_inverse=True, return_counts=True)
     law, v = matrix.law[matrix.row_of(levels)], matrix.deviations
     mean = law @ v
-    return pa.table(
+    return Frame(
         {
             "count": levels,
             "cells": cells,

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +37,7 @@ from discreet.errors import (
     whole,
     within,
 )
+from discreet.frames import Frame
 from discreet.noise.checks import (
     Support,
     Tails,
@@ -48,9 +49,6 @@ from discreet.noise.checks import (
 )
 from discreet.noise.dual import maximise_entropy
 from discreet.noise.matrix import TransitionMatrix
-
-if TYPE_CHECKING:
-    import pyarrow
 
 TailShape = Literal["entropy", "normal"]
 # Each turn halves what is left to correct; after ten nothing moves by a millionth.
@@ -114,7 +112,7 @@ def linear_table(
 
 def feasibility_intervals(
     D: int, V: float, js: int = 2, *, mono: bool = False, asymmetry: float | None = None
-) -> pyarrow.Table:
+) -> Frame:
     """The smallest and largest value that every probability can take on its own.
 
     Returns:
@@ -123,8 +121,6 @@ def feasibility_intervals(
     Raises:
       InfeasibleError: Some row has no solution; the message names the feasible variances.
     """
-    import pyarrow as pa
-
     D, V, js = check_move(D), positive("V", V), whole("js", js, 0)
     _check(1.0, asymmetry)
     polytopes = _polytopes(D, js, 1.0, asymmetry, mono=mono)
@@ -136,7 +132,7 @@ def feasibility_intervals(
         i = polytope.support.count
         for v, lowest, highest in zip(polytope.support.deviations, *found, strict=True):
             lines.append({"i": i, "j": i + v, "v": v, "lowest": lowest, "highest": highest})
-    return pa.Table.from_pylist(lines)
+    return Frame.from_rows(lines)
 
 
 def _polytopes(

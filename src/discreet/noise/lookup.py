@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
 from discreet.errors import DataError, KeysError, ParameterError, within
+from discreet.frames import Frame, read_frame
 from discreet.randomness import stream
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from discreet.noise.matrix import TransitionMatrix
 
 MAX_MODULUS = 2**44
@@ -236,10 +235,8 @@ def never_reached(matrix: TransitionMatrix) -> int:
     return least - 1
 
 
-def to_ons(matrix: TransitionMatrix, keys: int) -> pyarrow.Table:
+def to_ons(matrix: TransitionMatrix, keys: int) -> Frame:
     """See `TransitionMatrix.to_ons`."""
-    import pyarrow as pa
-
     if keys not in (256, 4096):
         raise ParameterError(f"the ONS layout has 256 or 4096 keys, got {keys}.")
     head = int(matrix.starts[len(matrix.starts) - matrix.period])
@@ -250,7 +247,7 @@ def to_ons(matrix: TransitionMatrix, keys: int) -> pyarrow.Table:
             f"counts; this matrix changes at count {head} with period {matrix.period}."
         )
     pcv, ckey = (a.ravel() for a in np.mgrid[0 : ONS_LAST + 1, 0:keys])
-    return pa.table({"pcv": pcv, "ckey": ckey, "pvalue": matrix.noise(pcv, ckey, keys)})
+    return Frame({"pcv": pcv, "ckey": ckey, "pvalue": matrix.noise(pcv, ckey, keys)})
 
 
 def from_ons(frame: Any, make: Make) -> TransitionMatrix:
@@ -300,10 +297,8 @@ def _widths(lines: list[tuple[int, int, float, float, float]]) -> list[tuple[int
 
 
 def _ons_columns(frame: Any) -> tuple[Whole, Whole, Whole]:
-    import narwhals as nw
-
-    data = nw.from_native(frame, eager_only=True)
-    if absent := {"pcv", "ckey", "pvalue"} - set(data.columns):
+    data = read_frame(frame)
+    if absent := {"pcv", "ckey", "pvalue"} - set(data.column_names):
         raise ParameterError(f"the frame lacks the columns {sorted(absent)} of the ONS layout.")
     columns = []
     for name in ("pcv", "ckey", "pvalue"):

@@ -13,8 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from discreet.arrays import Real, Whole
+from discreet.delimited import read_delimited
 from discreet.display import Display, Displayed, Grid, Heading, Mark
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
+from discreet.frames import Frame
 from discreet.noise import checks
 from discreet.noise.audit import MatrixAudit, audit
 from discreet.noise.lookup import (
@@ -28,7 +30,6 @@ from discreet.noise.lookup import (
 
 if TYPE_CHECKING:
     import altair
-    import pyarrow
 
     from discreet.tables.keys import Edge
 
@@ -241,15 +242,13 @@ class TransitionMatrix(Displayed):
         )
         return chart
 
-    def to_frame(self) -> pyarrow.Table:
+    def to_frame(self) -> Frame:
         """One line per interval: i, j, p, v, lb, ub, type; `i` is the first count of the row."""
-        import pyarrow as pa
-
         row, piece = np.nonzero(self.widths)
         i, v, p = self.starts[row], self.moves[row, piece], self.widths[row, piece]
         ub = np.cumsum(self.widths, axis=1)[row, piece]
         kind = np.full(len(i), "all")
-        return pa.table({"i": i, "j": i + v, "p": p, "v": v, "lb": ub - p, "ub": ub, "type": kind})
+        return Frame({"i": i, "j": i + v, "p": p, "v": v, "lb": ub - p, "ub": ub, "type": kind})
 
     def to_json(self) -> str:
         """The matrix as JSON text; `from_json` gives back an equal matrix."""
@@ -283,7 +282,7 @@ class TransitionMatrix(Displayed):
         """
         return read_ptable(Path(path), TransitionMatrix)
 
-    def to_ons(self, keys: Literal[256, 4096] = 256) -> pyarrow.Table:
+    def to_ons(self, keys: Literal[256, 4096] = 256) -> Frame:
         """The layout of the ONS: one line per pcv (0 to 750) and ckey with its pvalue.
 
         Probabilities are rounded to whole keys, so mean and variance hold to about 1/keys only.
@@ -357,7 +356,5 @@ def read_matrix(path: str | Path) -> TransitionMatrix:
     if path.suffix == ".json":
         return TransitionMatrix.from_json(text)
     if "pcv" in text.partition("\n")[0]:
-        from pyarrow import csv
-
-        return TransitionMatrix.from_ons(csv.read_csv(path))
+        return TransitionMatrix.from_ons(read_delimited(text.splitlines()))
     return TransitionMatrix.from_ptable_csv(path)

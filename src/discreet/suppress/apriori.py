@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from discreet.columns import Column
+from discreet.delimited import write_delimited
 from discreet.design.codes import cell_text
 from discreet.errors import DataError, DesignError, ParameterError
 from discreet.files import OWNER_ONLY, written_whole
@@ -157,9 +159,6 @@ def write_transmission(
       rules: The rules that made the pattern; without them all sensitive cells have `C`.
       dataflow: The data flow, e.g. `"EXAMPLE:TURNOVER(1.0)"`.
     """
-    import pyarrow as pa
-    import pyarrow.csv
-
     if Path(path).suffix.lower() != ".csv":
         raise ParameterError(f"a transmission is a .csv file, got {str(path)!r}.")
     cells = frame_of(
@@ -170,9 +169,9 @@ def write_transmission(
             "CONF_STATUS": _confidentiality_codes(pattern, rules),
         },
     )
-    flow = pa.array([dataflow] * len(cells), pa.string())
-    with written_whole(path, OWNER_ONLY) as temporary:
-        pyarrow.csv.write_csv(cells.add_column(0, "DATAFLOW", flow), temporary)
+    flow = Column.of_codes(np.zeros(len(cells), dtype=np.int32), [dataflow])
+    with written_whole(path, OWNER_ONLY) as temporary, temporary.open("wb") as file:
+        file.writelines(write_delimited(cells.with_column("DATAFLOW", flow, 0)))
     return Path(path)
 
 

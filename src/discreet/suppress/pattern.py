@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +17,13 @@ from discreet.design.base import Cell, Design
 from discreet.design.support import spread
 from discreet.display import Display, Displayed, Mark
 from discreet.errors import DesignError, ParameterError
+from discreet.frames import Frame
 from discreet.rules.counts import Difference
 from discreet.suppress.proofs import Proofs
 from discreet.tables.canonical import Arrangement
 from discreet.tables.magnitude import CellContributions
 from discreet.tables.show import Frames, frame_of, grids, number
 from discreet.tables.truth import TrueTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 PUBLISHED, PRIMARY, SECONDARY = 0, 1, 2
 """States of a published cell: shown, hidden because it is sensitive, hidden to protect others."""
@@ -253,7 +250,7 @@ class Pattern(Displayed, Frames):
         columns.eliminate_zeros()
         return columns
 
-    def to_arrow(self) -> pa.Table:
+    def to_frame(self) -> Frame:
         """Published cells with true values, states and reasons. Confidential."""
         why = np.array([self.reasons.get(k, "") for k in range(len(self.z))], dtype=object)
         return frame_of(self.design, {"value": self.z, "state": _NAMES[self.state], "why": why})

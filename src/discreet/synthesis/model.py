@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from discreet.arrays import Real, Whole
+from discreet.columns import Column as Held
+from discreet.columns import ColumnError, is_number_kind
 from discreet.design.codes import canonical_array
 from discreet.errors import DataError, ParameterError
-from discreet.frames import is_numeric, without_values
+from discreet.frames import without_values
 from discreet.synthesis.formula import (
     CONSTANT,
     LOCAL,
@@ -26,14 +28,11 @@ from discreet.synthesis.formula import (
 )
 from discreet.synthesis.result import SourceRecords
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
 Names = tuple[str, ...]
 Crossings = tuple[tuple[str, ...], ...]
 Missing = Literal["refuse", "category"]
 CELL = "cell "  # how the columns of publishable cells begin, followed by a number
+_NO_CODES = ("date", "time", "duration", "interval", "array", "struct", "map")  # kinds, by heads
 LARGEST_MODEL = 2**30  # entries of a model matrix that are held at most, 8 GiB of them
 
 
@@ -183,23 +182,21 @@ def read_columns(
     return np.column_stack(Y), columns, weights
 
 
-def _read_source(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[str, Column]:
+def _read_source(name: str, values: Held, missing: Missing) -> dict[str, Column]:
     """A column of the right side, by name; with missing numbers a second one that marks them.
 
     Missing codes become a level `(missing)`. Missing numbers become the mean of the others, beside
     a column `missing(name)` of zeros and ones.
     """
-    import pyarrow as pa
-
-    is_number = is_numeric(values.type)
+    is_number = holds_numbers(values)
     numbers = _as_floats(name, values) if is_number else np.empty(0)
     absent = np.isnan(numbers)
     if missing == "refuse" and (absent.any() or values.null_count):
         raise _missing_values(name, "or make them a category with missing='category'")
     if not is_number:
-        if pa.types.is_nested(values.type) or pa.types.is_temporal(values.type):
+        if values.kind.startswith(_NO_CODES) and not values.is_dictionary:
             raise DataError(
-                f"column {name!r} holds {values.type}, which is neither a number nor a code. Make "
+                f"column {name!r} holds {values.kind}, which is neither a number nor a code. Make "
                 "a number or a code of it first, or leave it out of the model."
             )
         return {name: Factor.of(values)}
@@ -212,17 +209,14 @@ def _read_source(name: str, values: pa.ChunkedArray, missing: Missing) -> dict[s
     return {name: numbers, f"missing({name})": absent.astype(np.float64)}
 
 
-def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> Real:
+def numbers_of(name: str, values: Held, role: str) -> Real:
     """A column that must hold a number in every row; texts are read as numbers."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if not is_numeric(values.type):
+    if not holds_numbers(values):
         try:
-            values = pc.cast(values, pa.float64())
-        except pa.ArrowException:
+            values = values.cast("float64")
+        except ColumnError:
             raise DataError(
-                f"column {name!r} is {role} and must hold numbers, but holds {values.type}."
+                f"column {name!r} is {role} and must hold numbers, but holds {values.kind}."
             ) from None
     numbers = _as_floats(name, values)
     if np.isnan(numbers).any():
@@ -230,15 +224,18 @@ def numbers_of(name: str, values: pa.ChunkedArray, role: str) -> Real:
     return numbers
 
 
+def holds_numbers(values: Held) -> bool:
+    """Whether a column holds numbers, and not codes that are written as such."""
+    return is_number_kind(values.kind) and not values.is_dictionary
+
+
 def _missing_values(name: str, remedy: str) -> DataError:
     return DataError(f"column {name!r} has missing values. Leave such records out, {remedy}.")
 
 
-def _as_floats(name: str, values: pa.ChunkedArray) -> Real:
-    import pyarrow as pa
-
+def _as_floats(name: str, values: Held) -> Real:
     # A copy, since missing numbers are filled in; NaN stands where one is missing.
-    numbers = np.array(values.cast(pa.float64(), safe=False).to_numpy())
+    numbers = np.array(values.to_numpy(), dtype=np.float64)
     if np.isinf(numbers).any():
         raise DataError(f"column {name!r} holds infinite values; leave such records out.")
     return numbers

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from discreet.arrays import Real
 from discreet.display import Display, Displayed, Grid, align_columns
 from discreet.errors import DataError
-from discreet.frames import to_arrow
+from discreet.frames import Frame, read_frame
 from discreet.synthesis.formula import parse
 from discreet.synthesis.model import ModelMatrices, Rows, numbers_of, read_columns
 from discreet.synthesis.result import Synthesized, read_records
 from discreet.synthesis.safety import merged_model
 from discreet.tables import show
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 Verdict = Literal["equal", "close", "different"]
 EQUAL, CLOSE = 1e-9, 0.1
@@ -80,7 +76,7 @@ class Preserved(Displayed, show.Frames):
         used = result.statement.steps[-1].parameters
         rows = Rows(*read_columns(records, formula, used["missing"]))
         model = merged_model(formula, rows, used.get("merge"))
-        after = to_arrow(result.frame)
+        after = read_frame(result.frame)
         if len(after) != len(rows.Y):
             raise DataError(
                 f"there are {len(rows.Y):,} original and {len(after):,} synthetic records; give "
@@ -101,12 +97,10 @@ class Preserved(Displayed, show.Frames):
         same = np.abs(self.synthetic - self.original) <= EQUAL * self.original.std(axis=0)
         return float(same.all(axis=1).mean())
 
-    def to_arrow(self) -> pa.Table:
-        """The comparison as an Arrow table."""
-        import pyarrow as pa
-
+    def to_frame(self) -> Frame:
+        """The comparison as a frame."""
         columns = ("kind", "about", "original", "synthetic", "difference", "verdict")
-        return pa.table({c: [getattr(figure, c) for figure in self.figures] for c in columns})
+        return Frame({c: [getattr(figure, c) for figure in self.figures] for c in columns})
 
     def __repr__(self) -> str:
         lines = align_columns(self._rows(), right=range(2, len(_HEADER)))

@@ -6,14 +6,16 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from discreet.arrays import Real
+from discreet.columns import is_whole_kind
 from discreet.display import Display, Displayed, Grid, align_columns
 from discreet.errors import ConfidentialError, ParameterError, check_known
 from discreet.files import written_whole
-from discreet.frames import open_frame, to_arrow
+from discreet.frames import Frame, is_lazy, is_pandas, read_frame
 from discreet.ledger import Ledger
+from discreet.parquet import write_parquet
 from discreet.protect.publish import open_ledger
 from discreet.records.backend import fetch
 from discreet.records.records import UnitRecords
@@ -23,11 +25,7 @@ from discreet.tables import show
 from discreet.tables.statement import Statement
 from discreet.tables.truth import UNNAMED, DataSet, SecretLike
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-HEADER = b"discreet_synthetic"
+HEADER = "discreet_synthetic"
 FORMAT = 1
 _HEAD = 6
 
@@ -40,7 +38,7 @@ class Synthesized:
     `SyntheticTrial`. Both can be measured.
 
     Attributes:
-      frame: The records in the frame library in which they were given, or in Arrow.
+      frame: The records in the frame library in which they were given, or as a `Frame`.
       statement: What was done and what it promises.
       confidential: The columns whose values are synthetic.
       model: The model in one spelling.
@@ -61,9 +59,9 @@ class Synthetic(Displayed, show.Frames, Synthesized):
     Made by `discreet.synthesis`.
     """
 
-    def to_arrow(self) -> pa.Table:
-        """The records as an Arrow table."""
-        return to_arrow(self.frame)
+    def to_frame(self) -> Frame:
+        """The records as a frame."""
+        return read_frame(self.frame)
 
     def save(self, path: str | Path) -> Path:
         """Write the records and their statement.
@@ -86,9 +84,10 @@ class Synthetic(Displayed, show.Frames, Synthesized):
         return Display(title, "public", grids=[head], note=self.statement.plain)
 
     def _numbers(self) -> list[int]:
-        """Places of the columns that hold numbers."""
-        kinds = [str(field.type) for field in self.to_arrow().schema]
-        return [j for j, kind in enumerate(kinds) if "int" in kind or kind in ("float", "double")]
+        """Places of the columns that hold numbers, or codes by their places in a list."""
+        columns = enumerate(self.to_frame().columns)
+        kinds = [(j, "int8" if c.is_dictionary else c.kind) for j, c in columns]
+        return [j for j, kind in kinds if is_whole_kind(kind) or kind.startswith("float")]
 
     def _title_and_head(self) -> tuple[str, list[Sequence[str]]]:
         def text(value: Any) -> str:
@@ -96,7 +95,7 @@ class Synthetic(Displayed, show.Frames, Synthesized):
                 return f"{value:,.6g}"
             return "" if value is None else str(value)
 
-        table = self.to_arrow()
+        table = self.to_frame()
         head = table.slice(0, _HEAD)
         columns = (map(text, column.to_pylist()) for column in head.columns)
         rows = [head.column_names, *zip(*columns, strict=True)]
@@ -123,11 +122,9 @@ class SyntheticTrial(Synthesized):
 
 def save(synthetic: Synthetic, path: str | Path) -> Path:
     """Write synthetic records; see `Synthetic.save`."""
-    import pyarrow.parquet as pq
-
     if not isinstance(synthetic, Synthetic):
         raise ConfidentialError("a trial cannot be written; synthesize without simulate=True.")
-    target, table = Path(path), synthetic.to_arrow()
+    target, table = Path(path), synthetic.to_frame()
     header = {
         "format": FORMAT,
         "side": "public",
@@ -140,9 +137,8 @@ def save(synthetic: Synthetic, path: str | Path) -> Path:
         write_with_statement(target, table, synthetic.statement, header)
         return target
     said = json.dumps(header, ensure_ascii=False).encode()
-    metadata = {**(table.schema.metadata or {}), HEADER: said}
     with written_whole(target) as temporary:
-        pq.write_table(table.replace_schema_metadata(metadata), temporary, compression="zstd")
+        write_parquet(temporary, table, {HEADER: said})
     return target
 
 
@@ -150,8 +146,8 @@ def save(synthetic: Synthetic, path: str | Path) -> Path:
 class SourceRecords:
     """**Confidential.** Records in memory, and what their publication needs to know."""
 
-    frame: Any  # of narwhals
-    table: pa.Table  # the same in Arrow
+    frame: Any  # of narwhals where they came in a library's, else the same as the table
+    table: Frame
     data_set: DataSet
     secret: SecretLike | None = None  # the custodian's secret; a plain frame may have none
     ledger: Ledger | None = None  # where releases are entered
@@ -171,21 +167,26 @@ class SourceRecords:
 
         The columns in `keep` stay as they are; by default all that are not withheld.
         """
-        import narwhals as nw
-
         if keep is not None:
             self.require(keep)
         wanted = set(self.columns if keep is None else keep) - set(self.withheld)
         shown = [name for name in self.columns if name in values or name in wanted]
+        if isinstance(self.frame, Frame):
+            made = Frame({**{n: self.table.column(n) for n in self.columns}, **values})
+            return made.select(shown)
+        import narwhals as nw
+
         backend = self.frame.implementation
         new = (nw.new_series(n, c, nw.Float64, backend=backend) for n, c in values.items())
         return self.frame.with_columns(*new).select(shown).to_native()
 
     def frame_of(self, columns: Mapping[str, Any]) -> Any:
         """New records with some of the columns, in their order and in the same frame library."""
+        ordered = {name: columns[name] for name in self.columns if name in columns}
+        if isinstance(self.frame, Frame):
+            return Frame(ordered)
         import narwhals as nw
 
-        ordered = {name: columns[name] for name in self.columns if name in columns}
         return nw.from_dict(ordered, backend=self.frame.implementation).to_native()
 
 
@@ -198,8 +199,6 @@ def read_records(
     ledger: Ledger | str | Path | None = None,
 ) -> SourceRecords:
     """The records of any source that `discreet.synthesis` takes."""
-    import narwhals as nw
-
     book = open_ledger(ledger)
     if isinstance(data, UnitRecords):
         for option, value in {"secret": secret, "name": name, "edition": edition}.items():
@@ -211,13 +210,27 @@ def read_records(
         table = fetch(data.backend, data.table, data.origin)
         withheld = tuple(c for c in (data.key, data.id, data.person) if c is not None)
         book = book if book is not None else data.ledger
-        frame = nw.from_native(table, eager_only=True)
-        return SourceRecords(frame, table, data.data_set, data.secret, book, withheld)
-    frame = open_frame(data)
-    frame = frame.collect() if isinstance(frame, nw.LazyFrame) else frame
-    frame = nw.maybe_reset_index(frame)  # an index may hold ids, and is no column
+        return SourceRecords(table, table, data.data_set, data.secret, book, withheld)
+    frame, table = _with_table(data)
     data_set = DataSet(UNNAMED if name is None else name, "1" if edition is None else edition)
     if isinstance(secret, (str, Path)):
         marks = () if book is None else book.secret_marks(data_set.name)
         secret = secret_of(secret, data_set.name, marks=marks)
-    return SourceRecords(frame, frame.to_arrow(), data_set, secret, book)
+    return SourceRecords(frame, table, data_set, secret, book)
+
+
+def _with_table(data: Any) -> tuple[Any, Frame]:
+    """Records in the library that they came in, where it is pandas or polars, and as a frame."""
+    if not is_pandas(data) and not type(data).__module__.startswith("polars"):
+        table = read_frame(data)
+        return table, table
+    import narwhals as nw
+
+    frame = nw.from_native(data.collect() if is_lazy(data) else data, eager_only=True)
+    frame = nw.maybe_reset_index(frame)  # an index may hold ids, and is no column
+    return frame, read_frame(frame.to_native())
+
+
+def column_names_of(frame: Any) -> list[str]:
+    """The names of the columns of synthetic records."""
+    return list(frame.column_names if isinstance(frame, Frame) else frame.columns)

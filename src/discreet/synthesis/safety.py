@@ -26,7 +26,7 @@ import numpy as np
 
 from discreet.arrays import Mask, Real, Whole
 from discreet.errors import ConfidentialError, ParameterError
-from discreet.frames import fresh_name
+from discreet.frames import Frame, fresh_name
 from discreet.rules.counts import CountRule
 from discreet.suppress.suppress import Suppress
 from discreet.synthesis.decompose import DEPENDENT_RESIDUALS, RegressionFit, fit
@@ -346,8 +346,6 @@ def _codes(rows: Rows, name: str) -> Whole:
 
 
 def _table_of(request: SynthesisRequest, rows: Rows, amounts: Real) -> TrueTable:
-    import pyarrow as pa
-
     codes = {}
     for name in request.formula.cell_variables:
         numbers = _codes(rows, name)
@@ -355,7 +353,7 @@ def _table_of(request: SynthesisRequest, rows: Rows, amounts: Real) -> TrueTable
         width = len(str(numbers.max()))
         codes[name] = [f"{number:0{width}d}" for number in numbers.tolist()]
     value, record = "amount ", "record "  # names that no variable of a formula can have
-    frame = pa.table({**codes, value: amounts, record: np.arange(len(amounts))})
+    frame = Frame({**codes, value: amounts, record: np.arange(len(amounts))})
     of = Magnitude(value, record, negative="absolute" if (amounts < 0).any() else "refuse")
     return contributions_to_table(
         frame,

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -23,6 +23,8 @@ from scipy.linalg import solve_triangular
 from discreet.arrays import Real
 from discreet.errors import ConfidentialError, DataError, ParameterError, check_known
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
+from discreet.frames import Frame
+from discreet.parquet import write_parquet
 from discreet.records.backend import fetch
 from discreet.records.connection import attempt
 from discreet.records.records import UnitRecords
@@ -30,10 +32,6 @@ from discreet.synthesis.decompose import DEPENDENT_X, check_room, fit, loadings
 from discreet.synthesis.large import weighs_too_much
 from discreet.synthesis.orthonormal import cross, householder, product, triangle
 from discreet.synthesis.safety import LEAST_FREEDOM
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 # Rows read from an engine at a time: some megabytes for a dozen columns, whatever the table's size.
 STREAMED_ROWS = 65_536
@@ -117,15 +115,12 @@ class StreamedTerm:
     centre: float = 0.0  # subtracted from the numbers
     scale: float = 1.0  # the numbers are divided by it
 
-    def values(self, batch: pa.RecordBatch) -> np.ndarray:
+    def values(self, batch: Frame) -> np.ndarray:
         """The column of some rows in memory."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
         column = batch.column(self.name)
         if self.level is not None:
-            return np.asarray(pc.equal(column, self.level).cast(pa.float64()))
-        return (np.asarray(column.cast(pa.float64())) - self.centre) / self.scale
+            return column.equal(self.level).astype(np.float64)
+        return (column.cast("float64").to_numpy() - self.centre) / self.scale
 
 
 @dataclass(frozen=True)
@@ -136,23 +131,21 @@ class RecordStream:
     X: list[StreamedTerm]  # terms of the model beside the constant
     Y: list[StreamedTerm]  # terms of the confidential variables
 
-    def batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+    def batches(self) -> Iterator[tuple[int, Frame]]:
         """The records in order, each batch with the number of its first row."""
         start, data = 0, self.data
         table = data.table.select(*dict.fromkeys(term.name for term in (*self.X, *self.Y)))
-        stream = attempt(
-            lambda: data.backend.to_pyarrow_batches(table, chunk_size=STREAMED_ROWS), data.origin
-        )
+        stream = attempt(lambda: data.backend.to_batches(table, rows=STREAMED_ROWS), data.origin)
         while (batch := attempt(lambda: next(stream, None), data.origin)) is not None:
             yield start, batch
             start += len(batch)
 
-    def design(self, batch: pa.RecordBatch) -> Real:
+    def design(self, batch: Frame) -> Real:
         """The constant and X for some rows."""
         ones = np.ones(len(batch))
         return np.column_stack([ones, *(term.values(batch) for term in self.X)])
 
-    def confidential(self, batch: pa.RecordBatch) -> Real:
+    def confidential(self, batch: Frame) -> Real:
         """Centred and scaled Y for some rows."""
         return np.column_stack([term.values(batch) for term in self.Y])
 
@@ -200,14 +193,11 @@ def _first_pass(records: RecordStream, draws: RowDraws) -> TwoPassPlan:
 
 def _second_pass(records: RecordStream, draws: RowDraws, plan: TwoPassPlan, path: Path) -> float:
     """Write the rows, and return the largest deviation of a moment."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    real = pa.float64()
-    k, texts = len(plan.C), [term.name for term in records.X if term.level is not None]
+    k = len(plan.C)
     with_X, own = np.zeros((len(plan.F), k)), np.zeros((k, k))
-    writer: Any = None
-    try:
+
+    def drawn() -> Iterator[Frame]:
+        nonlocal with_X, own
         for start, batch in records.batches():
             A, Z = records.design(batch), draws.rows(start, start + len(batch))
             Q = product(A[:, plan.kept], solve_triangular(plan.root, np.eye(len(plan.root))))
@@ -218,17 +208,14 @@ def _second_pass(records: RecordStream, draws: RowDraws, plan: TwoPassPlan, path
                 )
             values, made = product(A, plan.F) + product(Z, plan.C), batch
             for column, term in zip(values.T, records.Y, strict=True):
-                place, field = batch.schema.get_field_index(term.name), pa.field(term.name, real)
-                made = made.set_column(place, field, pa.array(term.centre + term.scale * column))
+                made = made.with_column(term.name, term.centre + term.scale * column)
             # Measured on what is written, so that the promise is checked and not assumed.
             old, new = records.confidential(batch), records.confidential(made)
             with_X += cross(A, new - old)
             own += cross(new, new) - cross(old, old)
-            writer = writer or pq.ParquetWriter(path, made.schema, use_dictionary=texts)
-            writer.write_batch(made)
-    finally:
-        if writer is not None:
-            writer.close()
+            yield made
+
+    write_parquet(path, drawn(), rows_per_group=STREAMED_ROWS)
     length = np.maximum(plan.lengths, np.finfo(np.float64).tiny)
     fits = np.abs(with_X).max(axis=1) / length / np.sqrt(plan.rows)
     return float(max(fits.max(), np.abs(own).max() / plan.rows))

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,17 +26,15 @@ from discreet.digests import digest
 from discreet.display.bars import shows_progress
 from discreet.errors import DataError, KeysError, ParameterError, check_known, whole
 from discreet.files import OWNER_ONLY, written_whole
+from discreet.frames import Frame
+from discreet.parquet import write_parquet
 from discreet.protect.sentences import limit, process
 from discreet.records.backend import fetch
 from discreet.records.query import language_of
 from discreet.records.records import UnitRecords
 from discreet.tables.statement import Sentence, Statement, step_of
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-HEADER = b"discreet_swapped"  # a note for programs: nothing here reads it, and no table quotes it
+HEADER = "discreet_swapped"  # a note for programs: nothing here reads it, and no table quotes it
 NOT_EXCHANGED = -1
 RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2)
 """Shares of households that may be exchanged where the records are published from."""
@@ -121,13 +119,10 @@ class SwappedRecords:
         The statement is in the file's metadata, as a note for programs. Statements of tables that
         are made of the file do not quote it: publish it beside them.
         """
-        import pyarrow.parquet as pq
-
         table = fetch(self.records.backend, self.records.table, self.records.origin)
         said = json.dumps(self.statement.to_json(), ensure_ascii=False).encode()
-        table = table.replace_schema_metadata({HEADER: said})
         with written_whole(path, OWNER_ONLY) as temporary:
-            pq.write_table(table, temporary, compression="zstd")
+            write_parquet(temporary, table, {HEADER: said})
         return Path(path)
 
     def __repr__(self) -> str:
@@ -168,8 +163,7 @@ def swap_records(data: UnitRecords, **options: Any) -> SwappedRecords:
     source = units.first[partner][people.unit]
     moved = table
     for name in request.geography:
-        place, areas = table.column_names.index(name), table.column(name).take(np.asarray(source))
-        moved = moved.set_column(place, name, areas)
+        moved = moved.with_column(name, table.column(name).take(source))
     measures = _measure(units, people, request, level, source)
     statement = Statement((_step(request),), version=__version__)
     swapped = replace(data, table=language_of(data.table).memtable(moved))
@@ -186,7 +180,7 @@ class _People(NamedTuple):
     above: Whole  # areas that nobody leaves
 
 
-def _read_people(table: pa.Table, request: Swapping, id: str | None) -> _People:
+def _read_people(table: Frame, request: Swapping, id: str | None) -> _People:
     def codes(names: Sequence[str]) -> Whole:
         found = np.zeros(len(table), dtype=np.int64)
         for name in names:

@@ -13,7 +13,7 @@ from discreet import __version__, registry
 from discreet.arrays import Real, Whole
 from discreet.display.bars import shows_progress
 from discreet.errors import ConfidentialError, DataError, ParameterError, check_known
-from discreet.frames import open_frame
+from discreet.frames import read_frame
 from discreet.ledger import Ledger
 from discreet.protect.sentences import data_step
 from discreet.records.secret import Secret
@@ -39,7 +39,13 @@ from discreet.synthesis.request import (
     check_seed,
     request_of,
 )
-from discreet.synthesis.result import SourceRecords, Synthetic, SyntheticTrial, read_records
+from discreet.synthesis.result import (
+    SourceRecords,
+    Synthetic,
+    SyntheticTrial,
+    column_names_of,
+    read_records,
+)
 from discreet.synthesis.safety import UnsafeRowsError, safe_model, safe_values, with_cells
 from discreet.synthesis.sentences import StatementFacts, keeps_components, sentences_of, unchanged
 from discreet.tables.statement import Statement, step_of
@@ -224,7 +230,7 @@ def _draw_records(
     if request.method == CORRELATION:
         # As it was used: "largest" follows from what is preserved, so the number is public.
         parameters["alpha"] = result.details["alpha"]
-    others = tuple(c for c in open_frame(frame).columns if c not in names)
+    others = tuple(c for c in column_names_of(frame) if c not in names)
     counted = records.ledger is not None
     facts = StatementFacts(request, parameters, others, records.secret is not None, counted)
     public = {name.rstrip("_"): value for name, value in parameters.items()}
@@ -317,7 +323,7 @@ def _read_other(other: Any, formula: ModelFormula, n: int) -> Real:
     if isinstance(other, np.ndarray):
         matrix = as_matrix(other, "the other data")
     else:
-        table = open_frame(other).to_arrow()
+        table = read_frame(other)
         check_known("column of the other data", formula.confidential, table.column_names)
         matrix = np.column_stack(
             [numbers_of(c, table.column(c), "in the other data") for c in formula.confidential]

@@ -19,13 +19,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from discreet import registry
+from discreet.columns import Column
 from discreet.design.codes import canonical
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, DiscreetError, EngineError, KeysError
 from discreet.facade.microdata import Microdata
+from discreet.frames import Frame
 from discreet.randomness import stream
 from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
@@ -100,7 +101,7 @@ def check_engine(
     return EngineReport(tuple(passed), unsupported)
 
 
-def compare(frame: pa.Table, data: Microdata, engine: Engine) -> None:
+def compare(frame: Frame, data: Microdata, engine: Engine) -> None:
     """Group the records by no column, one, and all, within bounds too, and compare by hand."""
     variables = [c for c in frame.column_names if c not in ("id", "weight", "key", PERSON)]
     data = data.with_roles(weight="weight", key="key", id="id")
@@ -119,17 +120,17 @@ def compare(frame: pa.Table, data: Microdata, engine: Engine) -> None:
             check_same(cells_of_engine(bounded, some, engine), cells_by_hand(kept, some), some)
 
 
-def within(frame: pa.Table, weight_bound: float, max_records: int) -> pa.Table:
+def within(frame: Frame, weight_bound: float, max_records: int) -> Frame:
     """The records within bounds, picked person by person; slow and obvious."""
     rows = sorted(frame.to_pylist(), key=lambda row: row["id"])
     kept: list[dict[str, Any]] = []
     for row in rows:
         if sum(other[PERSON] == row[PERSON] for other in kept) < max_records:
             kept.append({**row, "weight": min(row["weight"], weight_bound)})
-    return pa.Table.from_pylist(kept, frame.schema)
+    return Frame.from_rows(kept, frame.kinds)
 
 
-def refuses(frame: pa.Table, data: Microdata, engine: Engine) -> None:
+def refuses(frame: Frame, data: Microdata, engine: Engine) -> None:
     """Group records that have a role they must not have; the engine must object, bound or not."""
     data = data.with_roles(weight="weight", key="key", id="id")
     bounded = data.with_roles(weight_bound=1.5, person=PERSON, max_records=2)
@@ -152,7 +153,7 @@ def cells_of_engine(data: Microdata, variables: Sequence[str], engine: Engine) -
 
 
 def cells_by_hand(
-    frame: pa.Table, variables: Sequence[str], keys: Iterable[int] | None = None
+    frame: Frame, variables: Sequence[str], keys: Iterable[int] | None = None
 ) -> CellSums:
     """The cells of a frame, counted record by record; slow and obvious."""
     codes = [[canonical(v) for v in frame.column(name).to_pylist()] for name in variables]
@@ -184,50 +185,52 @@ def check_same(found: CellSums, expected: CellSums, variables: Sequence[str]) ->
             raise EngineError(f"cell {cell} is {found[cell]} and should be {expected[cell]}.")
 
 
-def _frame(columns: Mapping[str, Any], weight: Any = None) -> pa.Table:
+def _frame(columns: Mapping[str, Any], weight: Any = None) -> Frame:
     """A frame with some columns, and an id, a weight and a key for each record."""
     n = len(next(iter(columns.values())))
     rng = stream(7, "engine battery")
     key = rng.integers(0, 2**32, n)
     key[: n // 2] = _LARGEST_KEY
     drawn = rng.gamma(2.0, 3.0, n) if weight is None else weight
-    return pa.table({**columns, "id": np.arange(n) + 1, "weight": drawn, "key": key})
+    return Frame({**columns, "id": np.arange(n) + 1, "weight": drawn, "key": key})
 
 
-def _of(kind: pa.DataType, *values: Any) -> Callable[[], pa.Table]:
+def _of(kind: str, *values: Any, is_listed: bool = False) -> Callable[[], Frame]:
     """Some values, each several times, beside a second variable."""
 
-    def make() -> pa.Table:
+    def make() -> Frame:
         several = [*values, *values, values[0], None]
         other = ["a", "b", "b"] * len(several)
-        return _frame({"v": pa.array(several, kind), "other": other[: len(several)]})
+        column = Column(several, kind)
+        column = column.dictionary_encode() if is_listed else column
+        return _frame({"v": column, "other": other[: len(several)]})
 
     return make
 
 
-def _whole(kind: pa.DataType) -> Callable[[], pa.Table]:
-    bounds = np.iinfo(str(kind))
+def _whole(kind: str) -> Callable[[], Frame]:
+    bounds = np.iinfo(kind)
     return _of(kind, 0, 1, int(bounds.min), int(bounds.max))
 
 
-def _weights(kind: pa.DataType) -> Callable[[], pa.Table]:
-    return lambda: _frame({"v": list("abcab")}, pa.array([0, 1, 2, 3, 100]).cast(kind))
+def _weights(kind: str) -> Callable[[], Frame]:
+    return lambda: _frame({"v": list("abcab")}, Column([0, 1, 2, 3, 100]).cast(kind))
 
 
-def _persons(kind: pa.DataType) -> Callable[[], pa.Table]:
+def _persons(kind: str) -> Callable[[], Frame]:
     """Persons with one to five records in different cells, the ids in no order."""
 
-    def make() -> pa.Table:
-        persons = pa.array([1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5]).cast(kind)
+    def make() -> Frame:
+        persons = Column([1, 2, 2, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 5]).cast(kind)
         frame = _frame({"v": list("abcab" * 3), PERSON: persons}, [0.5 * i for i in range(15)])
-        return frame.set_column(2, "id", pa.array([(7 * i) % 15 for i in range(15)]))
+        return frame.with_column("id", [(7 * i) % 15 for i in range(15)])
 
     return make
 
 
-def _many(n: int) -> pa.Table:
+def _many(n: int) -> Frame:
     rng = stream(8, "engine battery")
-    regions = pa.array([f"R{i:03d}" for i in range(300)])
+    regions = Column([f"R{i:03d}" for i in range(300)])
     return _frame({"region": regions.take(rng.integers(0, 300, n)), "sex": rng.integers(1, 3, n)})
 
 
@@ -239,27 +242,27 @@ _TEXTS = (
     "", " ", "a", "A", "ä", "Ä", "a ", "å̊", "ß", "ss", "数", "\N{GRINNING FACE}", "%", "\\", "'",
 )  # fmt: skip
 
-CASES: Mapping[str, Callable[[], pa.Table]] = {
-    "text": _of(pa.string(), *_TEXTS),
-    "long labels": _of(pa.string(), "x" * 10_000, "x" * 9_999 + "y"),
-    "digits as text": _of(pa.string(), "1", "01", "1.0", "10"),
-    "dictionary": _of(pa.dictionary(pa.int16(), pa.string()), "b", "a", "c"),
-    **{f"{kind}": _whole(kind) for kind in (pa.int8(), pa.int16(), pa.int32(), pa.int64())},
-    **{f"{kind}": _whole(kind) for kind in (pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64())},
-    "boolean": _of(pa.bool_(), True, False),
-    "date": _of(pa.date32(), date(1900, 2, 28), date(2024, 2, 29)),
-    "timestamp": _of(pa.timestamp("us"), datetime(2024, 1, 1), datetime(2024, 1, 1, 12, 30, 1, 5)),
-    "decimal": _of(pa.decimal128(12, 2), Decimal("1.50"), Decimal("-0.01"), Decimal("7.00")),
-    "float": _of(pa.float64(), 1.0, -2.0, 0.5, 0.1, float("nan")),
+CASES: Mapping[str, Callable[[], Frame]] = {
+    "text": _of("string", *_TEXTS),
+    "long labels": _of("string", "x" * 10_000, "x" * 9_999 + "y"),
+    "digits as text": _of("string", "1", "01", "1.0", "10"),
+    "dictionary": _of("string", "b", "a", "c", is_listed=True),
+    **{kind: _whole(kind) for kind in ("int8", "int16", "int32", "int64")},
+    **{kind: _whole(kind) for kind in ("uint8", "uint16", "uint32", "uint64")},
+    "boolean": _of("boolean", True, False),
+    "date": _of("date", date(1900, 2, 28), date(2024, 2, 29)),
+    "timestamp": _of("timestamp(6)", datetime(2024, 1, 1), datetime(2024, 1, 1, 12, 30, 1, 5)),
+    "decimal": _of("decimal(12, 2)", Decimal("1.50"), Decimal("-0.01"), Decimal("7.00")),
+    "float": _of("float64", 1.0, -2.0, 0.5, 0.1, float("nan")),
     "strange names": lambda: _frame({name: [name, "x", None] for name in _STRANGE}),
-    "all missing": lambda: _frame({"v": pa.array([None, None], pa.string())}),
+    "all missing": lambda: _frame({"v": Column([None, None], "string")}),
     "one record": lambda: _frame({"v": ["a"]}),
-    "no records": lambda: _frame({"v": pa.array([], pa.string()), "u": pa.array([], pa.int64())}),
-    "whole weights": _weights(pa.int32()),
-    "decimal weights": _weights(pa.decimal128(22, 1)),
-    "single precision weights": _weights(pa.float32()),
-    "records of one person": _persons(pa.int64()),
-    "records of a person with a name": _persons(pa.string()),
+    "no records": lambda: _frame({"v": Column([], "string"), "u": Column([], "int64")}),
+    "whole weights": _weights("int32"),
+    "decimal weights": _weights("decimal(22, 1)"),
+    "single precision weights": _weights("float32"),
+    "records of one person": _persons("int64"),
+    "records of a person with a name": _persons("string"),
     "many records": lambda: _many(20_000),
 }
 """Frames to count, by name: columns `id`, `weight` and `key`, and one or more variables.
@@ -268,12 +271,12 @@ A column `person` stands for units that have several records.
 """
 
 
-def _bad(**roles: list[Any]) -> Callable[[], pa.Table]:
+def _bad(**roles: list[Any]) -> Callable[[], Frame]:
     right = {"id": [1, 2], "weight": [1.0, 2.0], "key": [1, 2], PERSON: ["x", "y"]}
-    return lambda: pa.table({"v": ["a", "b"], **right, **roles})
+    return lambda: Frame({"v": ["a", "b"], **right, **roles})
 
 
-REFUSED: Mapping[str, Callable[[], pa.Table]] = {
+REFUSED: Mapping[str, Callable[[], Frame]] = {
     "negative weight": _bad(weight=[1.0, -0.5]),
     "missing weight": _bad(weight=[1.0, None]),
     "infinite weight": _bad(weight=[1.0, float("inf")]),
@@ -287,11 +290,11 @@ REFUSED: Mapping[str, Callable[[], pa.Table]] = {
 
 Given = dict[str, float]
 _CLOSE = 1e-9
-_WHOLE = pa.int64()
+_WHOLE = "int64"
 _TREE = Hierarchy.from_dict({"Total": {"North": ["a", "b"], "South": ["c"], "d": []}})
 
 
-def compare_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> None:
+def compare_contributions(frame: Frame, data: Microdata, engine: Engine) -> None:
     """Tabulate magnitudes in several ways, and compare every cell with adding up by hand."""
     if "weight" in frame.column_names:
         data = data.with_roles(weight="weight")
@@ -309,7 +312,7 @@ def compare_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> N
             check_cell(given, where, k, by_hand(frame, cell), largest, cell)
 
 
-def refuses_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> None:
+def refuses_contributions(frame: Frame, data: Microdata, engine: Engine) -> None:
     """Tabulate values that cannot be summed; the engine must object."""
     try:
         data.tabulate("v*u", value="value", contributor="who", engine=engine)
@@ -318,7 +321,7 @@ def refuses_contributions(frame: pa.Table, data: Microdata, engine: Engine) -> N
     raise EngineError(f"tabulating does not object to {frame.to_pylist()}.")
 
 
-def by_hand(frame: pa.Table, cell: Mapping[str, str]) -> Given:
+def by_hand(frame: Frame, cell: Mapping[str, str]) -> Given:
     """What each contributor gives to a cell, record by record; zeros are left out."""
     parts: dict[str, list[float]] = defaultdict(list)
     for row in frame.to_pylist():
@@ -361,18 +364,16 @@ def check_cell(
         )
 
 
-def _giving(
-    value: Any, who: pa.DataType = _WHOLE, v: Any = None, u: Any = None, **more: Any
-) -> pa.Table:
+def _giving(value: Any, who: str = _WHOLE, v: Any = None, u: Any = None, **more: Any) -> Frame:
     """Records of a few contributors in a few cells, with several records each."""
     n = len(value)
     rng = stream(9, "contributions")
     codes = list("abcd") if v is None else v
-    return pa.table(
+    return Frame(
         {
-            "v": pa.array([codes[i] for i in rng.integers(0, len(codes), n)]),
+            "v": [codes[i] for i in rng.integers(0, len(codes), n)],
             "u": [i % 2 for i in range(n)] if u is None else u,
-            "who": pa.array((rng.integers(0, 8, n) ** 2 // 7).tolist()).cast(who),
+            "who": Column((rng.integers(0, 8, n) ** 2 // 7).tolist()).cast(who),
             "value": value,
             **more,
         }
@@ -386,24 +387,24 @@ def _amounts(n: int = 60) -> Any:
     return amounts
 
 
-def _many_giving() -> pa.Table:
+def _many_giving() -> Frame:
     rng = stream(11, "contributions")
     n = 3_000
-    who = pa.array([f"Ü{i:03d}" for i in range(400)]).take(rng.zipf(1.3, n) % 400)
+    who = Column([f"Ü{i:03d}" for i in range(400)]).take(rng.zipf(1.3, n) % 400)
     frame = _giving(np.round(rng.lognormal(4.0, 2.0, n), 3))
-    return frame.set_column(2, "who", who)
+    return frame.with_column("who", who)
 
 
-MAGNITUDES: Mapping[str, Callable[[], pa.Table]] = {
+MAGNITUDES: Mapping[str, Callable[[], Frame]] = {
     "contributions": lambda: _giving(_amounts()),
-    "contributions of names": lambda: _giving(_amounts(), pa.string()),
-    "whole contributions": lambda: _giving(pa.array([3, 0, 5, 8, 1, 13] * 8, pa.int32())),
+    "contributions of names": lambda: _giving(_amounts(), "string"),
+    "whole contributions": lambda: _giving(Column([3, 0, 5, 8, 1, 13] * 8, "int32")),
     "decimal contributions": lambda: _giving(
-        pa.array([Decimal("1.50"), Decimal("0.00"), Decimal("7.25")] * 10, pa.decimal128(12, 2))
+        Column([Decimal("1.50"), Decimal("0.00"), Decimal("7.25")] * 10, "decimal(12, 2)")
     ),
-    "contributions in text": lambda: _giving(pa.array(["1.5", "20", "0"] * 10)),
+    "contributions in text": lambda: _giving(["1.5", "20", "0"] * 10),
     "contributions of holdings": lambda: _giving(
-        _amounts(), pa.string(), holding=pa.array([None, "h1", "h1", "h2"] * 15, pa.string())
+        _amounts(), "string", holding=Column([None, "h1", "h1", "h2"] * 15, "string")
     ),
     "weighted contributions": lambda: _giving(_amounts(), weight=np.tile([1.0, 2.5, 0.0, 4.0], 15)),
     "negative contributions": lambda: _giving(
@@ -411,7 +412,7 @@ MAGNITUDES: Mapping[str, Callable[[], pa.Table]] = {
     ),
     "contributions to missing codes": lambda: _giving(_amounts(), v=["a", "b", "c", None]),
     "contributions by numbers": lambda: _giving(
-        _amounts(), u=pa.array([1.0, float("nan"), 2.5, None] * 15, pa.float64())
+        _amounts(), u=Column([1.0, float("nan"), 2.5, None] * 15, "float64")
     ),
     "contributions of nothing": lambda: _giving(np.zeros(8)),
     "many contributions": _many_giving,
@@ -422,12 +423,12 @@ Columns are `v` and `u` (variables), `who`, `value`, and perhaps `weight` and `h
 """
 
 
-def _bad_giving(**roles: list[Any]) -> Callable[[], pa.Table]:
+def _bad_giving(**roles: list[Any]) -> Callable[[], Frame]:
     right = {"who": ["x", "y"], "value": [1.0, 2.0]}
-    return lambda: pa.table({"v": ["a", "b"], "u": [1, 2], **right, **roles})
+    return lambda: Frame({"v": ["a", "b"], "u": [1, 2], **right, **roles})
 
 
-REFUSED_MAGNITUDES: Mapping[str, Callable[[], pa.Table]] = {
+REFUSED_MAGNITUDES: Mapping[str, Callable[[], Frame]] = {
     "missing value": _bad_giving(value=[1.0, None]),
     "infinite value": _bad_giving(value=[1.0, float("inf")]),
     "value that is no number": _bad_giving(value=[1.0, float("nan")]),
@@ -437,8 +438,8 @@ REFUSED_MAGNITUDES: Mapping[str, Callable[[], pa.Table]] = {
 }
 """Frames whose magnitudes an engine must refuse, by name."""
 
-Check = Callable[[pa.Table, Microdata, Engine], None]
-ALL_CASES: Mapping[str, tuple[Check, Callable[[], pa.Table]]] = {
+Check = Callable[[Frame, Microdata, Engine], None]
+ALL_CASES: Mapping[str, tuple[Check, Callable[[], Frame]]] = {
     **{name: (compare, make) for name, make in CASES.items()},
     **{name: (refuses, make) for name, make in REFUSED.items()},
     **{name: (compare_contributions, make) for name, make in MAGNITUDES.items()},

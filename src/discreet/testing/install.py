@@ -266,7 +266,7 @@ def _versions() -> dict[str, str]:
         "numba",
         "highspy",
         "duckdb",
-        "pyarrow",
+        "arro3-core",
         "opendp",
         "formulaic",
     ):

@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.arrays import Array, Index, Real, Whole, Whole32
+from discreet.columns import Column, ColumnError, is_number_kind, is_whole_kind
 from discreet.design.axis import OUTSIDE
 from discreet.design.codes import MISSING, canonical, factorise
 from discreet.errors import DataError
+from discreet.frames import Frame
 from discreet.records.backend import fetch
 from discreet.records.engine import (
     CONTRIBUTOR,
@@ -43,7 +44,7 @@ class NumpyEngine:
 
     name = "numpy"
 
-    def group(self, data: UnitRecords, variables: Sequence[str]) -> pa.Table:
+    def group(self, data: UnitRecords, variables: Sequence[str]) -> Frame:
         """The cells that occur; see `Engine.group`."""
         table, key = data.join_keys()
         ids = () if data.person is None else (data.person, data.id)
@@ -60,17 +61,15 @@ class NumpyEngine:
             rows, inverse = np.unique(stacked, axis=0, return_inverse=True)
             cell, places = inverse.ravel(), list(rows.T)
         columns = [
-            pa.array(codes, pa.string()).take(pa.array(place, mask=place < 0))
+            Column(codes, "string").take(place)
             for (codes, _), place in zip(factors, places, strict=True)
         ]
         sums = _sums(data, records, key, cell, len(places[0]) if places else 1)
-        return pa.table(
-            [*columns, *(pa.array(values) for values in sums.values())], [*variables, *sums]
-        )
+        return Frame({**dict(zip(variables, columns, strict=True)), **sums})
 
     def contributions(
         self, data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]
-    ) -> pa.Table:
+    ) -> Frame:
         """The largest contributions to each cell; see `Engine.contributions`."""
         records = _fetch_values(data, of, [group.variable for group in groups])
         amounts = _values(records, of)
@@ -84,11 +83,11 @@ class NumpyEngine:
         return facts_of(records, _values(records, of).tolist(), of)
 
 
-def _values(records: pa.Table, of: Magnitude) -> Real:
+def _values(records: Frame, of: Magnitude) -> Real:
     return _numbers(records.column(of.value), missing=np.nan, role="value").astype(np.float64)
 
 
-def _fetch_values(data: UnitRecords, of: Magnitude, variables: Sequence[str]) -> pa.Table:
+def _fetch_values(data: UnitRecords, of: Magnitude, variables: Sequence[str]) -> Frame:
     """The records that count, with the columns that contributions need."""
     ids = () if data.person is None else (data.person, data.id)
     used = dict.fromkeys((*variables, *of.columns, data.weight, *ids))
@@ -97,7 +96,7 @@ def _fetch_values(data: UnitRecords, of: Magnitude, variables: Sequence[str]) ->
     return _within_bounds(data, records)
 
 
-def _within_bounds(data: UnitRecords, records: pa.Table) -> pa.Table:
+def _within_bounds(data: UnitRecords, records: Frame) -> Frame:
     """The records that are counted: those of each person with the lowest ids, up to the bound."""
     if data.person is None or data.id is None:
         return records
@@ -115,7 +114,7 @@ def _within_bounds(data: UnitRecords, records: pa.Table) -> pa.Table:
 
 
 def _sums(
-    data: UnitRecords, records: pa.Table, key: str | None, cell: Index, n: int
+    data: UnitRecords, records: Frame, key: str | None, cell: Index, n: int
 ) -> dict[str, Array]:
     sums: dict[str, Array] = {COUNT: np.bincount(cell, minlength=n)}
     if data.weight is not None:
@@ -128,7 +127,7 @@ def _sums(
     return sums
 
 
-def _weights(data: UnitRecords, column: Any) -> Real:
+def _weights(data: UnitRecords, column: Column) -> Real:
     w = _numbers(column, missing=-np.inf, role="weight")
     if len(w):
         check_weights(data, float(w.min()), w)
@@ -136,7 +135,7 @@ def _weights(data: UnitRecords, column: Any) -> Real:
     return np.minimum(w.astype(np.float64), np.inf if bound is None else bound)
 
 
-def _keys(data: UnitRecords, column: Any) -> Whole:
+def _keys(data: UnitRecords, column: Column) -> Whole:
     keys = _numbers(column, missing=-1, role="key")
     is_fraction = keys.dtype.kind == "f"
     limit = 1 if is_fraction else data.convention.modulus
@@ -145,23 +144,22 @@ def _keys(data: UnitRecords, column: Any) -> Whole:
     return data.convention.scale(keys) if is_fraction else keys.astype(np.int64)
 
 
-def _numbers(column: Any, missing: float, role: str) -> Array:
+def _numbers(column: Column, missing: float, role: str) -> Array:
     """A numeric column; keys that are whole numbers stay whole, text included."""
-    kind = column.type
-    is_fraction = pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale != 0)
-    is_text = pa.types.is_string(kind)
-    if not (is_fraction or is_text or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+    kind = column.kind
+    is_fraction = is_number_kind(kind) and not (is_whole_kind(kind) or kind.endswith(" 0)"))
+    if not (is_number_kind(kind) or kind == "string"):
         raise DataError(f"{role} column holds {kind}, not numbers.")
     try:
-        column = column.cast(pa.float64() if is_fraction or role != "key" else pa.int64())
-    except pa.ArrowInvalid:
+        column = column.cast("float64" if is_fraction or role != "key" else "int64")
+    except ColumnError:
         raise DataError(f"{role} column could not be read: a value is no number.") from None
-    return np.asarray(column.fill_null(missing).to_numpy())
+    return column.fill_null(missing).to_numpy()
 
 
 def ranked_contributions(
-    records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[ValueGroups]
-) -> pa.Table:
+    records: Frame, amounts: Sequence[float], of: Magnitude, groups: Sequence[ValueGroups]
+) -> Frame:
     """The largest contributions to each cell, from what each record that counts contributes."""
     rows: list[dict[str, Any]] = []
     for cell, given in _by_cell(records, amounts, of, groups).items():
@@ -179,16 +177,14 @@ def ranked_contributions(
             owner = {HOLDING: who[0], CONTRIBUTOR: who[1]}
             place = {f"g{i}": number for i, number in enumerate(cell)}
             rows.append({**place, "rank": rank, "x": sums[who], **owner, **facts})
-    holding_type = pa.int64() if of.holding is None else records.column(of.holding).type
-    kinds = [(f"g{i}", pa.int64()) for i in range(len(groups))]
-    kinds += [("rank", pa.int64()), ("x", pa.float64()), (HOLDING, holding_type)]
-    kinds += [(CONTRIBUTOR, records.column(of.contributor).type), ("n", pa.int64())]
-    kinds += [("s", pa.float64()), ("a", pa.float64())]
-    return pa.Table.from_pylist(rows, pa.schema(kinds))
+    kinds = {f"g{i}": "int64" for i in range(len(groups))} | {"rank": "int64", "x": "float64"}
+    kinds[HOLDING] = "int64" if of.holding is None else records.column(of.holding).kind
+    kinds[CONTRIBUTOR] = records.column(of.contributor).kind
+    return Frame.from_rows(rows, kinds | {"n": "int64", "s": "float64", "a": "float64"})
 
 
 def _by_cell(
-    records: pa.Table, amounts: Sequence[float], of: Magnitude, groups: Sequence[ValueGroups]
+    records: Frame, amounts: Sequence[float], of: Magnitude, groups: Sequence[ValueGroups]
 ) -> dict[Cell, dict[Owner, list[float]]]:
     """What each contributor gives to each cell, record by record."""
     columns = []
@@ -210,7 +206,7 @@ def _by_cell(
     return found
 
 
-def facts_of(records: pa.Table, values: Sequence[float], of: Magnitude) -> ValueFacts:
+def facts_of(records: Frame, values: Sequence[float], of: Magnitude) -> ValueFacts:
     """What is to know of the values before they are summed; missing ones are not a number."""
     finite = [value for value in values if math.isfinite(value)]
     columns = [records.column(name) for name in (of.contributor, of.holding) if name is not None]

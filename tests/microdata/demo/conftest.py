@@ -1,19 +1,19 @@
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 
 from discreet import demo
+from discreet.frames import Frame, concat
 
 PERSONS = 100_000
 SEED = 1
 
 
 @pytest.fixture(scope="session")
-def census() -> pa.Table:
-    return pa.concat_tables(demo.generate(PERSONS, SEED))
+def census() -> Frame:
+    return concat(demo.generate(PERSONS, SEED))
 
 
 @pytest.fixture(scope="session")
-def survey() -> pa.Table:
-    return pa.concat_tables(demo.survey(PERSONS, SEED))
+def survey() -> Frame:
+    return concat(demo.survey(PERSONS, SEED))

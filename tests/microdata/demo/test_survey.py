@@ -1,27 +1,26 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from discreet import demo
+from discreet.frames import Frame, concat
 
 
-def by_province(table: pa.Table, weight: np.ndarray) -> dict[str, float]:
+def by_province(table: Frame, weight: np.ndarray) -> dict[str, float]:
     province = np.array([code[0] for code in table["region"].to_pylist()])
     return {p: float(weight[province == p].sum()) for p in np.unique(province)}
 
 
 def test_schema_and_determinism(survey):
-    assert survey.schema.equals(demo.SURVEY_SCHEMA)
-    assert pa.concat_tables(demo.survey(100_000, 1, chunk=700)).combine_chunks() == survey
+    assert survey.kinds == demo.SURVEY_SCHEMA
+    assert concat(demo.survey(100_000, 1, chunk=700)) == survey
 
 
 def test_rows_are_rows_of_the_census_in_whole_households(census, survey):
     row = survey["person_id"].to_numpy() - 1
-    assert survey.drop_columns("weight") == census.take(row).combine_chunks()
+    assert survey.without("weight") == census.take(row)
     households = survey["household_id"].unique()
-    members = census.filter(pc.is_in(census["household_id"], households))
+    members = census.filter(np.isin(census["household_id"].to_numpy(), households))
     assert members.num_rows == survey.num_rows
 
 

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import DisagreementError
@@ -30,6 +29,7 @@ from discreet.design.base import Design
 from discreet.display import Display, Displayed
 from discreet.errors import InfeasibleError
 from discreet.facade.table import Table
+from discreet.frames import Frame
 from discreet.noise.matrix import TransitionMatrix
 from discreet.solve.linear.intervals import Limits, feasible_intervals
 from discreet.tables.protected import Protected
@@ -119,7 +119,7 @@ class PerturbedAudit(Displayed, Frames):
         """A published cell in words."""
         return self.design.name_of(position)
 
-    def to_arrow(self) -> pa.Table:
+    def to_frame(self) -> Frame:
         """A row for each published cell: its value, and the counts possible alone and with all."""
         columns: dict[str, Any] = {"released": self.z}
         ends = {"alone_low": self.alone.low, "alone_high": self.alone.high}

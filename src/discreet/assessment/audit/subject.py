@@ -8,16 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from scipy import sparse
 
 from discreet.arrays import Array, Index, Mask, Real
 from discreet.assessment.audit.equations import Bracket, Term, Told
 from discreet.assessment.cells import true_values
+from discreet.columns import Column
 from discreet.design.base import Design
 from discreet.display import Display, Displayed
 from discreet.errors import ParameterError
 from discreet.facade.table import Table
+from discreet.frames import Frame, value_names
 from discreet.protect.cells import on_public_support
 from discreet.solve.linear.intervals import Limits
 from discreet.suppress.attackers import Attackers, attackers
@@ -389,7 +390,7 @@ class Audit(Displayed, Frames):
         said = " ".join(f"{_coefficient(t.coefficient)}({self.name_of(t.cell)})" for t in first)
         return said.removeprefix("+ ") or "0"
 
-    def to_arrow(self) -> pa.Table:
+    def to_frame(self) -> Frame:
         """A row for each suppressed cell: value, interval, and what is wrong with it."""
         n = len(self.subject.hidden)
         state = np.where(self.subject.primary[self.subject.hidden], "primary", "secondary")
@@ -400,12 +401,13 @@ class Audit(Displayed, Frames):
             for k, position in enumerate(self.subject.hidden.tolist())
         ]
         numbers = (self.subject.values[:n], self.low[:n], self.high[:n])
-        value, low, high = (pa.array(v, mask=~np.isfinite(v)) for v in numbers)
-        columns = {"position": pa.array(self.subject.hidden), "value": value}
-        columns |= {"state": pa.array(state), "low": low, "high": high}
-        cells = frame_of(self.subject.design, {}).take(columns["position"])
-        for name, values in {**columns, "wrong": pa.array(wrong, pa.string())}.items():
-            cells = cells.append_column(name, values)
+        value, low, high = (Column(v, mask=~np.isfinite(v)) for v in numbers)
+        columns = {"position": Column(self.subject.hidden), "value": value}
+        columns |= {"state": Column(state, "string"), "low": low, "high": high}
+        cells = frame_of(self.subject.design, {}).take(self.subject.hidden)
+        columns["wrong"] = Column(wrong, "string")
+        for wish, name in value_names(cells.column_names, columns).items():
+            cells = cells.with_column(name, columns[wish])
         return cells
 
     @property

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from discreet.assessment.assess import Framed, align_columns, group_by_key
 from discreet.assessment.compare.contestants import MethodsLike, contestants
 from discreet.assessment.compare.equal_risk import Tuned, Tuning, at_equal_risk
@@ -33,6 +31,7 @@ from discreet.display.bars import shows_progress
 from discreet.errors import ParameterError, check_known
 from discreet.facade.release import Trial
 from discreet.facade.table import Table
+from discreet.frames import Frame
 from discreet.protect.publish import in_unit
 
 if TYPE_CHECKING:
@@ -54,8 +53,8 @@ class Comparison(Displayed, Framed):
       tuning: What was done to bring the methods to equal risk, if that was asked for.
     """
 
-    frame: pa.Table
-    replicates: pa.Table
+    frame: Frame
+    replicates: Frame
     job: Job
     tuning: tuple[Tuned, ...] = ()
 

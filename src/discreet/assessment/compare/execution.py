@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from discreet.assessment.compare.contestants import Contestant
 from discreet.assessment.compare.job import Job, short_digest
+from discreet.columns import Column
 from discreet.errors import DataError, DiscreetError, ParameterError, whole
 from discreet.files import OWNER_ONLY, write_text, written_whole
+from discreet.frames import Frame, concat
+from discreet.parquet import read_parquet, write_parquet
 from discreet.progress import Spawn, available_cores
 from discreet.progress import report as report_progress
 
@@ -54,10 +54,10 @@ class Execution:
         if self.workers is not None:
             whole("workers", self.workers, 1)
 
-    def scores(self, job: Job, task: str = "comparing methods") -> pa.Table:
+    def scores(self, job: Job, task: str = "comparing methods") -> Frame:
         """Scores of every draw: finished ones are read, the others are made."""
         store = None if self.resume is None else DrawStore.open(self.resume, job)
-        found: list[list[pa.Table]] = [[] for _ in job.contestants]
+        found: list[list[Frame]] = [[] for _ in job.contestants]
         missing = [self._missing_draws(store, k, found[k]) for k in range(len(found))]
         total = len(found) * self.replicates
         done = total - sum(map(len, missing))
@@ -69,29 +69,29 @@ class Execution:
             report_progress(task, done / total)
         return _gather_scores(job.contestants, found)
 
-    def _missing_draws(self, store: DrawStore | None, k: int, found: list[pa.Table]) -> list[int]:
+    def _missing_draws(self, store: DrawStore | None, k: int, found: list[Frame]) -> list[int]:
         """The draws still to be made; finished ones are put with those found."""
         kept = None if store is None else store.read(k)
         if kept is None:
             return list(range(self.replicates))
-        found.append(kept.filter(pc.less(kept["replicate"], self.replicates)))
+        found.append(kept.filter(kept["replicate"].to_numpy() < self.replicates))
         finished = set(kept["replicate"].to_pylist())
         return [i for i in range(self.replicates) if i not in finished]
 
 
-def _gather_scores(names: Sequence[Contestant], found: Sequence[Sequence[pa.Table]]) -> pa.Table:
+def _gather_scores(names: Sequence[Contestant], found: Sequence[Sequence[Frame]]) -> Frame:
     """All scores, by contestant and draw, with columns that say whose they are."""
     parts = []
     for contestant, tables in zip(names, found, strict=True):
-        scores = pa.concat_tables(tables)
+        scores = concat(tables)
         scores = scores.take(np.argsort(scores["replicate"].to_numpy(), kind="stable"))
         parameters = json.dumps(contestant.parameters, ensure_ascii=False)
         owner = (contestant.label, contestant.method.name, parameters)
         for place, name in enumerate(("label", "method", "parameters")):
-            column = pa.array([owner[place]] * len(scores), pa.string())
-            scores = scores.add_column(place, name, column)
+            column = Column([owner[place]] * len(scores), "string")
+            scores = scores.with_column(name, column, place)
         parts.append(scores)
-    return pa.concat_tables(parts)
+    return concat(parts)
 
 
 class Batch(NamedTuple):
@@ -101,7 +101,7 @@ class Batch(NamedTuple):
     draws: tuple[int, ...]
 
 
-FinishedBatch = tuple[Batch, "pa.Table"]
+FinishedBatch = tuple[Batch, Frame]
 
 
 def run_draws(
@@ -194,7 +194,7 @@ def _receive_job(payload: bytes) -> None:
     _job = pickle.loads(payload)
 
 
-def _run_received(contestant: int, draws: tuple[int, ...]) -> pa.Table:
+def _run_received(contestant: int, draws: tuple[int, ...]) -> Frame:
     if _job is None:
         raise RuntimeError("a worker was asked for draws before it received the job.")
     return _job.run(contestant, draws)
@@ -218,17 +218,17 @@ class DrawStore:
         _check_header(folder, json.loads(json.dumps(job.description())))
         return cls(folder, tuple(short_digest(c.method) for c in job.contestants))
 
-    def read(self, k: int) -> pa.Table | None:
+    def read(self, k: int) -> Frame | None:
         """All finished draws of contestant `k`."""
         files = sorted(self.folder.glob(f"{self.keys[k]}-*.parquet"))
-        return pa.concat_tables(pq.read_table(f) for f in files) if files else None
+        return concat(map(read_parquet, files)) if files else None
 
-    def write(self, batch: Batch, content: pa.Table) -> None:
+    def write(self, batch: Batch, content: Frame) -> None:
         """Keep a finished batch."""
         first, last = batch.draws[0], batch.draws[-1]
         path = self.folder / f"{self.keys[batch.contestant]}-{first:06d}-{last:06d}.parquet"
         with written_whole(path, OWNER_ONLY) as temporary:
-            pq.write_table(content, temporary)
+            write_parquet(temporary, content)
 
 
 def _check_header(folder: Path, wanted: dict[str, Any]) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from discreet import registry
 from discreet.assessment.assess import Framed, align_columns
 from discreet.assessment.compare.comparison import RANGE, Comparison, compare, mean_and_range
@@ -20,6 +18,7 @@ from discreet.assessment.plots.risk_utility import frontier_map
 from discreet.display import Display, Displayed, Grid
 from discreet.errors import DiscreetError, ParameterError
 from discreet.facade.table import Table
+from discreet.frames import Frame
 from discreet.tables.protected import Method
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class Frontier(Displayed, Framed):
         return [line["label"] for line in self.comparison.efficient(self.risk, self.utility)]
 
     @property
-    def frame(self) -> pa.Table:
+    def frame(self) -> Frame:
         """A row per setting: its parameters, risk and utility with intervals, and `efficient`."""
         best = set(self.efficient)
         rows = [
@@ -68,7 +67,7 @@ class Frontier(Displayed, Framed):
             for a, b in self.pairs
         ]
         names = dict.fromkeys(name for row in rows for name in row)
-        return pa.table({name: [row.get(name) for row in rows] for name in names})
+        return Frame({name: [row.get(name) for row in rows] for name in names})
 
     def plot(self) -> altair.LayerChart:
         """The settings on the risk–utility map, those that none beats joined by a line."""

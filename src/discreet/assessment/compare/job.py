@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import pyarrow as pa
-
 from discreet import __version__, digests
 from discreet.assessment.assess import Assessment, assess, every_measure, measure_from, options_of
 from discreet.assessment.compare.contestants import (
@@ -26,6 +24,7 @@ from discreet.design.base import Design
 from discreet.errors import ParameterError
 from discreet.facade.release import Trial
 from discreet.facade.table import Table
+from discreet.frames import Frame
 from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.publish import simulate
 from discreet.solve.fit import Fitter, FitterBase, Prepared
@@ -90,17 +89,13 @@ class Job:
         """The source of every contestant's draws."""
         return tuple(Sampler(self.table, c.method, self.seed) for c in self.contestants)
 
-    def run(self, k: int, draws: Sequence[int]) -> pa.Table:
+    def run(self, k: int, draws: Sequence[int]) -> Frame:
         """Scores of some draws of contestant `k`."""
         sampler, law = self.samplers[k], law_of(self.contestants[k].method)
         rows = [{"replicate": i, **row} for i in draws for row in self.judge(sampler(i), law)]
         words = ("stage", "fitter", "fit", "measure", "kind", "on", "direction", "note")
-        types = {
-            "replicate": pa.int32(),
-            **dict.fromkeys(words, pa.string()),
-            "value": pa.float64(),
-        }
-        return pa.Table.from_pylist(rows, schema=pa.schema(types))
+        kinds = {"replicate": "int32", **dict.fromkeys(words, "string"), "value": "float64"}
+        return Frame.from_rows(rows, kinds)
 
     def judge(self, trial: Trial, law: TransitionMatrix | None) -> Iterator[Row]:
         """A row for each stage, fitter and measure of a draw.

@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.arrays import Real
 from discreet.assessment.assess import align_columns
@@ -28,6 +27,7 @@ from discreet.design.formula import Margins, Term, parse
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
 from discreet.errors import DesignError, ParameterError
+from discreet.frames import Frame
 from discreet.solve.likelihood.log_linear import LogLinear
 
 Criterion = Literal["likelihood-ratio", "aic", "bic"]
@@ -77,9 +77,9 @@ class ModelPath:
         return self.steps[-1].margins
 
     @property
-    def frame(self) -> pa.Table:
+    def frame(self) -> Frame:
         """A row for each step."""
-        return pa.Table.from_pylist(
+        return Frame.from_rows(
             [
                 {
                     "step": k,

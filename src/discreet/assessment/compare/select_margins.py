@@ -29,7 +29,6 @@ from functools import cached_property
 from typing import Any, Literal, get_args, overload
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.arrays import Array, Real, Whole
 from discreet.assessment.assess import align_columns
@@ -41,6 +40,7 @@ from discreet.design.structured import StructuredDesign
 from discreet.display.bars import shows_progress
 from discreet.errors import DesignError, ParameterError
 from discreet.facade.table import Table
+from discreet.frames import Frame
 from discreet.progress import report
 from discreet.solve.least_squares.basis import Effects
 
@@ -121,9 +121,9 @@ class MarginRanking:
         return self.plans[0].plan
 
     @property
-    def frame(self) -> pa.Table:
+    def frame(self) -> Frame:
         """A row per plan: rank, perturbed, exact, cells, sensitivity, variance, rmse and parts."""
-        return pa.Table.from_pylist([_row(k, p) for k, p in enumerate(self.plans, 1)])
+        return Frame.from_rows([_row(k, p) for k, p in enumerate(self.plans, 1)])
 
     def __repr__(self) -> str:
         side = "confidential: true counts were used" if self.is_confidential else "public facts"

@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from scipy.special import stdtrit
 
 from discreet.arrays import Real
@@ -18,6 +16,7 @@ from discreet.assessment.assess import group_by_key
 from discreet.assessment.compare.job import STAGES
 from discreet.assessment.measure import EVERYTHING, Measure, Score
 from discreet.errors import ParameterError, UnknownNameError
+from discreet.frames import Frame
 
 WORDS = ("label", "method", "parameters", "stage", "fitter", "measure", "kind")
 NUMBERS = ("mean", "sd", "standard_error", "lower", "upper")
@@ -38,7 +37,7 @@ _TIE_LEVEL = 0.05
 _ROUNDING = 1e-12  # of methods that always give the same score, which has no spread to test by
 
 
-def summarise(replicates: pa.Table, measures: Sequence[Measure]) -> pa.Table:
+def summarise(replicates: Frame, measures: Sequence[Measure]) -> Frame:
     """Mean, spread and 95 % range of every score.
 
     `sd` is the standard deviation between draws, `standard_error` that of the mean. A further
@@ -58,11 +57,10 @@ def summarise(replicates: pa.Table, measures: Sequence[Measure]) -> pa.Table:
         for key, found in groups.items()
         for line in _lines(found, limits.get(found[0]["measure"], EVERYTHING))
     ]
-    words = [(name, pa.string()) for name in (*WORDS, "on")]
-    numbers = [(name, pa.float64()) for name in NUMBERS]
-    last = [(name, pa.string()) for name in ("direction", "reading", "note")]
-    schema = pa.schema([*words, *numbers, ("replicates", pa.int32()), *last])
-    return pa.Table.from_pylist(rows, schema=schema)
+    words = dict.fromkeys((*WORDS, "on"), "string")
+    numbers = dict.fromkeys(NUMBERS, "float64")
+    last = dict.fromkeys(("direction", "reading", "note"), "string")
+    return Frame.from_rows(rows, {**words, **numbers, "replicates": "int32", **last})
 
 
 def _lines(found: Rows, limits: Ends) -> Iterator[dict[str, Any]]:
@@ -178,7 +176,7 @@ class MeasureRows:
         return {(line["label"], line["fitter"]): line for line in self.lines}
 
 
-def select_rows(frame: pa.Table, measure: str) -> MeasureRows:
+def select_rows(frame: Frame, measure: str) -> MeasureRows:
     """The rows of a measure; ``name@published`` or ``name@fitted`` names the stage.
 
     Without a stage, the one at which most methods have values is taken, after fitting before as
@@ -211,9 +209,7 @@ def _one_each(rows: Sequence[Line]) -> tuple[Line, ...]:
     return tuple(row for row in rows if row is found[row["label"], row["fitter"]])
 
 
-def _reasons_missing(
-    frame: pa.Table, rows: Sequence[Line], lines: Sequence[Line]
-) -> dict[str, str]:
+def _reasons_missing(frame: Frame, rows: Sequence[Line], lines: Sequence[Line]) -> dict[str, str]:
     """Why methods have no value, or not one for every draw."""
     draws = max(frame["replicates"].to_pylist())
     found = {}
@@ -226,7 +222,7 @@ def _reasons_missing(
     return found
 
 
-def first_of(frame: pa.Table, names: tuple[str, ...], kind: str) -> MeasureRows:
+def first_of(frame: Frame, names: tuple[str, ...], kind: str) -> MeasureRows:
     """The first measure of a list that has values, or else the first of its kind that has."""
     taken = [r["measure"] for r in frame.to_pylist() if r["replicates"] and r["kind"] == kind]
     for name in (*names, *taken):
@@ -256,18 +252,18 @@ def pair_rows(first: MeasureRows, second: MeasureRows) -> list[tuple[Line, Line]
     ]
 
 
-def draws_of(replicates: pa.Table, chosen: MeasureRows, line: Line) -> Real:
+def draws_of(replicates: Frame, chosen: MeasureRows, line: Line) -> Real:
     """The score of every draw behind a row; not-a-number where a draw has none."""
-    mask = pc.equal(replicates["measure"], chosen.measure)
+    mask = replicates["measure"].equal(chosen.measure)
     for name in ("label", "stage", "fitter", "on"):
-        mask = pc.and_(mask, pc.equal(replicates[name], line[name]))
+        mask &= replicates[name].equal(line[name])
     found = replicates.filter(mask)
-    values = np.full(pc.max(replicates["replicate"]).as_py() + 1, np.nan)
+    values = np.full(replicates["replicate"].to_numpy().max() + 1, np.nan)
     values[found["replicate"].to_numpy()] = found["value"].to_numpy()
     return values
 
 
-def tied_with_first(replicates: pa.Table, chosen: MeasureRows, lines: Sequence[Line]) -> list[Line]:
+def tied_with_first(replicates: Frame, chosen: MeasureRows, lines: Sequence[Line]) -> list[Line]:
     """The rows after the first one that differ from it by no more than chance."""
     draws = []
     for line in lines:

@@ -9,12 +9,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.assessment.measure import BaseMeasure, NotApplicableError, Score
+from discreet.columns import Column, ColumnError, join_columns
 from discreet.errors import DataError, check_known
-from discreet.frames import is_numeric, to_arrow
+from discreet.frames import Frame, read_frame
+from discreet.synthesis.model import holds_numbers
 from discreet.synthesis.result import Synthesized, read_records
 
 ORIGINAL, SYNTHETIC, CONTROL = 0, 1, 2
@@ -146,15 +147,15 @@ def row_classes(columns: Sequence[Whole]) -> Whole:
     return np.asarray(found, dtype=np.int64)
 
 
-def _table(frame: Any) -> pa.Table:
+def _table(frame: Any) -> Frame:
     """Records of any source, without the columns that are never published."""
     if isinstance(frame, Synthesized):
-        return to_arrow(frame.frame)
+        return read_frame(frame.frame)
     records = read_records(frame, secret=None, name=None, edition=None, ledger=None)
     return records.table.select([c for c in records.columns if c not in records.withheld])
 
 
-def _common(tables: Sequence[pa.Table], columns: Sequence[str] | None) -> list[str]:
+def _common(tables: Sequence[Frame], columns: Sequence[str] | None) -> list[str]:
     shared = [c for c in tables[0].column_names if all(c in t.column_names for t in tables)]
     check_known("column of all records", columns or (), shared)
     names = shared if columns is None else list(columns)
@@ -163,24 +164,26 @@ def _common(tables: Sequence[pa.Table], columns: Sequence[str] | None) -> list[s
     return names
 
 
-def _numbers(parts: Sequence[pa.ChunkedArray]) -> Array | None:
+def _numbers(parts: Sequence[Column]) -> Array | None:
     """Numbers, where all parts hold numbers, or one does and the texts of the others are some."""
-    if not any(is_numeric(part.type) for part in parts):
+    if not any(holds_numbers(part) for part in parts):
         return None
     try:
-        chunks = [part.cast(pa.float64()).combine_chunks() for part in parts]
-        return np.concatenate([np.asarray(c.to_numpy(zero_copy_only=False)) for c in chunks])
-    except pa.ArrowException:
+        return np.concatenate([part.cast("float64").to_numpy() for part in parts])
+    except ColumnError:
         return None
 
 
-def _code_texts(parts: Sequence[pa.ChunkedArray]) -> tuple[Whole, list[str | None]]:
-    texts = [chunk for part in parts for chunk in part.cast(pa.string()).chunks]
-    whole = pa.chunked_array(texts, type=pa.string())
-    encoded = whole.dictionary_encode(null_encoding="encode").combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.chunk(0)
-    return np.asarray(encoded.indices).astype(np.int64), encoded.dictionary.to_pylist()
+def _code_texts(parts: Sequence[Column]) -> tuple[Whole, list[str | None]]:
+    found, distinct = join_columns([part.cast("string") for part in parts]).encoded()
+    codes, texts = found.astype(np.int64), distinct.to_pylist()
+    gaps = codes < 0
+    if gaps.any():  # like any other text, a missing one stands where it first appears
+        place = int(codes[: gaps.argmax()].max(initial=-1)) + 1
+        codes[codes >= place] += 1
+        codes[gaps] = place
+        texts.insert(place, None)
+    return codes, texts
 
 
 def main_effects(sets: RecordSets, most: int, *, all_levels: bool = False) -> dict[str, Real]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 
 from discreet.arrays import Array, Index, Mask, Real, Whole
 from discreet.assessment.cells import released_values, require_counts, true_values
 from discreet.assessment.measure import NO_SENSITIVE, BaseMeasure, NotApplicableError, Score
+from discreet.columns import Column
 from discreet.design.base import Design
 from discreet.errors import ParameterError, check_known
 from discreet.facade.table import Table
@@ -179,9 +179,7 @@ class Layout:
         axes = [self.design.axes[a] for a in self.quasi]
         codes = np.unravel_index(self.flat[chosen], [len(axis) for axis in axes])
         return {
-            axis.name: pa.DictionaryArray.from_arrays(
-                pa.array(code.astype(np.int32)), pa.array(axis.leaves, pa.string())
-            )
+            axis.name: Column.of_codes(code.astype(np.int32), axis.leaves)
             for axis, code in zip(axes, codes, strict=True)
         }
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from discreet.design.formats.files import read_text
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError
+from discreet.frames import Frame, concat
 from discreet.records.rda import Metadata, numbered_rows, read_metadata
 from discreet.rules.counts import PrimaryRule
 from discreet.suppress.apriori import with_apriori
@@ -42,10 +43,6 @@ from discreet.suppress.pattern import published_values
 from discreet.tables.from_frames import CountColumns, cells_to_table, contributions_to_table
 from discreet.tables.magnitude import LARGEST, Magnitude
 from discreet.tables.truth import DataSet, TrueTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 _ONE = "(one)"  # a column beside those of the file, which have other names
 INDICATOR = "(response)"
@@ -212,11 +209,9 @@ def _check_linked(jobs: Sequence[TableJob]) -> None:
 
 
 def _stack_responses(
-    jobs: Sequence[TableJob], rows: pa.Table, responses: tuple[str, ...]
-) -> tuple[pa.Table, Hierarchy]:
+    jobs: Sequence[TableJob], rows: Frame, responses: tuple[str, ...]
+) -> tuple[Frame, Hierarchy]:
     """The records once for each response that is part of another, and the variable of responses."""
-    import pyarrow as pa
-
     if any(job.spec.has_counts or job.spec.shadow or job.spec.cost for job in jobs):
         raise DataError(
             f"line {jobs[-1].spec.line}: linked tables of several responses have no counts, shadow "
@@ -227,14 +222,11 @@ def _stack_responses(
         parts = tuple(name for name in responses if name != total)
         whole = values[total]
         if np.allclose(sum(values[name] for name in parts), whole, rtol=1e-9, atol=1e-9):
-            place = rows.column_names.index(total)
             pieces = [
-                rows.set_column(place, total, pa.array(values[name])).append_column(
-                    INDICATOR, pa.array([name] * len(rows))
-                )
+                rows.with_column(total, values[name]).with_column(INDICATOR, [name] * len(rows))
                 for name in parts
             ]
-            return pa.concat_tables(pieces), Hierarchy.flat(parts, root=total)
+            return concat(pieces), Hierarchy.flat(parts, root=total)
     raise DataError(
         f"line {jobs[-1].spec.line}: the linked tables have responses {', '.join(responses)}, and "
         "none of them is the sum of the others in every record; suppress them one by one."
@@ -244,7 +236,7 @@ def _stack_responses(
 def _tabulate(
     jobs: Sequence[TableJob],
     about: Metadata,
-    rows: pa.Table,
+    rows: Frame,
     trees: dict[str, Hierarchy],
     value: str,
     level: int,
@@ -261,7 +253,7 @@ def _tabulate(
     n = max([LARGEST, *(int(1 + max(numbers)) for numbers in sizes_of(first))])
     design: dict[str, Any] = {"hierarchies": trees, "support": "all", "structural_zeros": ()}
     if first.spec.has_counts:
-        ones = rows.append_column(_ONE, [np.ones(len(rows), dtype=np.int64)])
+        ones = rows.with_column(_ONE, np.ones(len(rows), dtype=np.int64))
         return cells_to_table(ones, list(terms), CountColumns(_ONE), **design)
     is_signed = bool((np.asarray(rows.column(about.variable(value).name)) < 0).any())
     of = Magnitude(value, RECORD, holding, "absolute" if is_signed else "refuse", n)
@@ -285,14 +277,12 @@ def _recodes_of(jobs: Sequence[TableJob], name: str) -> list[str]:
 
 def _recode_records(
     jobs: Sequence[TableJob], about: Metadata
-) -> tuple[pa.Table, dict[str, Hierarchy]]:
+) -> tuple[Frame, dict[str, Hierarchy]]:
     """The records with new codes, and the hierarchy of each variable."""
-    import pyarrow as pa
-
     names = [name for job in jobs for name in job.spec.variables]
     folder = jobs[0].metadata.parent
     _, rows = numbered_rows(jobs[0].data, about, ".", keeps_missing=True)
-    rows = rows.append_column(RECORD, pa.array([str(k) for k in range(len(rows))]))
+    rows = rows.with_column(RECORD, [str(k) for k in range(len(rows))])
     trees: dict[str, Hierarchy] = {}
     for name in dict.fromkeys(names):
         variable = about.variable(name)
@@ -301,7 +291,7 @@ def _recode_records(
         for by in _recodes_of(jobs, name):
             new, tree = recoding(by, folder, codes, tree)
             column = [new.get(code, code) for code in rows.column(name).to_pylist()]
-            rows = rows.set_column(rows.column_names.index(name), name, pa.array(column))
+            rows = rows.with_column(name, column)
             codes = list(dict.fromkeys(column))
         trees[name] = tree or Hierarchy.flat(sorted(codes), root=variable.total)
     return rows, trees

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from discreet.arrays import Mask, Real
 from discreet.errors import DataError
+from discreet.frames import Frame
 from discreet.records.rda import Metadata
 from discreet.rules.counts import PrimaryRule, Threshold
 from discreet.rules.magnitudes import PQ, Dominance, FewContributors, PPercent, ZeroUnsafe
@@ -18,10 +18,6 @@ from discreet.suppress.argus.apriori import AprioriEntry
 from discreet.suppress.argus.batch import Recode, SafetyRule, TableSpec, UseApriori
 from discreet.suppress.exceptions import Exempt
 from discreet.tables.truth import TrueTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 RECORD = "(record)"
 """The column of contributors where every record is one; no column of a file has this name."""
@@ -76,7 +72,7 @@ def rules_of(job: TableJob, level: int, has_counts: bool) -> list[PrimaryRule]:
 
 
 def exempt_missing(
-    rules: list[PrimaryRule], jobs: Sequence[TableJob], about: Metadata, rows: pa.Table
+    rules: list[PrimaryRule], jobs: Sequence[TableJob], about: Metadata, rows: Frame
 ) -> list[PrimaryRule]:
     """The rules without cells of missing codes, where these are safe."""
     if (1.0,) not in jobs[0].rule.numbers("MIS"):
@@ -111,7 +107,7 @@ def has_request(job: TableJob, level: int) -> bool:
 
 
 def requested_cells(
-    job: TableJob, level: int, about: Metadata, rows: pa.Table, table: TrueTable
+    job: TableJob, level: int, about: Metadata, rows: Frame, table: TrueTable
 ) -> tuple[Mask, Real, Real]:
     """Cells whose largest contributor asked for protection and has more than a share."""
     shares = job.rule.numbers("REQ")[level]

@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from discreet.arrays import Array, Mask, Real, Whole
+from discreet.columns import Column
 from discreet.design.axis import Axis
 from discreet.design.formula import Term
 from discreet.design.hierarchy import Hierarchy
@@ -22,14 +23,11 @@ from discreet.design.structured import StructuredDesign
 from discreet.design.support import spread
 from discreet.errors import DataError, DesignError
 from discreet.files import OWNER_ONLY, write_text
+from discreet.frames import Frame
 from discreet.records.rda import Metadata, Variable, numbered_rows, read_metadata
 from discreet.tables.from_frames import published_axis, published_positions
 from discreet.tables.magnitude import NOBODY, CellContributions, Contributions
 from discreet.tables.truth import CellValues, TrueTable
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 SAFE, UNSAFE, PROTECTED, SECONDARY, EMPTY = "S", "U", "P", "M", "E"
 """The status of a cell: safe, sensitive, not to be suppressed, suppressed for others, empty."""
@@ -139,7 +137,7 @@ def _only(about: Metadata, role: str) -> Variable | None:
     return found[0] if found else None
 
 
-def _design(about: Metadata, rows: pa.Table, folder: Path) -> ProductDesign:
+def _design(about: Metadata, rows: Frame, folder: Path) -> ProductDesign:
     if not about.dimensions:
         raise DataError("the metadata have no <RECODEABLE> column, so no variable spans the table.")
     axes = []
@@ -165,15 +163,12 @@ def tree_with_missing(variable: Variable, folder: Path, codes: Sequence[str]) ->
     return replace(tree, parents={**tree.parents, **dict.fromkeys(more, tree.root)})
 
 
-def _with_totals(rows: pa.Table, about: Metadata) -> pa.Table:
+def _with_totals(rows: Frame, about: Metadata) -> Frame:
     """The rows with the code of the total where a code is left empty."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     for variable in about.dimensions:
-        codes = rows.column(variable.name)
-        shown = pc.if_else(pc.equal(codes, ""), pa.scalar(variable.total), codes)
-        rows = rows.set_column(rows.column_names.index(variable.name), variable.name, shown)
+        places, codes = rows.column(variable.name).encoded()
+        shown = Column([code or variable.total for code in codes], "string").take(places)
+        rows = rows.with_column(variable.name, shown)
     return rows
 
 
@@ -199,7 +194,7 @@ def _table(about: Metadata, value: Variable, design: ProductDesign, cells: Any) 
 
 def _statuses(
     about: Metadata,
-    rows: pa.Table,
+    rows: Frame,
     column: Variable | None,
     where: Whole,
     lines: Sequence[int],
