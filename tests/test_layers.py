@@ -10,7 +10,18 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {"arrays", "columns", "display", "errors", "files", "frames", "parquet", "progress", "registry"}
+    {
+        "arrays",
+        "columns",
+        "delimited",
+        "display",
+        "errors",
+        "files",
+        "frames",
+        "parquet",
+        "progress",
+        "registry",
+    }
     | {"accounting", "digests", "lazy", "moved", "randomness", "signatures"},
     {"design"},
     {"solve", "tables"},
