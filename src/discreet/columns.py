@@ -168,6 +168,8 @@ class Column:
         if self.kind == "string" and not self.null_count:  # faster than value by value
             listed: list[Any] = self._plain_text().to_numpy().tolist()
             return listed
+        if self.kind.startswith("decimal") and "128" in repr(self._chunks.type):
+            return _decimals_of(self._array)
         return list(self._array.to_pylist())
 
     def _plain_text(self) -> Any:
@@ -302,7 +304,8 @@ def join_columns(columns: Sequence[Column]) -> Column:
         kind = _shared_kind([c.kind for c in there])
         alike = [c.cast(kind) if c.null_count < len(c) else nulls(len(c), kind) for c in columns]
     if not alike[0].is_dictionary:
-        return Column(_chunked([chunk for c in alike for chunk in c._chunks.chunks]))
+        chunks = [chunk for c in alike for chunk in c._chunks.chunks]
+        return Column(_chunked(chunks)) if chunks else alike[0]
     parts = [c.encoded() for c in alike]  # one list of values for all
     listed, distinct = join_columns([d for _, d in parts]).encoded()
     starts = np.cumsum([0, *(len(d) for _, d in parts)])
@@ -610,9 +613,26 @@ def _null_mask(array: Any) -> Mask:
         return np.zeros(n, dtype=bool)
     _, capsule = array.__arrow_c_array__()  # it keeps the memory until the end of this function
     told = _ArrowArray.from_address(_pointer(capsule, b"arrow_array"))
-    size = (told.offset + n + 7) // 8
-    packed = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(told.buffers[0]))
+    packed = _bytes_at(told.buffers[0], (told.offset + n + 7) // 8)
     return np.unpackbits(packed, count=told.offset + n, bitorder="little")[told.offset :] == 0
+
+
+def _bytes_at(address: int, size: int) -> Any:
+    return np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
+
+def _decimals_of(array: Any) -> list[Decimal | None]:
+    """Decimal numbers of 128 bits; arro3 cuts those of 39 digits, which DuckDB's sums may have."""
+    if not len(array):
+        return []
+    _, capsule = array.__arrow_c_array__()  # it keeps the memory until the end of this function
+    told = _ArrowArray.from_address(_pointer(capsule, b"arrow_array"))
+    held = _bytes_at(told.buffers[1], 16 * (told.offset + len(array))).tobytes()[16 * told.offset :]
+    scale = int(_kind_of(array.type).rstrip(")").rpartition(" ")[2])
+    parts = (held[start : start + 16] for start in range(0, len(held), 16))
+    texts = (f"{int.from_bytes(part, 'little', signed=True)}e{-scale}" for part in parts)
+    gaps = _null_mask(array).tolist()
+    return [None if gap else Decimal(text) for gap, text in zip(gaps, texts, strict=True)]
 
 
 def _plain_numpy(array: Any, kind: str) -> Array:
@@ -625,7 +645,7 @@ def _plain_numpy(array: Any, kind: str) -> Array:
         array = array if array.type == Type.string() else array.cast(Type.string())
     elif not (kind in _WHOLE or kind.startswith("float") or kind == "boolean"):
         found = np.empty(len(array), dtype=object)
-        found[:] = array.to_pylist()
+        found[:] = Column(array).to_pylist()
         return found
     return np.asarray(array.to_numpy())
 

@@ -33,7 +33,7 @@ def read_delimited(
     try:
         named = list(next(records, []) if names is None else names)
         parts = [_texts(named, [])]
-        done = 0 if names is None else -1
+        done = 0
         while rows := list(islice(records, _AT_ONCE)):
             for number, row in enumerate(rows, start=done + 2):
                 if len(row) != len(named):

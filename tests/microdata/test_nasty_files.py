@@ -229,7 +229,7 @@ def test_numbers_are_what_was_written_in_any_style(tmp_path, decimal, thousands)
     path.write_text("id;v\n" + "\n".join(rows), "utf-8")
     data = dc.open(path, id="id")
     read = data.table.mutate(v=data.table.v.cast("float64")).order_by(data.table.id.cast("int64"))
-    assert data.backend.to_pyarrow(read).column("v").to_pylist() == numbers.tolist()
+    assert data.backend.answer(read).column("v").to_pylist() == numbers.tolist()
 
 
 def test_labels_of_values_are_a_code_list_that_declares_nothing_by_itself(tmp_path):

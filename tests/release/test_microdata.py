@@ -43,5 +43,5 @@ def test_releases_without_whole_inner_cells_say_what_to_do():
 
 def test_too_many_records_are_refused(monkeypatch):
     monkeypatch.setattr(microdata, "_LARGEST", 10)
-    with pytest.raises(DesignError, match="inner_to_arrow"):
+    with pytest.raises(DesignError, match="inner_to_frame"):
         release().round(seed=1).to_microdata()

@@ -74,7 +74,7 @@ class Trusts(QueryEngine):
         sums = {"n": data.table.count(), "w": data.table[data.weight].sum()}
         by = {f"v{i}": data.table[v] for i, v in enumerate(variables)}
         table = data.table.group_by(**by) if by else data.table
-        return data.backend.to_pyarrow(table.aggregate(**sums))
+        return data.backend.answer(table.aggregate(**sums))
 
 
 @pytest.mark.parametrize(

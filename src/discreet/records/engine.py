@@ -54,10 +54,11 @@ class Engine(Protocol):
     def group(self, data: UnitRecords, variables: Sequence[str]) -> Frame:
         r"""The cells that occur: a row for each combination of values of the variables.
 
-        The first columns are the variables, in the order asked for and with any values the engine
-        likes to write them in. Then follow, as far as the data have weights and keys, `n` (the
-        number of records), `w` and `w2` (:math:`\sum w`, :math:`\sum w^2`) and `k` (the exact sum
-        of record keys, not yet reduced). Two rows may be of the same cell; they are added up.
+        The first columns are the variables, in the order asked for, under the names `v0`, `v1`, …
+        and with any values the engine likes to write them in. Then follow, as far as the data have
+        weights and keys, `n` (the number of records), `w` and `w2` (:math:`\sum w`,
+        :math:`\sum w^2`) and `k` (the exact sum of record keys, not yet reduced). Two rows may be
+        of the same cell; they are added up.
         Without variables there is one row.
 
         All of them follow the data's bounds: of each person only as many records are grouped as

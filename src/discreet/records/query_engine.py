@@ -70,7 +70,7 @@ class QueryEngine:
         if not is_finite or not np.array_equal(sums.get(_VALID, sums[COUNT]), sums[COUNT]):
             raise _fault(data)
         kept = [name for name in cells.column_names if name != _VALID]
-        return cells.select(kept).rename_columns([*variables, *kept[len(variables) :]])
+        return cells.select(kept)
 
     def query(self, data: UnitRecords, variables: Sequence[str]) -> Any:
         """The grouping as a query."""
@@ -135,9 +135,9 @@ class CondensedCells:
         columns: dict[str, Any] = {}
         for at, (name, size) in reversed([*enumerate(zip(variables, sizes, strict=True))]):
             below = int(np.prod(sizes[at + 1 :], dtype=np.int64))
-            columns[name] = self._codes[name][0].take(found // below % size)
+            columns[f"v{at}"] = self._codes[name][0].take(found // below % size)
         sums = {name: _sum_by(values, inverse, len(found)) for name, values in self._sums.items()}
-        return Frame({**{name: columns[name] for name in variables}, **sums})
+        return Frame({**{f"v{at}": columns[f"v{at}"] for at in range(len(variables))}, **sums})
 
 
 def sums_of(data: UnitRecords) -> tuple[Any, dict[str, Any]]:

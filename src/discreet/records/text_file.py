@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -101,6 +102,13 @@ def _decode(file: Any, found: TextLayout) -> Frame:
             read = csv.reader(lines, delimiter=found.delimiter)
             next(read)  # the names, which may go on for lines
             return read_delimited(lines, found.delimiter, found.columns)
+    except (OSError, EOFError, zlib.error):
+        if found.packed is None:
+            raise
+        raise DataError(
+            f"{file} is cut off or damaged: its {found.packed} data cannot be unpacked. Copy it "
+            "again."
+        ) from None
     except UnicodeError:
         raise DataError(
             f"{file} is not text in encoding={found.encoding!r}; name the encoding it has."

@@ -8,6 +8,7 @@ import csv
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -158,7 +159,7 @@ def _beginning(file: Any) -> tuple[str | None, bytes, bool]:
     try:
         with open_stream(file, packed) as stream:
             sample = stream.read(_SAMPLE)
-    except OSError:
+    except (OSError, EOFError, zlib.error):
         if packed is None:
             raise
         raise DataError(
