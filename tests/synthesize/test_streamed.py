@@ -10,6 +10,7 @@ import pytest
 import discreet as dc
 from discreet.errors import ConfidentialError, DataError, ParameterError, UnknownNameError
 from discreet.randomness import stream
+from discreet.records.backend import fetch
 from discreet.synthesis import streamed
 from discreet.synthesis.streamed import DRAWN_ROWS as UNIT
 from discreet.synthesis.streamed import RowDraws, streamed_ipso
@@ -117,8 +118,8 @@ def test_rows_in_another_order_in_the_second_pass_are_noticed(tmp_path, monkeypa
     straight = streamed._second_pass
 
     def shuffled(stream, *others):
-        table = data.backend.answer(data.table)
-        turned = dc.open(table.take(pa.array(rng.permutation(len(table)))))
+        table = fetch(data.backend, data.table, data.origin)
+        turned = dc.open(table.take(rng.permutation(len(table))))
         return straight(replace(stream, data=turned), *others)
 
     monkeypatch.setattr(streamed, "_second_pass", shuffled)

@@ -11,6 +11,7 @@ import pytest
 
 import discreet as dc
 from discreet.errors import LedgerError, ParameterError, UnknownNameError
+from discreet.frames import Frame
 from discreet.synthesis import UnsafeRowsError
 from tests.synthesize.people import SECRET, moments, people
 
@@ -230,7 +231,7 @@ def test_microdata_leave_keys_ids_and_persons_behind():
     frame = PEOPLE.assign(pid=range(len(PEOPLE)), home=range(len(PEOPLE)))
     data = dc.open(frame, id="pid", secret=SECRET, name="people").with_roles(person="home")
     made = dc.synthesize(data, MODEL)
-    assert isinstance(made.frame, pa.Table)
+    assert isinstance(made.frame, Frame)
     assert made.frame.column_names == list(PEOPLE.columns)
     assert not made.statement.says("fresh-draws")
 

@@ -220,8 +220,10 @@ def read_records(
 
 
 def _with_table(data: Any) -> tuple[Any, Frame]:
-    """Records in the library that they came in, where it is pandas or polars, and as a frame."""
-    if not is_pandas(data) and not type(data).__module__.startswith("polars"):
+    """Records in the library that they came in, where synthetic ones go back to, and as a frame."""
+    library = type(data).__module__.partition(".")[0]
+    is_arrow = library == "pyarrow" and hasattr(data, "combine_chunks")
+    if not (is_pandas(data) or is_arrow or library == "polars"):
         table = read_frame(data)
         return table, table
     import narwhals as nw

@@ -65,7 +65,7 @@ class NumpyEngine:
             for (codes, _), place in zip(factors, places, strict=True)
         ]
         sums = _sums(data, records, key, cell, len(places[0]) if places else 1)
-        return Frame({**dict(zip(variables, columns, strict=True)), **sums})
+        return Frame({**{f"v{k}": column for k, column in enumerate(columns)}, **sums})
 
     def contributions(
         self, data: UnitRecords, of: Magnitude, groups: Sequence[ValueGroups]

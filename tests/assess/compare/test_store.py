@@ -39,8 +39,8 @@ def test_finished_draws_are_not_made_again(tmp_path, counted):
     assert len(counted) == 12
     again = compare(tmp_path / "kept")
     assert len(counted) == 12
-    assert again.replicates.equals(first.replicates)
-    assert again.frame.equals(first.frame)
+    assert again.replicates == first.replicates
+    assert again.frame == first.frame
 
 
 def test_more_draws_and_more_methods_can_be_added(tmp_path, counted):
@@ -48,12 +48,12 @@ def test_more_draws_and_more_methods_can_be_added(tmp_path, counted):
     more = {**METHODS, "other": Shift(2)}
     grown = compare(tmp_path / "kept", methods=more, replicates=7)
     assert len(counted) == 8 + 6 + 7
-    assert grown.frame.equals(compare(None, methods=more, replicates=7).frame)
+    assert grown.frame == compare(None, methods=more, replicates=7).frame
 
 
 def test_fewer_draws_than_there_are_give_the_shorter_comparison(tmp_path):
     compare(tmp_path / "kept", replicates=6)
-    assert compare(tmp_path / "kept", replicates=3).frame.equals(compare(None, replicates=3).frame)
+    assert compare(tmp_path / "kept", replicates=3).frame == compare(None, replicates=3).frame
 
 
 def test_an_interruption_loses_at_most_a_batch(tmp_path, monkeypatch, counted):
@@ -70,7 +70,7 @@ def test_an_interruption_loses_at_most_a_batch(tmp_path, monkeypatch, counted):
     monkeypatch.setattr(Job, "run", run)
     made = len(counted)
     assert made > 0
-    assert compare(tmp_path / "kept").frame.equals(compare(None).frame)
+    assert compare(tmp_path / "kept").frame == compare(None).frame
     assert len(counted) == 12 + 12
 
 
