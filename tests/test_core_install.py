@@ -16,11 +16,11 @@ HIDDEN = ["opendp", "formulaic", "pandas", "polars", "pyarrow"]
 HIDDEN += ["fastapi", "uvicorn", "starlette"]
 HIDDEN += ["sqlalchemy", "ibis", "sqlglot", "psycopg", "pyspark", "pysdmx"]
 HIDDEN += ["altair", "vl_convert", "xlsxwriter", "pyreadstat", "python_calamine", "cupy"]
-HIDE = f"""
+HIDE = """
 import sys
 class Hide:
     def find_spec(self, name, *_):
-        if name.split(".")[0] in {HIDDEN!r}:
+        if name.split(".")[0] in {hidden!r}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Hide())
 """
@@ -32,10 +32,11 @@ release = table.protect("cell-key:D=5, V=3")
 """
 
 
-def run(program, folder):
-    """Python without the packages of extras."""
+def run(program, folder, hidden=HIDDEN):
+    """Python without the packages of extras, or without some of them."""
+    program = HIDE.format(hidden=hidden) + program
     done = subprocess.run(
-        [sys.executable, "-c", HIDE + program], capture_output=True, text=True, cwd=folder
+        [sys.executable, "-c", program], capture_output=True, text=True, cwd=folder
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -65,6 +66,85 @@ def test_the_examples_of_the_readme_run_on_the_core(tmp_path):
     assert code == 0, errors
     assert "Figures may not add up" in said
     assert (tmp_path / "release.csv").read_text(encoding="utf-8").count("\n") > 10
+
+
+FILES = """
+import discreet as dc
+from pathlib import Path
+from discreet.publication import Choice, Publication
+
+rows = {"place": list("aabbc") * 8, "age": [1, 2, 3, 4] * 10, "money": [1.5, 2.0] * 20}
+lines = [",".join(map(str, row)) for row in zip(*rows.values())]
+Path("rows.csv").write_text("\\n".join(["place,age,money", *lines]))
+Path("other.csv").write_bytes("Straße;Wert\\nGärten;1,5\\nHöfe;2,5\\n".encode("cp1252"))
+rows["id"] = list(range(40))
+secret = dc.Secret.demo()
+table = dc.open(rows, id="id", secret=secret).tabulate("place*age")
+release = table.protect("cell-key:D=5, V=3")
+table.save("table.parquet")
+from discreet.parquet import write_parquet
+from discreet.frames import Frame
+write_parquet("rows.parquet", Frame(rows))
+for again in (dc.read("table.parquet"), dc.open("rows.csv").tabulate("place*age"),
+              dc.open("rows.parquet").tabulate("place*age")):
+    assert (again.z == table.z).all()
+assert dc.open("other.csv").tabulate("Straße").z[-1] == 2
+for ending in ("parquet", "csv"):
+    assert (dc.read(release.save(f"release.{ending}")).z == release.z).all()
+for ending in ("json", "px", "sdmx.csv", "csv", "parquet", "html"):
+    assert release.write(f"written.{ending}").stat().st_size
+release.fit("least-squares").fit("non-negative")
+once = Publication("place*age", Choice("safe", {}))
+assert len(once.run(once.tabulate(dc.open(rows)).with_secret(secret)).z) == len(table.z)
+"""
+LIBRARIES = (
+    FILES
+    + """
+import pandas, polars
+codes = pandas.DataFrame(rows).convert_dtypes().astype({"place": "category"})
+frames = [pandas.DataFrame(rows), codes, polars.DataFrame(rows), polars.DataFrame(rows).lazy()]
+for frame in frames:
+    assert (dc.open(frame).tabulate("place*age").z == table.z).all()
+assert release.to_pandas()["place"].tolist() == release.to_polars()["place"].to_list()
+assert polars.DataFrame(release).shape == release.to_pandas().shape
+"""
+)
+COMMANDS = (
+    FILES
+    + """
+import shlex, sys
+from discreet.cli import main
+for line in (
+    "discreet check data rows.csv --by place*age",
+    "discreet tabulate rows.csv --by place*age --out t.parquet",
+    "discreet check install",
+):
+    sys.argv = shlex.split(line)
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, line
+"""
+)
+BUILDER = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from discreet.serve import AccountsConfig, Office, SiteConfig, make_app
+from tests.serve.client import Client
+from tests.serve.sites import small_site
+client = Client(make_app(small_site(), Office(SiteConfig(accounts=AccountsConfig(rate=0)))))
+for name in ("once", "live"):
+    for ending, sign in (("", "<table"), (".csv", '"region"'), (".parquet", "PAR1")):
+        answer = client.get(f"/d/{{name}}/table{{ending}}?rows=region&columns=sex")
+        assert (answer.status_code, sign in answer.text) == (200, True), (name, ending)
+"""
+PROGRAMS = {"files": FILES, "libraries": LIBRARIES, "commands": COMMANDS, "builder": BUILDER}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_everything_but_its_extra_runs_without_pyarrow(name, tmp_path):
+    code, _, errors = run(PROGRAMS[name], tmp_path, ["pyarrow"])
+    assert code == 0, errors
 
 
 MISSING = {

@@ -17,7 +17,7 @@ from typing import Any
 import arro3.core as arrow
 import numpy as np
 
-from discreet.arrays import Array, Mask, Whole32
+from discreet.arrays import Array, Index, Mask, Whole32
 from discreet.errors import DataError
 
 Type = arrow.DataType
@@ -237,7 +237,13 @@ class Column:
 
     def filter(self, mask: Any) -> Column:
         """The values where a mask is true."""
-        return self.take(np.flatnonzero(_mask_of(mask)))
+        return self.at(np.flatnonzero(_mask_of(mask)))
+
+    def at(self, places: Index) -> Column:
+        """The values at ascending places; those in a row are not copied."""
+        if len(places) and places[-1] - places[0] == len(places) - 1:
+            return self.slice(int(places[0]), len(places))
+        return self.take(places)
 
     def slice(self, start: int = 0, length: int | None = None) -> Column:
         """Some values in a row."""

@@ -29,15 +29,16 @@ def read_delimited(
       DataError: A record has more or fewer values than there are columns.
     """
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    records = (record for record in reader if record)
+    records = filter(None, reader)
     try:
         named = list(next(records, []) if names is None else names)
         parts = [_texts(named, [])]
         done = 0
         while rows := list(islice(records, _AT_ONCE)):
-            for number, row in enumerate(rows, start=done + 2):
-                if len(row) != len(named):
-                    raise DataError(f"record {number} has {len(row)} values, not {len(named)}")
+            if set(map(len, rows)) != {len(named)}:
+                wrong = next(k for k, row in enumerate(rows) if len(row) != len(named))
+                found = f"record {done + wrong + 2} has {len(rows[wrong])} values"
+                raise DataError(f"{found}, not {len(named)}")
             parts.append(_texts(named, rows))
             done += len(rows)
     except csv.Error as error:

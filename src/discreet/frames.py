@@ -155,7 +155,8 @@ class Frame:
 
     def filter(self, mask: Any) -> Frame:
         """The rows where a mask is true."""
-        return self.take(np.flatnonzero(np.asarray(mask, dtype=bool)))
+        places = np.flatnonzero(np.asarray(mask, dtype=bool))
+        return Frame({name: column.at(places) for name, column in self._columns.items()})
 
     def slice(self, start: int = 0, length: int | None = None) -> Frame:
         """Some rows that stand together."""

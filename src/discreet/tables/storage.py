@@ -232,8 +232,8 @@ def _release(content: Frame, header: dict[str, Any]) -> PublicTable:
 
 
 def _parts(content: Frame, names: Mapping[str, str]) -> tuple[Frame, Frame]:
-    part = content.column(names["cell"])
-    return content.filter(part.equal("published")), content.filter(part.equal("inner"))
+    is_inner = content.column(names["cell"]).equal("inner")
+    return content.filter(~is_inner), content.filter(is_inner)
 
 
 def _arrays(content: Frame, names: Mapping[str, str]) -> dict[str, Array]:
