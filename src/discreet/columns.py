@@ -56,6 +56,7 @@ class Column:
     def __init__(
         self, values: Any, kind: str | None = None, mask: Sequence[bool] | Mask | None = None
     ) -> None:
+        self._chunks: Any  # of arro3
         chunks = _chunks_of(values)
         if Type.is_null(chunks.type):  # a column of nothing is one of texts that are missing
             chunks = nulls(len(chunks), "string")._chunks
@@ -201,8 +202,9 @@ class Column:
 
     def plain(self) -> Column:
         """The same values without a list of them."""
-        value_type = self._chunks.type.value_type
-        return Column(self._chunks.cast(value_type)) if self.is_dictionary else self
+        return (
+            Column(self._chunks.cast(self._chunks.type.value_type)) if self.is_dictionary else self
+        )
 
     def unique(self) -> Column:
         """The distinct values in the order of first appearance, null among them."""
@@ -410,7 +412,8 @@ def _of_numpy(values: Array) -> Any:
     if values.dtype.kind == "M":
         unit = np.datetime_data(values.dtype)[0]
         unit = unit if unit in ("D", *_UNITS) else "s"
-        known = np.where(np.isnat(values), np.datetime64(0, unit), values).astype(f"M8[{unit}]")
+        start = np.zeros(1, dtype=f"M8[{unit}]")
+        known = np.where(np.isnat(values), start, values).astype(start.dtype)
         return _masked(arrow.Array.from_numpy(known), np.isnat(values))
     plain = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("="))
     return arrow.Array.from_numpy(plain)
@@ -644,15 +647,15 @@ def _decimals_of(array: Any) -> list[Decimal | None]:
 def _plain_numpy(array: Any, kind: str) -> Array:
     """An array without gaps as one of NumPy's."""
     if kind.startswith("timestamp"):
-        return array.cast(Type.int64()).to_numpy().view(f"M8[{array.type.time_unit}]")
+        ticks: Array = array.cast(Type.int64()).to_numpy()
+        return ticks.view(f"M8[{array.type.time_unit}]")
     if kind == "date":
-        return array.cast(Type.date32()).cast(Type.int32()).to_numpy().astype("M8[D]")
+        days: Array = array.cast(Type.date32()).cast(Type.int32()).to_numpy()
+        return days.astype("M8[D]")
     if kind == "string":
         array = array if array.type == Type.string() else array.cast(Type.string())
     elif not (kind in _WHOLE or kind.startswith("float") or kind == "boolean"):
-        found = np.empty(len(array), dtype=object)
-        found[:] = Column(array).to_pylist()
-        return found
+        return np.fromiter(Column(array).to_pylist(), dtype=object, count=len(array))
     return np.asarray(array.to_numpy())
 
 
@@ -662,7 +665,7 @@ def _with_gap(values: Array) -> Array:
         return np.append(values.astype(float), np.nan)
     if values.dtype.kind in "fM":
         return np.append(values, values.dtype.type("nan" if values.dtype.kind == "f" else "NaT"))
-    return np.append(values.astype(object), None)
+    return np.append(values.astype(object), np.array([None], dtype=object))
 
 
 def _is_kept(before: Column, after: Any, kind: str) -> bool:

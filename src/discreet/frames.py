@@ -262,10 +262,9 @@ def _read(source: Any, columns: Sequence[str] | None) -> Frame:
     if is_lazy(source) and type(source).__module__.startswith("polars"):
         wanted = _chosen(source.collect_schema().names(), columns)
         return Frame.from_arrow(source.select(wanted).collect())
-    if not isinstance(source, Frame):
-        source = Frame.from_arrow(_collected(source))
-    _chosen(source.column_names, columns)
-    return source
+    frame = source if isinstance(source, Frame) else Frame.from_arrow(_collected(source))
+    _chosen(frame.column_names, columns)
+    return frame
 
 
 def _chosen(known: Iterable[str], columns: Sequence[str] | None) -> list[str]:

@@ -132,7 +132,8 @@ class DuckDBConnection(Connection):
 
     def answer(self, query: Any) -> Frame:
         """The answer to a query."""
-        return self.backend.answer(query)
+        found: Frame = self.backend.answer(query)
+        return found
 
     def store(self, name: str, frame: Frame) -> Any:
         """A frame as a new table."""

@@ -131,7 +131,7 @@ def record_sketches(data: UnitRecords, tables: Sequence[Labels]) -> RecordSketch
     whole = whole_keys(opened[key], data.convention.modulus)[0].cast("string")
     texts = [[whole, *(_moved_back(opened, data, name) for name in names)] for names in wanted]
     vectors = _sums(data, opened, texts)
-    total = int(fetch(data.backend, opened.aggregate(n=opened.count()), data.origin)[0][0])
+    total = int(fetch(data.backend, opened.aggregate(n=opened.count()), data.origin).column(0)[0])
     mark = "" if data.secret is None else data.secret.mark
     by_variables = {names: Sketch(v, total) for names, v in zip(wanted, vectors, strict=True)}
     return RecordSketches(f"{mark}/{data.convention.name}", by_variables)
