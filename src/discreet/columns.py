@@ -320,7 +320,8 @@ def join_columns(columns: Sequence[Column]) -> Column:
     codes = [
         np.append(listed[s : s + len(d)], -1)[c] for (c, d), s in zip(parts, starts, strict=False)
     ]
-    held, joined = alike[0]._chunks.type, np.concatenate(codes)
+    held: Any = alike[0]._chunks.type
+    joined = np.concatenate(codes)
     if held == Type.dictionary(Type.int16(), held.value_type) and len(distinct) < 2**15:
         joined = joined.astype(np.int16)
     return Column.of_codes(joined, distinct)

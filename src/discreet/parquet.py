@@ -93,6 +93,7 @@ def _duckdb() -> Iterator[Any]:
 
     with duckdb.connect(config={"threads": 1, "temp_directory": ""}) as con:
         con.execute("SET TimeZone = 'UTC'")
+        con.execute("SET enable_progress_bar = false")  # it would stand among a program's output
         yield con
 
 

@@ -235,4 +235,8 @@ def _with_table(data: Any) -> tuple[Any, Frame]:
 
 def column_names_of(frame: Any) -> list[str]:
     """The names of the columns of synthetic records."""
-    return list(frame.column_names if isinstance(frame, Frame) else frame.columns)
+    if isinstance(frame, Frame):
+        return frame.column_names
+    import narwhals as nw
+
+    return list(nw.from_native(frame).columns)
