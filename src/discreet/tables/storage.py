@@ -129,7 +129,10 @@ def load_table(path: str | Path) -> TrueTable:
     """A confidential table."""
     content, header = _read(path)
     if header["side"] != "confidential":
-        raise DataError(f"{path} is a release, not a table with true counts.")
+        raise DataError(
+            f"{path} is a release, not a table with true counts. Name the file that `discreet "
+            "tabulate` or `table.save` wrote."
+        )
     return _table(content, header)
 
 
@@ -141,6 +144,18 @@ def load_release(path: str | Path) -> PublicTable:
             f"{path} holds true counts and is marked confidential; protect it before publishing."
         )
     return _release(content, header)
+
+
+def is_stored_table(path: str | Path) -> bool:
+    """Whether a Parquet file holds a table or a release, and no records."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException):  # whoever reads the records says what it is
+        return False
+    return "design" in json.loads(metadata.get(_HEADER, b"{}"))
 
 
 def _names(design: Design) -> dict[str, str]:
@@ -174,12 +189,17 @@ def _read(path: str | Path) -> tuple[pa.Table, dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if Path(path).is_dir():
+        raise DataError(f"{path} is a folder; the file of a table or release was expected.")
     try:
         content = pq.read_table(path)
     except FileNotFoundError:
         raise DataError(f"there is no file {path}.") from None
     except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{path} is not a readable Parquet file: {error}") from error
+        raise DataError(
+            f"{path} is no Parquet file, or a damaged one. Name a table that `discreet tabulate` "
+            "wrote or a release of `discreet protect`; records are tabulated first."
+        ) from error
     metadata = content.schema.metadata or {}
     if _HEADER not in metadata:
         raise DataError(
