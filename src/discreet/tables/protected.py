@@ -160,7 +160,9 @@ class Protected:
     def _legend(self) -> list[str]:
         """What the signs in place of figures mean, each once."""
         found = {mark.text for mark in self._signs() if mark is not None}
-        return [f"{sign}  {meaning}" for sign, meaning in _LEGEND.items() if sign in found]
+        return [
+            f"{sign} stands for {meaning}." for sign, meaning in _LEGEND.items() if sign in found
+        ]
 
     def with_parts(self, **parts: Any) -> Self:
         """The same with other contents; what was said of single cells before is gone."""
