@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
+import glob
 import os
 import secrets
 import shutil
@@ -81,6 +82,11 @@ class DuckDB:
     def read_parquet(self, path: str) -> SqlTable:
         """Parquet files by a path or pattern."""
         return self._read("read_parquet", path, {})
+
+    def notes_of_parquet(self, path: str) -> dict[bytes, bytes]:
+        """What a Parquet file says of itself beside its columns."""
+        asked = "SELECT key, value FROM parquet_kv_metadata(?)"
+        return dict(self.con.execute(asked, [glob.escape(path)]).fetchall())
 
     def read_csv(self, path: str, **options: Any) -> SqlTable:
         """Text files by a path or pattern, with the reader's options."""

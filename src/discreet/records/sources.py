@@ -30,7 +30,7 @@ from discreet.records.text_file import read_text
 from discreet.records.text_form import TextForm
 from discreet.tables.assembly import Hierarchies, HierarchiesLike, frame_hierarchies
 from discreet.tables.keys import KeyConvention
-from discreet.tables.storage import is_stored_table
+from discreet.tables.storage import is_of_table
 from discreet.tables.truth import UNNAMED, DataSet
 
 _BATCH = 500_000  # records that are given keys and written together
@@ -160,7 +160,7 @@ def _file(path: str, table: str | None, form: TextForm) -> OpenedRecords:
         records, more = attempt(lambda: read_text(backend, files, form, existing), path)
         return OpenedRecords(records, backend, path, (*notes, *more))
     if kind == "Parquet":
-        _check_records(Path(path))
+        attempt(lambda: _check_records(backend, Path(path)), path)
         records = attempt(lambda: backend.read_parquet(existing), path)
         return OpenedRecords(records, backend, path, notes)
     content = attempt(lambda: READERS[kind](backend, path, form, table), path)
@@ -169,11 +169,11 @@ def _file(path: str, table: str | None, form: TextForm) -> OpenedRecords:
     return OpenedRecords(content.records, backend, path, (*notes, *content.notes), content.lists)
 
 
-def _check_records(path: Path) -> None:
+def _check_records(backend: DuckDB, path: Path) -> None:
     """Refuse Parquet files without records; the engine would count cells as people."""
     if path.is_dir() and not any(path.rglob("*.parquet")):
         raise DataError(f"the folder {path} holds no Parquet files; name a file of records.")
-    if path.is_file() and is_stored_table(path):
+    if path.is_file() and is_of_table(backend.notes_of_parquet(str(path))):
         raise DataError(
             f"{path} holds a table or a release of discreet, and no records: its rows are cells. "
             "Name the records that it was counted from."

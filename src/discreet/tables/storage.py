@@ -146,16 +146,9 @@ def load_release(path: str | Path) -> PublicTable:
     return _release(content, header)
 
 
-def is_stored_table(path: str | Path) -> bool:
-    """Whether a Parquet file holds a table or a release, and no records."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        metadata = pq.read_schema(path).metadata or {}
-    except (OSError, pa.ArrowException):  # whoever reads the records says what it is
-        return False
-    return "design" in json.loads(metadata.get(_HEADER, b"{}"))
+def is_of_table(notes: Mapping[bytes, bytes]) -> bool:
+    """Whether the notes of a Parquet file are those of a table or a release, and not of records."""
+    return "design" in json.loads(notes.get(_HEADER, b"{}"))
 
 
 def _names(design: Design) -> dict[str, str]:
