@@ -38,7 +38,7 @@ WRONG = {
     "audit --table table.parquet --labels people.csv": "discreet protect --show-kinds",
     "assess table.parquet release.parquet --ptable empty": "`discreet ptable --out` writes one",
     # everything else
-    "publish": "there is no file publication.toml",
+    "publish": "there is no file publication.toml. Draft one",
     "publish folder": "folder is a folder",
     "argus people.csv": "no command",
     "argus empty": "the batch has no commands",
