@@ -3,7 +3,7 @@
 Without `--environment` a new one is made in a temporary folder and the package is installed into
 it. Files come from the folder that `--data` names (the European labour force survey, the American
 Community Survey, enterprises of rtauargus and frames of the R packages, as they are published), or
-are invented with the same columns.
+are invented with the same columns. With `--write` the figures go into the table of the page.
 
 Run: python -m benchmarks.walks --environment .venv
 """
@@ -179,12 +179,31 @@ def _processors() -> float:
     return used.ru_utime + used.ru_stime
 
 
+def with_figures(text: str, rows: Iterable[list[object]]) -> str:
+    """The page with what was measured in its table; what stands behind the figures stays.
+
+    Raises:
+      ValueError: The table has no row, or several, for a walk.
+    """
+    for name, *figures in rows:
+        row = re.compile(
+            rf"^(\| {re.escape(str(name))} )(?:\| [\d.]+ ){{{len(figures)}}}",
+            re.MULTILINE | re.IGNORECASE,
+        )
+        shown = "".join(f"| {figure} " for figure in figures)
+        text, found = row.subn(rf"\g<1>{shown}", text)
+        if found != 1:
+            raise ValueError(f"the table of the page has {found} rows for the walk {name!r}.")
+    return text
+
+
 def main() -> int:
     """Walk, and print a line for each walk."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--environment", type=Path, help="a clean one; made if absent")
     parser.add_argument("--data", type=Path, help="folder of published files; invented if absent")
     parser.add_argument("--out", type=Path, help="folder for the files; a temporary one if absent")
+    parser.add_argument("--write", action="store_true", help="put the figures into the page")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         place = options.environment or clean_environment(Path(temporary))
@@ -204,6 +223,8 @@ def main() -> int:
                 ]
             )
         print_table(["walk", "commands", "wall s", "processor s"], rows)
+    if options.write:
+        PAGE.write_text(with_figures(PAGE.read_text(encoding="utf-8"), rows), encoding="utf-8")
     return 0
 
 

@@ -43,6 +43,8 @@ BARRIERS = {
 }
 # A signature with a line for each argument: Sphinx makes a list of definitions without terms.
 SIGNATURE = re.compile(r'(<span class="sig-paren">[(\[]</span>)\s*<dl>\s*(<dd>.*?)</dl>', re.DOTALL)
+# Flags of commands are not broken after their hyphens, as browsers would.
+FLAG, WHOLE_FLAG = '<span class="pre">--', '<span class="pre flag">--'
 # Paths and long names may be broken after a stroke: tables would be wider than the page.
 STROKES = re.compile(r'(?<=<span class="pre">)[^<]*[/_][^<]*(?=</span>)')
 FORMULAS = Path(__file__).parents[1] / "tests/browser/node_modules/mathjax/es5/tex-svg.js"
@@ -62,7 +64,7 @@ def _remove_barriers(app, error):
             text = page.read_text(encoding="utf-8")
             for found, mended in BARRIERS.items():
                 text = text.replace(found, mended)
-            text = SIGNATURE.sub(_as_lines, text)
+            text = SIGNATURE.sub(_as_lines, text).replace(FLAG, WHOLE_FLAG)
             text = STROKES.sub(lambda code: re.sub("([/_])", r"\1<wbr>", code[0]), text)
             page.write_text(text, encoding="utf-8")
 

@@ -242,7 +242,7 @@ def test_a_file_that_is_no_parquet_is_refused(tmp_path):
     for read in (read_parquet, parquet_metadata):
         with pytest.raises(DataError, match="no file"):
             read(tmp_path / "absent.parquet")
-        with pytest.raises(DataError, match="not a readable Parquet"):
+        with pytest.raises(DataError, match="could not be read as Parquet"):
             read(tmp_path / "a.parquet")
 
 

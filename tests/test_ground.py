@@ -100,7 +100,7 @@ def test_options_of_a_class_are_arguments_of_the_function():
 
 @pytest.mark.parametrize(
     ("content", "wrong"),
-    [(b"a = ", "not valid TOML"), (b"a = '\xe9'", "not TOML in UTF-8"), (None, "cannot read")],
+    [(b"a = ", "not valid TOML"), (b"a = '\xe9'", "not TOML in UTF-8"), (None, "there is no file")],
 )
 def test_a_file_that_is_no_toml_is_told_in_one_line(tmp_path, content, wrong):
     path = tmp_path / "site.toml"

@@ -9,7 +9,7 @@ import subprocess
 import pyarrow.parquet as pq
 import pytest
 
-from benchmarks.walks import steps, walks, write_files
+from benchmarks.walks import PAGE, steps, walks, with_figures, write_files
 from benchmarks.whole_run import WHOLE
 from discreet.cli import main
 
@@ -92,6 +92,20 @@ def test_there_are_five_and_each_ends_in_something_public(tmp_path):
     assert len(WALKS) == 5
     ends = ("fitted.csv", "umsatz.xlsx", "synthetic.csv", "curl", "walk.py")
     assert all(end in typed for end, typed in zip(ends, WALKS.values(), strict=True))
+
+
+def test_what_was_measured_goes_into_the_table_of_the_page():
+    page = PAGE.read_text(encoding="utf-8")
+    rows = [[name, 5, f"{k}.25", "1.5"] for k, name in enumerate(WALKS)]
+    written = with_figures(page, rows)
+    old, new = page.splitlines(), written.splitlines()
+    changed = [line for before, line in zip(old, new, strict=True) if before != line]
+    assert [line.split("|")[2:5] for line in changed] == [
+        [f" {figure} " for figure in row[1:]] for row in rows
+    ]
+    assert with_figures(written, rows) == written
+    with pytest.raises(ValueError, match="0 rows for the walk 'none'"):
+        with_figures(page, [["none", 1, "1", "1"]])
 
 
 def test_a_wrong_command_would_be_found(tmp_path, monkeypatch):

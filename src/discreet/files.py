@@ -44,6 +44,12 @@ def written_whole(path: str | Path, mode: int = EVERYONE) -> Iterator[Path]:
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
     try:
         os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode))
+    except FileNotFoundError:
+        if target.parent.is_dir():
+            raise DataError(f"cannot write to {target}: its folder takes no files.") from None
+        raise DataError(
+            f"cannot write to {target}: there is no folder {target.parent}; make it first."
+        ) from None
     except OSError as error:
         raise DataError(f"cannot write to {target}: {error.strerror}.") from error
     try:
@@ -61,6 +67,10 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     """The content of a TOML file."""
     try:
         return tomllib.loads(Path(path).read_bytes().decode("utf-8-sig"))
+    except FileNotFoundError:
+        raise DataError(f"there is no file {path}.") from None
+    except IsADirectoryError:
+        raise DataError(f"{path} is a folder; a TOML file was expected.") from None
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}.") from error
     except UnicodeDecodeError as error:

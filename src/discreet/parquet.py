@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -107,7 +108,7 @@ def _reading(path: str | Path) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         said = str(error).splitlines()[0]
-        raise DataError(f"{path} is not a readable Parquet file: {said}") from error
+        raise DataError(f"{path} could not be read as Parquet: {said}") from error
 
 
 def _text(value: object) -> str:
@@ -120,7 +121,7 @@ def _name(value: str) -> str:
 
 def _pattern(path: str | Path) -> str:
     """A path in which nothing stands for other files."""
-    return _text("".join(f"[{sign}]" if sign in "*?[" else sign for sign in str(path)))
+    return _text(glob.escape(str(path)))
 
 
 def _blob(content: bytes) -> str:

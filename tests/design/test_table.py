@@ -262,7 +262,7 @@ def test_broken_files_are_explained(tmp_path):
         dc.read(tmp_path / "absent.parquet")
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"PAR1 truncated")
-    with pytest.raises(DataError, match="not a readable Parquet"):
+    with pytest.raises(DataError, match="no Parquet file, or a damaged one"):
         dc.read(broken)
     COUNTS.to_parquet(tmp_path / "other.parquet")
     with pytest.raises(DataError, match="not a table or release"):

@@ -140,6 +140,9 @@ def test_marks_say_why_there_is_no_figure(table):
     release = table.protect(HIDES)
     page = release._repr_html_()
     assert page.count('title="suppressed">:c</td>') == release.hidden.sum() > 0
+    assert page.count(":c stands for") == 1  # also for readers without a mouse
+    assert f"{release}".count(":c stands for") == 1
+    assert ":c" not in f"{table.protect('safe')}"
 
 
 @pytest.mark.parametrize("method", METHODS, ids=str)

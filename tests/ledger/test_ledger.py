@@ -243,7 +243,7 @@ def test_only_the_owner_can_read_the_ledger(path):
 def test_a_file_that_is_no_ledger_is_refused_and_left_alone(path):
     path.write_text("person,age\n1,30\n" * 100)
     path.chmod(0o600)
-    with pytest.raises(LedgerError, match="not a database"):
+    with pytest.raises(LedgerError, match="is not a ledger"):
         Ledger(path)
     assert path.read_text().startswith("person,age")
 
@@ -255,6 +255,14 @@ def test_a_database_that_is_no_ledger_is_refused_and_left_alone(path):
     path.chmod(0o600)
     with pytest.raises(LedgerError, match="is not a ledger"):
         Ledger(path)
+
+
+def test_what_is_no_ledger_needs_no_advice_on_its_permissions(path, tmp_path):
+    path.write_text("person,age\n")
+    path.chmod(0o644)
+    for other in (path, tmp_path):
+        with pytest.raises(LedgerError, match="is not a ledger"):
+            Ledger(other)
 
 
 def test_a_ledger_that_disappears_is_an_error_and_not_a_new_ledger(path, tmp_path):

@@ -147,7 +147,7 @@ def test_side_tables_must_fit(people, tmp_path):
         people.with_stored_keys(tmp_path / "absent.parquet")
     bad = tmp_path / "bad.parquet"
     bad.write_bytes(b"PAR1nothing")
-    with pytest.raises(DataError, match="not a readable Parquet"):
+    with pytest.raises(DataError, match="could not be read as Parquet"):
         people.with_stored_keys(bad)
 
 

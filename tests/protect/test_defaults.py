@@ -85,3 +85,12 @@ def test_every_name_is_described_with_its_parameters(capsys):
     with pytest.raises(SystemExit, match="2"):
         main(["methods", "cel-key"])
     assert "cell-key" in capsys.readouterr().err
+
+
+def test_the_list_of_what_can_be_chosen_is_for_a_terminal_and_tells_names_apart(capsys):
+    with pytest.raises(SystemExit):
+        main(["methods", "--json"])
+    listed = json.loads(capsys.readouterr().out)
+    said = [text for names in listed.values() for text in names.values()]
+    assert [text for text in said if "\\" in text] == []  # formulas are for other pages
+    assert len(set(listed["measures"].values())) == len(listed["measures"])

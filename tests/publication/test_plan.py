@@ -170,7 +170,7 @@ def test_a_wrong_recipe_is_explained(text, error, words, tmp_path):
 
 
 def test_a_missing_recipe_file_is_explained(tmp_path):
-    with pytest.raises(DataError, match="cannot read"):
+    with pytest.raises(DataError, match="there is no file"):
         Publication.read(tmp_path / "none.toml")
 
 

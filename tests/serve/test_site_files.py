@@ -370,7 +370,7 @@ def test_a_recipe_may_lie_in_a_file_of_its_own(folder):
 
 
 def test_a_file_that_is_not_there_or_not_toml_is_a_clear_error(tmp_path):
-    with pytest.raises(DataError, match="cannot read"):
+    with pytest.raises(DataError, match="there is no file"):
         read_site(tmp_path / "site.toml")
     (tmp_path / "site.toml").write_text("title = ")
     with pytest.raises(DataError, match="not valid TOML"):

@@ -57,7 +57,16 @@ def _usage(error: Exception) -> None:
         _stop()
     if not hasattr(error, "format_message"):
         raise error
-    _fail(" ".join(error.format_message().split()))
+    _fail(_with_input(error))
+
+
+def _with_input(error: Any) -> str:
+    """What typer says of wrong use; where a value has the wrong type, with that value."""
+    said = " ".join(error.format_message().replace("Value error, ", "").split())
+    if type(error.__cause__).__name__ != "ValidationError":
+        return said
+    seen = repr(error.__cause__.errors()[0]["input"])
+    return said if seen in said else f"{said}; got {seen}."
 
 
 def _stop() -> None:

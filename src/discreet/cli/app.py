@@ -97,7 +97,10 @@ class Commands(Mapping[str, Any]):
             _refuse(single, name, PluginError(line))
         else:
             single.command(name, cls=OnceEach)(registry.load_path(HOMES[name]))
-        return get_command(single)
+        found = get_command(single)
+        first, stop, _ = " ".join((found.help or "").split("\n\n")[0].split()).partition(". ")
+        found.short_help = first + stop.strip()  # whole, where the default is cut at the line's end
+        return found
 
 
 class _Group(TyperGroup):

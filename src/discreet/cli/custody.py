@@ -22,7 +22,7 @@ from discreet.cli.options import (
 )
 from discreet.display.bars import show_progress
 from discreet.errors import ParameterError
-from discreet.files import OWNER_ONLY, write_text, written_whole
+from discreet.files import OWNER_ONLY, ending_of, write_text, written_whole
 from discreet.ledger import Ledger
 from discreet.records.secret import secret_of
 from discreet.serve.office.config import Role
@@ -89,6 +89,7 @@ def codes(
     """
     from discreet.records.code_list import draft_code_lists  # start-up time
 
+    ending_of(out, (".toml",))
     if out.exists():
         raise ParameterError(f"{out} exists, and may have been reviewed; choose another name.")
     data = records.open(source)

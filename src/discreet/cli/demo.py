@@ -23,7 +23,7 @@ from discreet.demo import hierarchies, opened, structural_zeros, write_parquet
 from discreet.design.formula import margins
 from discreet.design.hierarchy import Hierarchy
 from discreet.display.bars import show_progress
-from discreet.errors import DataError
+from discreet.errors import DataError, ParameterError
 from discreet.facade.microdata import Microdata
 from discreet.files import OWNER_ONLY, read_toml, write_text
 from discreet.progress import report
@@ -84,6 +84,8 @@ def prepare_census(folder: Path, persons: int, seed: int) -> Microdata:
     """The census with keys, and the site's file; files that are already there are used again."""
     import tomli_w
 
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"{folder} is a file; --folder names a folder.")
     folder.mkdir(parents=True, exist_ok=True)
     files = [folder / f"{kind}-{persons}-{seed}.parquet" for kind in ("census", "survey")]
     for path in files:

@@ -168,7 +168,10 @@ def _letters(labels: Path, names: list[str]) -> dict[tuple[str, ...], str]:
     head = next(lines, [])
     status = "state" if "state" in head and "status" not in head else "status"
     if missing := [name for name in (*names, status) if name not in head]:
-        raise ParameterError(f"{labels} has no column {', '.join(missing)}.")
+        raise ParameterError(
+            f"{labels} has no column {', '.join(missing)}. A pattern has one for each variable and "
+            "one called status, as `discreet protect --show-kinds` writes it."
+        )
     found: dict[tuple[str, ...], str] = {}
     for row in filter(None, lines):
         if len(row) != len(head):

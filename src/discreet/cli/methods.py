@@ -131,10 +131,13 @@ def _plain(value: Any) -> str:
 
 def _summary(kind: str, name: str) -> str:
     try:
-        text = _docstring(registry.load(kind, name))
+        target = registry.load(kind, name)
     except DiscreetError as error:  # a plug-in that is broken
         return str(error)
-    return _without_marks(" ".join(text.split("\n\n")[0].split()))
+    said = _without_marks(" ".join(_docstring(target).split("\n\n")[0].split()))
+    given = getattr(target, "keywords", {})  # which of a family it is
+    which = ", ".join(f"{option}={_plain(value)}" for option, value in given.items())
+    return f"{said.removesuffix('.')} ({which})." if which else said
 
 
 def _docstring(target: Any) -> str:

@@ -139,7 +139,7 @@ class RecordOptions:
     editions: Annotated[
         str | None,
         typer.Option(
-            help="How editions are drawn: phased (the default), fresh, kept, renewed:0.05."
+            help="How editions are drawn: fresh, phased:4, kept, renewed:0.05; else by --churn."
         ),
     ] = None
     churn: Annotated[

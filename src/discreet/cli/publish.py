@@ -64,6 +64,11 @@ def publish(
         _write_draft(publication, draft, codes, convert, json)
         return
     base = publication.parent
+    if not publication.exists():
+        raise ParameterError(
+            f"there is no file {publication}. Draft one: `discreet publish --draft people.csv "
+            f"{publication}`."
+        )
     if withdraw is not None:
         _refuse("--withdraw", {**own, "--codes": codes})
         folder = withdraw_edition(Publication.read(publication), base, withdraw, reason)

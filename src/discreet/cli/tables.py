@@ -135,7 +135,7 @@ def tabulate(
     --by "indicator*activity" --value turnover --contributor enterprise --out table.parquet
     """
     check_table_name(out)
-    if (by is None) == (table is None):
+    if (not by) == (not table):
         raise ParameterError("say what to publish: --by FORMULA, or --table NAME=FORMULA.")
     margins = by or pairs(table, "a table")
     data = records.open(source, hierarchies=hierarchy, ledger=ledger)

@@ -25,6 +25,7 @@ from discreet.records.sources import (
 from discreet.records.text_form import TextForm
 from discreet.signatures import takes_options
 from discreet.tables.assembly import Hierarchies, HierarchiesLike, as_hierarchies
+from discreet.tables.editions import EditionMode
 from discreet.tables.keys import KeyConvention
 from discreet.tables.keys import convention as key_convention
 from discreet.tables.sketches import Passage
@@ -117,6 +118,7 @@ class OpenOptions:
     def __post_init__(self) -> None:
         if self.period is not None and not isinstance(self.time, str):
             raise ParameterError("period= chooses records by a column: name it by time=.")
+        EditionMode.parse(self.editions)
         names = ("key", "weight", "id", "table", "encoding", "delimiter")
         texts(**{name: getattr(self, name) for name in names})
         paths(

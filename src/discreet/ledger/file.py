@@ -11,6 +11,7 @@ from pathlib import Path
 from discreet.errors import LedgerError, ParameterError
 from discreet.files import OWNER_ONLY, made_once, refuse_shared, written_whole
 
+_MARK = b"SQLite format 3\0"
 _OURS = 0x64697363  # "disc"
 VERSION = 3
 """The layout of the file, as it says itself; that of version 0.2 says 0."""
@@ -61,19 +62,24 @@ class LedgerFile:
                     "its last copy, or name where it is now with `ledger=` or `--ledger`."
                 )
             _create(self.path)
+        if not _is_database(self.path):
+            raise self._no_ledger()
         refuse_shared("the ledger", self.path, self.path.stat(), LedgerError)
         with self.reading() as db:
             if not _is_ours(db):
-                raise LedgerError(
-                    f"{self.path} is not a ledger. Give the path of a ledger, or a path where "
-                    f"there is no file yet. If it was a ledger, the file is damaged: {PUT_BACK}"
-                )
+                raise self._no_ledger()
             found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
                 raise LedgerError(f"the ledger {self.path} is damaged: {found}. {PUT_BACK}")
             self.version = int(db.execute("PRAGMA user_version").fetchone()[0])
         if not any_version:
             self._check_version()
+
+    def _no_ledger(self) -> LedgerError:
+        return LedgerError(
+            f"{self.path} is not a ledger. Give the path of a ledger, or a path where there is no "
+            f"file yet. If it was a ledger, the file is damaged: {PUT_BACK}"
+        )
 
     def _check_version(self) -> None:
         if self.version > VERSION:
@@ -140,6 +146,14 @@ def write_schema(path: Path) -> None:
             db.execute(statement)
         db.execute("INSERT INTO keys VALUES ('cells', ?)", (secrets.token_bytes(_KEY_BYTES),))
         db.execute("COMMIT")
+
+
+def _is_database(path: Path) -> bool:
+    """Whether a file begins as those of SQLite do: others need no advice on their permissions."""
+    if path.is_dir():
+        return False
+    with path.open("rb") as opened:
+        return opened.read(len(_MARK)) == _MARK
 
 
 def _is_ours(db: sqlite3.Connection) -> bool:

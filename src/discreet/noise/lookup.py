@@ -203,7 +203,10 @@ def read_ptable(path: Path, make: Make) -> TransitionMatrix:
     with path.open(newline="", encoding="utf-8") as file:
         reader = csv.DictReader(file)
         if absent := set(PTABLE_COLUMNS) - set(reader.fieldnames or ()):
-            raise ParameterError(f"{path.name} lacks the columns {sorted(absent)} of a ptable.")
+            raise ParameterError(
+                f"{path.name} lacks the columns {', '.join(sorted(absent))} of a perturbation "
+                "table; `discreet ptable --out` writes one."
+            )
         texts = list(reader)
     lines = [_parse_line(line, path) for line in texts]
     rows = {i: _widths(list(group)) for i, group in groupby(lines, lambda line: line[0])}

@@ -371,8 +371,8 @@ def _digits(content: bytes, origin: str) -> bytes:
     if found is None:
         raise KeysError(
             f"{origin} does not hold a secret. A secret is 64 hexadecimal digits in lower case, "
-            "with at most one newline after them; make one with `Secret.from_file(path, "
-            "create=True)`."
+            "with at most one newline after them; make one with `discreet secret make` or "
+            "`Secret.from_file(path, create=True)`."
         )
     return found[1]
 
@@ -396,7 +396,8 @@ def _read_private(path: Path) -> bytes:
             return found
     except FileNotFoundError:
         raise KeysError(
-            f"there is no secret file {path}. Give the path of one, or create=True."
+            f"there is no secret file {path}. Give the path of one, or make it: `discreet secret "
+            f"make {path}`, or create=True."
         ) from None
     except OSError as error:
         raise KeysError(f"cannot read the secret file {path}: {error.strerror}.") from error

@@ -14,7 +14,7 @@ from discreet.design.hierarchy import Hierarchy
 from discreet.errors import DataError, KeysError, ParameterError
 from discreet.files import OWNER_ONLY, PARQUET, ending_of, written_whole
 from discreet.frames import Frame, fresh_name, read_frame
-from discreet.parquet import write_parquet
+from discreet.parquet import parquet_metadata, write_parquet
 from discreet.records import connection as urls
 from discreet.records import spark
 from discreet.records.backend import check_standing, connection_of, fetch, table_of
@@ -31,6 +31,7 @@ from discreet.records.text_file import read_text
 from discreet.records.text_form import TextForm
 from discreet.tables.assembly import Hierarchies, HierarchiesLike, frame_hierarchies
 from discreet.tables.keys import KeyConvention
+from discreet.tables.storage import is_of_table
 from discreet.tables.truth import UNNAMED, DataSet
 
 _BATCH = 500_000  # records that are given keys and written together
@@ -155,12 +156,24 @@ def _file(path: str, table: str | None, form: TextForm) -> OpenedRecords:
         records, more = attempt(lambda: read_text(backend, files, form, existing), path)
         return OpenedRecords(records, backend, path, (*notes, *more))
     if kind == "Parquet":
+        attempt(lambda: _check_records(Path(path)), path)
         records = attempt(lambda: backend.read_parquet(existing), path)
         return OpenedRecords(records, backend, path, notes)
     content = attempt(lambda: READERS[kind](backend, path, form, table), path)
     fetch(backend, content.records.limit(0), path)
     check_spelling(content.records.columns)
     return OpenedRecords(content.records, backend, path, (*notes, *content.notes), content.lists)
+
+
+def _check_records(path: Path) -> None:
+    """Refuse Parquet files without records; the engine would count cells as people."""
+    if path.is_dir() and not any(path.rglob("*.parquet")):
+        raise DataError(f"the folder {path} holds no Parquet files; name a file of records.")
+    if path.is_file() and is_of_table(parquet_metadata(path)):
+        raise DataError(
+            f"{path} holds a table or a release of discreet, and no records: its rows are cells. "
+            "Name the records that it was counted from."
+        )
 
 
 def _existing(path: str) -> str:

@@ -127,7 +127,12 @@ def look_at(file: Any, form: TextForm) -> TextLayout:
     text = _decode_sample(sample, encoding, file, is_whole)
     line = _EXCEL_LINE.match(text)
     skipped = int(line is not None) if form.header is None else form.header - 1
-    text = "".join(text.splitlines(keepends=True)[skipped:])
+    lines = text.splitlines(keepends=True)
+    if is_whole and 0 < len(lines) <= skipped:
+        raise DataError(
+            f"{file} has {len(lines)} lines; header= names the one with the names of the columns."
+        )
+    text = "".join(lines[skipped:])
     if not text.strip():
         raise DataError(f"{file} is empty; a line with the names of the columns was expected.")
     said = form.delimiter or (line[1] if line else None)

@@ -58,6 +58,7 @@ _SIGNS = {
     CellStatus.below_threshold: Mark(CONFIDENTIAL_SIGN, "below the threshold"),
     CellStatus.structural_zero: Mark("–", "cannot occur"),
 }
+_LEGEND = {CONFIDENTIAL_SIGN: "a figure that is not published", "–": "a cell that nobody can be in"}
 _OUTSIDE = {"status": CellStatus.published, "quality": NO_QUALITY, "precision": 0.0}
 """What cells get that a release has and its table, read from the records, had not."""
 
@@ -157,6 +158,13 @@ class Protected:
             return []
         return [_SIGNS.get(CellStatus(status)) for status in self.status.tolist()]
 
+    def _legend(self) -> list[str]:
+        """What the signs in place of figures mean, each once."""
+        found = {mark.text for mark in self._signs() if mark is not None}
+        return [
+            f"{sign} stands for {meaning}." for sign, meaning in _LEGEND.items() if sign in found
+        ]
+
     def with_parts(self, **parts: Any) -> Self:
         """The same with other contents; what was said of single cells before is gone."""
         return replace(self, **{"status": None, "quality": None, **parts})
@@ -224,12 +232,15 @@ class PublicTable(Displayed, show.Frames, Protected):
     def __repr__(self) -> str:
         title = self.table_name or "Release"
         shown = show.text(self.design, self._visible(), title=title, unit=self.unit)
-        return f"{shown}\n\n{textwrap.fill(self.statement.plain, _WIDTH)}".rstrip()
+        legend = [line for line in self._legend() if line.startswith(CONFIDENTIAL_SIGN)]
+        note = textwrap.fill(self.statement.plain, _WIDTH)
+        return "\n".join([shown, *legend, f"\n{note}"]).rstrip()
 
     def _display(self) -> Display:
         values = show.grids(self.design, self._visible(), self.unit, self._signs())
         note = self.statement.plain
-        return Display(self.table_name or "Release", "public", grids=values, note=note)
+        title = self.table_name or "Release"
+        return Display(title, "public", grids=values, lines=self._legend(), note=note)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -247,7 +258,7 @@ class Experiment(Displayed, Protected):
 
     def _display(self) -> Display:
         values = show.grids(self.design, self._visible(), self.unit, self._signs())
-        return Display("Trial", "confidential", grids=values, note=_TRIAL)
+        return Display("Trial", "confidential", grids=values, lines=self._legend(), note=_TRIAL)
 
     def __getstate__(self) -> dict[str, Any]:
         """What is pickled, for workers; whoever opens the file reads first what it is."""

@@ -123,7 +123,10 @@ def load_table(path: str | Path) -> TrueTable:
     """A confidential table."""
     content, header = _read(path)
     if header["side"] != "confidential":
-        raise DataError(f"{path} is a release, not a table with true counts.")
+        raise DataError(
+            f"{path} is a release, not a table with true counts. Name the file that `discreet "
+            "tabulate` or `table.save` wrote."
+        )
     return _table(content, header)
 
 
@@ -135,6 +138,11 @@ def load_release(path: str | Path) -> PublicTable:
             f"{path} holds true counts and is marked confidential; protect it before publishing."
         )
     return _release(content, header)
+
+
+def is_of_table(notes: Mapping[str, bytes]) -> bool:
+    """Whether the notes of a Parquet file are those of a table or a release, and not of records."""
+    return "design" in json.loads(notes.get(_HEADER, b"{}"))
 
 
 def _names(design: Design) -> dict[str, str]:
@@ -161,7 +169,17 @@ def _write(
 
 
 def _read(path: str | Path) -> tuple[Frame, dict[str, Any]]:
-    metadata = parquet_metadata(path)
+    if Path(path).is_dir():
+        raise DataError(f"{path} is a folder; the file of a table or release was expected.")
+    try:
+        metadata = parquet_metadata(path)
+    except DataError as error:
+        if not Path(path).is_file():
+            raise
+        raise DataError(
+            f"{path} is no Parquet file, or a damaged one. Name a table that `discreet tabulate` "
+            "wrote or a release of `discreet protect`; records are tabulated first."
+        ) from error
     if _HEADER not in metadata:
         raise DataError(
             f"{path} is a Parquet file, but not a table or release written by discreet. "

@@ -226,7 +226,9 @@ def test_rounding_and_adjustment_draw_from_the_secret(folder):
 
 
 WRONG = {
-    r"unknown commands \(line 2: <SUPRESS>; line 3: hello\). Known: <OPENMICRODATA>": (
+    r"line 5: no command; and 495 more\)": "anna,17,4100\n" * 500,
+    "the batch has no commands": "// x\n",
+    r"unknown commands \(line 2: <SUPRESS>; line 3: no command\). Known: <OPENMICRODATA>": (
         "// x\n<SUPRESS> MOD(1)\nhello\n"
     ),
     "line 3: safety rule 'X' is not known": f"{HEAD}<SAFETYRULE> X(3)\n",

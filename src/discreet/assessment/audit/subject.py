@@ -221,7 +221,8 @@ def _sums(release: Protected, table: Table) -> tuple[Real, dict[str, Any]]:
 
 _ALL_COUNT = (
     "A release does not say which hidden cells are sensitive, so all of them count as sensitive "
-    "here. `dc.audit(method.pattern(table))` judges the cells of the rule."
+    "here. `dc.audit(method.pattern(table))` judges the cells of the rule; so does --labels, with "
+    "what `discreet protect --show-kinds` wrote."
 )
 MARKING = "Confidential: an audit shows true values and how to find them."
 _MOST_SHOWN = 12

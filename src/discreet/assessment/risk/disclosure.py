@@ -134,7 +134,7 @@ def exact(found: Guesses, tolerance: float) -> Exact:
 
 @dataclass(frozen=True)
 class ExactDisclosure(GuessMeasure):
-    r"""How well certain guesses from the release match the truth: :math:`F_\beta` and its parts.
+    r"""How well certain guesses from the release match the truth: the F score and its parts.
 
     .. math:: F_\beta = (1 + \beta^2)c / (\beta^2 a + b)
 

@@ -170,7 +170,7 @@ class MechanismEpsilon(_Mechanism):
 
 @dataclass(frozen=True)
 class MechanismDelta(_Mechanism):
-    r"""Largest mass by which a count exceeds :math:`e^\varepsilon` times its neighbour's law.
+    r"""Largest mass by which a count exceeds exp(ε) times its neighbour's law.
 
     .. math:: \delta = \max_{|i - i'| = 1} \sum_j \max(0, P_{ij} - e^\varepsilon P_{i'j})
 

@@ -102,7 +102,7 @@ class SmallCells(PairMeasure):
 
 @dataclass(frozen=True)
 class Uniqueness(PairMeasure):
-    r"""How well the release tells who stands alone: :math:`F_1` of the cells shown as one.
+    r"""How well the release tells who stands alone: the F score of the cells shown as one.
 
     With t cells of true count 1, r cells released as 1 and b both, :math:`2b/(t + r)`.
     Range: 0 (no one shown as alone is) to 1 (exactly those who are). Lower is safer. The breakdown

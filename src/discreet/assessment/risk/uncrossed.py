@@ -32,7 +32,7 @@ from discreet.tables.protected import Protected
 
 @dataclass(frozen=True)
 class TableDisclosure(GroupMeasure):
-    r"""Groups disclosed by one published table alone, true against released, :math:`F_\beta`.
+    r"""Groups disclosed by one published table alone, true against released: the F score.
 
     In each published table with the sensitive variable and at least one other, a group is a
     combination of the others; it is disclosed when all of it lies in one sensitive category. With
@@ -98,7 +98,7 @@ class TableDisclosure(GroupMeasure):
 
 @dataclass(frozen=True)
 class IntersectionDisclosure(GroupMeasure):
-    r"""Groups disclosed by all published tables together, true against released, :math:`F_\beta`.
+    r"""Groups disclosed by all published tables together, true against released: the F score.
 
     A sensitive category is possible for a combination of all quasi-identifiers when no published
     cell that holds both is zero: the intersection of what each table allows, though no table

@@ -255,7 +255,9 @@ class RankCorrelation(PairMeasure):
 
 @dataclass(frozen=True)
 class LargestRankMove(PairMeasure):
-    r"""Most places that a cell moves in the ranking of its table, :math:`\max|r_f - r_g|`.
+    r"""Most places that a cell moves in the ranking of its table.
+
+    .. math:: \max|r_f - r_g|
 
     Equal values share their mean rank. Range: 0 upwards. Lower is better.
 
@@ -285,7 +287,9 @@ def _ranks(values: Array) -> Real:
 
 @dataclass(frozen=True)
 class HellingerDistance(PairMeasure):
-    r"""Hellinger distance, :math:`\mathrm{HD} = \sqrt{\tfrac12\sum(\sqrt f - \sqrt g)^2}`.
+    r"""Hellinger distance between the true cells and the released ones.
+
+    .. math:: \mathrm{HD} = \sqrt{\tfrac12\sum(\sqrt f - \sqrt g)^2}
 
     Range: 0 upwards. Lower is better. Not scaled: it grows with the table.
     The breakdown gives distance and utility by number of crossed variables.
@@ -319,7 +323,9 @@ class HellingerDistance(PairMeasure):
 
 @dataclass(frozen=True)
 class HellingerUtility(HellingerDistance):
-    r"""Hellinger utility, :math:`1 - \mathrm{HD}(f, g) / \sqrt{\sum f}`.
+    r"""Hellinger utility: one minus the Hellinger distance in units of the root of the total.
+
+    .. math:: 1 - \mathrm{HD}(f, g) / \sqrt{\sum f}
 
     Range: up to 1 (nothing changed); at least 0 for counts with the right total, below 0 for
     wild ones. Higher is better. Options and breakdown are those of the Hellinger distance.

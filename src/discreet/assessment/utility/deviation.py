@@ -159,7 +159,9 @@ def _relative(pair: Pairs) -> tuple[Array, Array]:
 
 @dataclass(frozen=True)
 class TotalBias(PairMeasure):
-    r"""Change of the sum over a published table, :math:`\sum g - \sum f`, mean over the tables.
+    r"""Change of the sum over a published table, mean over the tables.
+
+    .. math:: \sum g - \sum f
 
     Range: all numbers. Nearer zero is better. The breakdown has a row for each published table.
 

@@ -98,7 +98,9 @@ def write_parent_child(tree: CodeTree) -> Any:
 
 def read_columns(frame: object, columns: Sequence[str], root: str) -> CodeTree:
     """Nested columns, coarsest first; a row ends at an empty cell or a repeated code."""
-    if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
+    if not isinstance(columns, str) and not columns:
+        raise ParameterError("a hierarchy has no columns; its first line names them.")
+    if isinstance(columns, str) or len(set(columns)) < len(columns):
         message = f"columns must be a list of different names, coarsest first; got {columns!r}"
         raise ParameterError(message)
     rows = zip(*_text_columns(distinct_rows(frame, columns)), strict=True)

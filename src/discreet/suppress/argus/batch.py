@@ -166,6 +166,9 @@ Step = (
 )
 
 
+_QUOTED = 5  # unknown commands that are quoted at most
+
+
 def read_batch(source: str | Path) -> tuple[Step, ...]:
     """The commands of an `.arb` file.
 
@@ -182,12 +185,16 @@ def read_batch(source: str | Path) -> tuple[Step, ...]:
             continue
         match = _LINE.fullmatch(line)
         if match is None or match[1].upper() not in KNOWN:
-            unknown.append(f"line {number}: {line if match is None else f'<{match[1]}>'}")
+            # any other line is not quoted: it may be a record of a file that is no batch
+            unknown.append(f"line {number}: {'no command' if match is None else f'<{match[1]}>'}")
         else:
             commands.append((number, match[1].upper(), match[2].strip()))
     if unknown:
         known = ", ".join(f"<{word}>" for word in KNOWN)
-        raise DataError(f"unknown commands ({'; '.join(unknown)}). Known: {known}.")
+        more = f"; and {len(unknown) - _QUOTED} more" if len(unknown) > _QUOTED else ""
+        raise DataError(f"unknown commands ({'; '.join(unknown[:_QUOTED])}{more}). Known: {known}.")
+    if not commands:
+        raise DataError('the batch has no commands; it starts with <OPENMICRODATA> "file".')
     return tuple(_step(*command) for command in commands)
 
 
