@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from discreet.columns import Column, ColumnError, join_columns
+from discreet.columns import Column, join_columns
 from discreet.delimited import read_delimited, write_delimited
-from discreet.errors import DataError, UnknownNameError
+from discreet.errors import ColumnError, DataError, UnknownNameError
 from discreet.frames import Frame, concat, numbers, read_frame
 from discreet.parquet import parquet_bytes, parquet_metadata, read_parquet, write_parquet
 

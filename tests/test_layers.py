@@ -10,18 +10,8 @@ import pytest
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 LAYERS = [
-    {
-        "arrays",
-        "columns",
-        "delimited",
-        "display",
-        "errors",
-        "files",
-        "frames",
-        "parquet",
-        "progress",
-        "registry",
-    }
+    {"arrays", "display", "errors", "files", "progress", "registry"}
+    | {"arrow_memory", "arrow_values", "columns", "delimited", "frames", "parquet"}
     | {"accounting", "digests", "lazy", "moved", "randomness", "signatures"},
     {"design"},
     {"solve", "tables"},

@@ -51,6 +51,10 @@ class DataError(DiscreetError):
     """The records or counts themselves are at fault."""
 
 
+class ColumnError(DataError):
+    """Values that a column cannot hold as they were asked for."""
+
+
 class DesignError(DiscreetError):
     """Arrays, labels or margins do not fit the design."""
 

@@ -11,8 +11,14 @@ import arro3.core as arrow
 import numpy as np
 
 from discreet.arrays import Array, Index
-from discreet.columns import CHUNK, Column, ColumnError, is_number_kind, join_columns, nulls
-from discreet.errors import DataError, MissingDependencyError, UnknownNameError, check_known
+from discreet.columns import CHUNK, Column, is_number_kind, join_columns, nulls
+from discreet.errors import (
+    ColumnError,
+    DataError,
+    MissingDependencyError,
+    UnknownNameError,
+    check_known,
+)
 
 if TYPE_CHECKING:
     import pandas as pd

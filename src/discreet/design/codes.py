@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Whole32
-from discreet.columns import Column, ColumnError
-from discreet.errors import CodeError
+from discreet.columns import Column
+from discreet.errors import CodeError, ColumnError
 
 MISSING = "(missing)"
 """The code of null, NaN and NaT: a category of its own, visible in every table."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from discreet.arrays import Real, Whole
 from discreet.columns import Column as Held
-from discreet.columns import ColumnError, is_number_kind
+from discreet.columns import is_number_kind
 from discreet.design.codes import canonical_array
-from discreet.errors import DataError, ParameterError
+from discreet.errors import ColumnError, DataError, ParameterError
 from discreet.frames import without_values
 from discreet.synthesis.formula import (
     CONSTANT,

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from discreet.arrays import Array, Index, Real, Whole, Whole32
-from discreet.columns import Column, ColumnError, is_number_kind, is_whole_kind
+from discreet.columns import Column, is_number_kind, is_whole_kind
 from discreet.design.axis import OUTSIDE
 from discreet.design.codes import MISSING, canonical, factorise
-from discreet.errors import DataError
+from discreet.errors import ColumnError, DataError
 from discreet.frames import Frame
 from discreet.records.backend import fetch
 from discreet.records.engine import (

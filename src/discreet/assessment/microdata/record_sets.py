@@ -12,8 +12,8 @@ import numpy as np
 
 from discreet.arrays import Array, Mask, Real, Whole
 from discreet.assessment.measure import BaseMeasure, NotApplicableError, Score
-from discreet.columns import Column, ColumnError, join_columns
-from discreet.errors import DataError, check_known
+from discreet.columns import Column, join_columns
+from discreet.errors import ColumnError, DataError, check_known
 from discreet.frames import Frame, read_frame
 from discreet.synthesis.model import holds_numbers
 from discreet.synthesis.result import Synthesized, read_records
