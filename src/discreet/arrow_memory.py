@@ -145,7 +145,8 @@ def null_mask(array: Any) -> Mask:
     _, capsule = array.__arrow_c_array__()  # it keeps the memory until the end of this function
     told = _ArrowArray.from_address(_pointer(capsule, b"arrow_array"))
     packed = _bytes_at(told.buffers[0], (told.offset + n + 7) // 8)
-    return np.unpackbits(packed, count=told.offset + n, bitorder="little")[told.offset :] == 0
+    known = np.unpackbits(packed, count=told.offset + n, bitorder="little")[told.offset :]
+    return np.logical_not(known)
 
 
 def _bytes_at(address: int, size: int) -> Any:

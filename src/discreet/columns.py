@@ -173,7 +173,10 @@ class Column:
         if self.kind == "boolean" or self.kind.startswith("decimal"):
             place: dict[Any, int] = {}
             found = [-1 if v is None else place.setdefault(v, len(place)) for v in self.to_pylist()]
-            return np.array(found, dtype=np.int32), Column(list(place), self.kind)
+            codes = np.array(found, dtype=np.int32)
+            first, there = np.empty(len(place), dtype=np.int64), np.flatnonzero(codes >= 0)[::-1]
+            first[codes[there]] = there
+            return codes, self.take(first)
         return _of_dictionary(memory.encoded(self._array))
 
     def dictionary_encode(self) -> Column:

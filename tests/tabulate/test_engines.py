@@ -159,7 +159,7 @@ def test_fractional_keys_are_rounded_to_the_even_neighbour(place, kind):
     data = place.people(frame, key="k", convention="ptable")
     found = values_of(place.engine.group(data, ["a"]), 1).key % 10**8
     exact = frame.column("k").cast(pa.float64()).to_numpy()
-    order = np.argsort(place.engine.group(data, ["a"]).column(0).cast(pa.int64()).to_numpy())
+    order = np.argsort(place.engine.group(data, ["a"]).column(0).cast("int64").to_numpy())
     np.testing.assert_array_equal(found[order], data.convention.scale(exact))
 
 
