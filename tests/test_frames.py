@@ -31,7 +31,7 @@ VALUES = {
     "moments": [datetime(2024, 1, 1, 12, 30, 1, 5), None],
     "moments in UTC": [datetime(2024, 1, 1, 12, tzinfo=UTC), None],
     "times": [time(1, 2, 3, 4), None],
-    "decimals": [Decimal("1.50"), Decimal("-0.01"), None],
+    "decimals": [Decimal("1.50"), None, Decimal("-0.01"), Decimal("1.50")],
     "bytes": [b"x", None],
 }
 ARROW = {"large": pa.uint64()}
