@@ -106,9 +106,9 @@ def what_each_brings(page: str) -> str:
         kept = {name.split("[")[0] for names in others for name in names}
         return f"| {found[1]} | {found[2]} | {weigh(frozenset(core - kept))[1]:,.0f} |"
 
-    head, rest = page.split("## Extras")
+    head, rest = page.split("## What makes the weight")
     head = re.sub(r"^\| ([\w, -]+) \| ([^|\n]+) \| [\d,]+ \|", row, head, flags=re.MULTILINE)
-    return f"{head}## Extras{rest}"
+    return f"{head}## What makes the weight{rest}"
 
 
 def weigh_clean() -> str:
