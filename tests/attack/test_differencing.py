@@ -91,7 +91,9 @@ def test_what_there_is_nothing_to_attack_in():
     assert "no other release" in attack.refusal(districts, Knowledge())
     same = Knowledge(earlier=(districts,))
     assert "a part of groups" in attack.refusal(districts, same)
-    assert attack.refusal(districts, replace(same, earlier=(plain(blocks_of_people("zone")),))) == ""
+    assert (
+        attack.refusal(districts, replace(same, earlier=(plain(blocks_of_people("zone")),))) == ""
+    )
     assert not Differencing(outside=True).refusal(districts, same)
     country = dc.Table.from_inner(dc.Design.product({"a": 3, "b": 2}, "a*b"), np.ones(6, int))
     assert "other variables" in attack.refusal(districts, Knowledge(earlier=(plain(country),)))

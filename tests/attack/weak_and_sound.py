@@ -100,7 +100,7 @@ def blocks_of_people(level, has_all=True, seed=1):
 
     Without all of them, the few who live in institutions are missing.
     """
-    rng, codes = np.random.default_rng(seed), [f"block{k}" for k in range(60)]
+    rng = np.random.default_rng(seed)
     district = np.arange(60) // 2
     zone = district - (np.arange(60) % 4 == 2)
     groups = {"district": district, "zone": zone, "block": np.arange(60)}

@@ -206,7 +206,5 @@ def _tables(release: Any, axes: Any, variable: str) -> list[GroupTable]:
 
 def _is_comparable(release: Any, other: Any) -> bool:
     """Whether two releases are sums over the same combinations."""
-    one, two = (
-        {axis.name: axis.leaves for axis in each.design.axes} for each in (release, other)
-    )
+    one, two = ({axis.name: axis.leaves for axis in each.design.axes} for each in (release, other))
     return other.unit == release.unit and one == two

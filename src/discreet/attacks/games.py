@@ -123,7 +123,9 @@ def judge_differences(attack: Attack, custodian: Custodian) -> Finding:
     """The same of people who make the difference between releases, taken out of all they are in."""
     earlier = custodian.knowledge.earlier
     if len(custodian.before) != len(earlier):
-        raise ParameterError("give the true table of each other release: attack(…, before=[table]).")
+        raise ParameterError(
+            "give the true table of each other release: attack(…, before=[table])."
+        )
     others = []
     for table, release in zip(custodian.before, earlier, strict=True):
         other = Custodian.of(table, release, Knowledge(), seed=custodian.seed)
