@@ -207,7 +207,8 @@ class Custodian:
         number = np.ravel_multi_index([codes[axis.name] for axis in one.axes], sizes)
         place = np.full(int(np.prod(sizes)), -1)
         place[number] = np.arange(two.n_inner)
-        return place[np.ravel_multi_index(list(one.inner_codes()), sizes)]
+        found: Whole = place[np.ravel_multi_index(list(one.inner_codes()), sizes)]
+        return found
 
     def _in(self, other: Custodian, out: Whole) -> Whole:
         """Where the people of some inner cells are in another release, if all are in both."""
