@@ -192,7 +192,7 @@ def inverted(secret, copies):
     table = dc.Table.from_inner(design, [1, 3, 0, 21, 4, 6, 4, 6, 2, 11, 8, 13] * copies)
     table, method = table.with_secret(secret), dc.Suppress("threshold(3)")
     options = {"knowledge": dc.Knowledge(extra={"program": method})}
-    return Setting(table, table.protect(method), PatternInversion(runs=200), options)
+    return Setting(table, table.protect(method), PatternInversion(runs=100), options)
 
 
 def near_files(method, files=0, **options):
