@@ -366,9 +366,9 @@ commonest sex for the same people.{missing}
 _OVERLAPS = """
 ## Two releases that overlap
 
-{people:,} people of the demo census by `{margins}` are released twice, by `differencing`'s two
-kinds of pairs. *Other areas*: everybody by district, and by zones of which every second took in
-one municipality of the next district. *Other people*: everybody, and everybody but {outside:.0%},
+{people:,} people of the demo census by `{margins}` are released twice, and attacked by
+`differencing`. *Other areas*: everybody by district, and by zones of which every second took in
+one municipality of the next district. *Other people*: everybody, and everybody but {outside:.0f} %,
 by district. The attack looks for the sex of people whose other variables are known, {draws} draws.
 Noise by key is the same where the people are the same; other noise is drawn for each release.
 **Bold**: beyond chance (95 %) above the same attack without the person, and above naming the
@@ -496,7 +496,11 @@ def groups_of(rows: list[dict[str, Any]]) -> list[str]:
 
 def overlaps_of(rows: list[dict[str, Any]]) -> list[str]:
     """Methods by what two releases differ in."""
-    options = {"people": OVERLAPS_PEOPLE, "draws": OVERLAPS_DRAWS, "outside": 1 - OVERLAPS_SHARE}
+    options = {
+        "people": OVERLAPS_PEOPLE,
+        "draws": OVERLAPS_DRAWS,
+        "outside": 100 - 100 * OVERLAPS_SHARE,
+    }
     lines = [_OVERLAPS.format(**options, margins=OVERLAPS.format("district"))]
     for row in rows:
         lines.append(f"| {row['method']} | {_cell(row['areas'])} | {_cell(row['people'])} |")

@@ -183,10 +183,10 @@ def _tables(release: Any, axes: Any, variable: str) -> list[GroupTable]:
     design, names = release.design, [axis.name for axis in axes]
     codes = {a.name: np.asarray(c) for a, c in zip(design.axes, design.inner_codes(), strict=True)}
     sizes = [len(axis) for axis in axes]
-    place = np.full(int(np.prod(sizes)), -1)
-    place[np.ravel_multi_index([codes[name] for name in names], sizes)] = np.arange(design.n_inner)
-    place = np.moveaxis(place.reshape(sizes), names.index(variable), -1)
-    place = place.reshape(-1, place.shape[-1])
+    inner = np.full(int(np.prod(sizes)), -1)
+    inner[np.ravel_multi_index([codes[name] for name in names], sizes)] = np.arange(design.n_inner)
+    last = np.moveaxis(inner.reshape(sizes), names.index(variable), -1)
+    place: Whole = last.reshape(-1, last.shape[-1])
     full = np.flatnonzero((place >= 0).all(axis=1))
     members = design.members(place[full].ravel())
     values = np.where(release.hidden, np.nan, np.asarray(release.z, dtype=np.float64))
