@@ -489,9 +489,15 @@ def groups_of(rows: list[dict[str, Any]]) -> list[str]:
     lines, (found, methods, attacks) = [_GROUPS.format(**options)], by_pair(rows)
     for method in methods:
         each = [found.get((method, name), {}) for name in attacks]
-        cells = [_cell(row.get(which)) for row in each for which in ("all", "surest")]
+        cells = [_with_few(row.get(which)) for row in each for which in ("all", "surest")]
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return lines
+
+
+def _with_few(row: dict[str, Any] | None) -> str:
+    """A cell of the page that says so where its shares are those of a few claims."""
+    claims = row["claims"] if row else 0
+    return _cell(row) + (f", {claims} claims" if 0 < claims < 10 else "")
 
 
 def overlaps_of(rows: list[dict[str, Any]]) -> list[str]:
