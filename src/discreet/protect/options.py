@@ -42,15 +42,11 @@ DeclaredGrid = Literal["mean-weight", "cell-weight"]
 
 @dataclass(frozen=True)
 class RecordSteps:
-    """Steps of weighted counts whose noise goes by the number of sampled records.
+    """Steps of weighted counts whose noise goes by the number of sampled records."""
 
-    Attributes:
-      size: One step: the declared mean weight.
-      by: How noise of sample counts moves weighted counts: by whole steps (``"mean-weight"``), or
-        by the mean weight of the cell's own records, rounded to steps (``"cell-weight"``).
-    """
-
-    size: float
+    size: float  # one step: the declared mean weight
+    # How noise of sample counts moves weighted counts: by whole steps (``"mean-weight"``), or by
+    # the mean weight of the cell's own records, rounded to steps (``"cell-weight"``).
     by: DeclaredGrid
 
 
@@ -90,15 +86,10 @@ def with_declared_grid(method: AnyMethod, bounds: Bounds) -> AnyMethod:
 
 
 class Effort(NamedTuple):
-    """How long a search is for a table of so many cells; the size decides, nobody's choice.
+    """How long a search is for a table of so many cells; the size decides, nobody's choice."""
 
-    Attributes:
-      sweeps: Proposals for each cell.
-      most: Proposals at most.
-    """
-
-    sweeps: float
-    most: float
+    sweeps: float  # proposals for each cell
+    most: float  # proposals at most
 
     def of(self, cells: int, given: float | None) -> float:
         """Proposals of a search over so many cells; an experiment may name its own number."""

@@ -109,14 +109,10 @@ def _about_by_table(
 
 @dataclass(frozen=True)
 class Series:
-    """Tables over periods.
+    """Tables over periods."""
 
-    Attributes:
-      files: Their files by name.
-      broken: For each table whose variables or codes changed, the first period of its series.
-    """
-
-    files: Mapping[str, bytes]
+    files: Mapping[str, bytes]  # their files by name
+    # For each table whose variables or codes changed, the first period of its series.
     broken: Mapping[str, str]
 
 

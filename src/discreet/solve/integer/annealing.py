@@ -180,19 +180,14 @@ def overwrite(chain: SearchChain, other: SearchChain) -> None:
 
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """A problem with its model, target on the grid, and scales of its loss.
-
-    Attributes:
-      scale: What a typical smallest step costs, when all its published cells were right.
-      unit: The same for a single published cell.
-    """
+    """A problem with its model, target on the grid, and scales of its loss."""
 
     problem: LatticeProblem
     model: LatticeModel
     target: Array
     rest: Whole
-    scale: float
-    unit: float
+    scale: float  # what a typical smallest step costs, when all its published cells were right
+    unit: float  # the same for a single published cell
 
     def deviation(self, y: Whole32) -> Array:
         """Deviations of a point, recomputed from the inner cells, and a spare entry."""

@@ -136,21 +136,13 @@ class Repair:
 
 @dataclass(frozen=True, eq=False)
 class _Goal:
-    """What is asked of the rows of a program: their limits, and what deviations from a target cost.
+    """What is asked of the rows of a program: limits, and what deviations from a target cost."""
 
-    Attributes:
-      low: Lower limits.
-      high: Upper limits.
-      excess: How far the present point lies above, or below, its limits.
-      target: Where a row costs nothing.
-      weights: What a deviation by one costs; nothing where deviations do not count.
-    """
-
-    low: Real
-    high: Real
-    excess: Real
-    target: Real
-    weights: Real | None
+    low: Real  # lower limits
+    high: Real  # upper limits
+    excess: Real  # how far the present point lies above, or below, its limits
+    target: Real  # where a row costs nothing
+    weights: Real | None  # what a deviation by one costs; nothing where deviations do not count
 
     @classmethod
     def of(cls, state: Repair, touched: Index, present: Real) -> _Goal:

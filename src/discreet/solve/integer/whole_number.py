@@ -165,18 +165,12 @@ def _fit(
 
 @dataclass(frozen=True, eq=False)
 class WholeTables:
-    """Whole tables beside a fit in real numbers.
+    """Whole tables beside a fit in real numbers."""
 
-    Attributes:
-      plain: The design as it was given.
-      fitted: The fit in real numbers, without what was put aside.
-      judged: The loss as it is reported.
-      sought: The loss as it is searched: no weight far from the others, every cell drawn.
-    """
-
-    plain: Design
-    fitted: Real
-    judged: LatticeProblem
+    plain: Design  # the design as it was given
+    fitted: Real  # the fit in real numbers, without what was put aside
+    judged: LatticeProblem  # the loss as it is reported
+    # The loss as it is searched: no weight far from the others, every cell drawn.
     sought: LatticeProblem
 
     @classmethod

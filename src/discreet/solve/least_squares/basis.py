@@ -144,14 +144,10 @@ class Effects:
     too: what differs between their categories, and is the mean of the others. On it the sums of a
     block have the eigenvalue :math:`\prod r`, over the categories `r` of the variables that it sums
     over, or zero when the effect has one of these.
-
-    Attributes:
-      sizes: Categories of the flat variables.
-      kept: For each block which of them it keeps.
     """
 
-    sizes: tuple[int, ...]
-    kept: tuple[tuple[bool, ...], ...]
+    sizes: tuple[int, ...]  # categories of the flat variables
+    kept: tuple[tuple[bool, ...], ...]  # for each block which of them it keeps
 
     @classmethod
     def of(cls, design: ProductDesign) -> Effects | None:

@@ -142,17 +142,11 @@ class Program:
 
 
 class MixedSolution(NamedTuple):
-    """What a mixed program came to.
+    """What a mixed program came to."""
 
-    Attributes:
-      x: The best point found; `None` where none was.
-      bound: A cost that no point is below.
-      nodes: Nodes of the search.
-    """
-
-    x: Real | None
-    bound: float
-    nodes: int
+    x: Real | None  # the best point found; `None` where none was
+    bound: float  # a cost that no point is below
+    nodes: int  # nodes of the search
 
 
 def solve_mixed(

@@ -32,21 +32,15 @@ _ACCEPTED = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Inner cells that given sums leave open.
+    """Inner cells that given sums leave open."""
 
-    Attributes:
-      cells: Positions of the unknown inner cells.
-      equations: Unknown cells × equations, 0/1; every equation has at least two unknown cells, and
-        no two have the same.
-      right: What the unknown cells of each equation add up to.
-      known: Values of the inner cells that are known; zero where they are not.
-      slack: How far sums may be off: nothing for whole numbers, else what rounding errors explain.
-    """
-
-    cells: Whole
+    cells: Whole  # positions of the unknown inner cells
+    # Unknown cells × equations, 0/1; every equation has at least two unknown cells, and no two have
+    # the same.
     equations: csc_array
-    right: Real
-    known: Real
+    right: Real  # what the unknown cells of each equation add up to
+    known: Real  # values of the inner cells that are known; zero where they are not
+    # How far sums may be off: nothing for whole numbers, else what rounding errors explain.
     slack: float
 
     def restrict(self, targets: Any) -> csc_array:

@@ -215,22 +215,16 @@ def subsets_of(axes: Axes) -> list[Axes]:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Effects that fit published cells best.
+    """Effects that fit published cells best."""
 
-    Attributes:
-      space: What the effects are of.
-      effects: Their vector.
-      precisions: For each entry one over the variance of its estimate, before centring, where
-        effects are uncoupled; none from dense factors.
-      steps: Steps of conjugate gradients; zero where the estimate needs none.
-      off: By how many standard errors a cell of the estimate can be off, under noise with these
-        precisions.
-    """
-
-    space: EffectSpace
-    effects: Real
+    space: EffectSpace  # what the effects are of
+    effects: Real  # their vector
+    # For each entry one over the variance of its estimate, before centring, where effects are
+    # uncoupled; none from dense factors.
     precisions: Real
-    steps: int
+    steps: int  # steps of conjugate gradients; zero where the estimate needs none
+    # By how many standard errors a cell of the estimate can be off, under noise with these
+    # precisions.
     off: float
 
     def fitted_cells(self) -> Real:

@@ -35,19 +35,13 @@ _NEARER = 0.3  # factor by which steps go on where the margins that they lead to
 
 @dataclass(frozen=True, eq=False)
 class NonNegativeMargins:
-    """Margins without negative cells.
+    """Margins without negative cells."""
 
-    Attributes:
-      effects: Their effects.
-      negative: The most negative cell, which rounding leaves, as a positive number.
-      off: By how many standard errors a cell can be off, under noise with the given precisions.
-      steps: Steps taken.
-    """
-
-    effects: Real
-    negative: float
+    effects: Real  # their effects
+    negative: float  # the most negative cell, which rounding leaves, as a positive number
+    # By how many standard errors a cell can be off, under noise with the given precisions.
     off: float
-    steps: int
+    steps: int  # steps taken
 
 
 def fit_non_negative(

@@ -29,18 +29,13 @@ _MOST_UNEVEN = 1e4
 
 @dataclass(frozen=True, eq=False)
 class PairMatrix:
-    """Where pairs of categories are published.
+    """Where pairs of categories are published."""
 
-    Attributes:
-      begins: Where the categories of each variable begin in the row; one more stands for margins of
-        one variable.
-      position: Published position of each pair, -1 where it is not published.
-      weight: Its precision, or zero.
-    """
-
+    # Where the categories of each variable begin in the row; one more stands for margins of one
+    # variable.
     begins: Whole
-    position: Whole32
-    weight: Real
+    position: Whole32  # published position of each pair, -1 where it is not published
+    weight: Real  # its precision, or zero
 
     @classmethod
     def of(cls, design: ProductDesign, w: Real) -> PairMatrix | None:

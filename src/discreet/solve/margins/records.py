@@ -40,24 +40,15 @@ class Lookup:
 
     A record's cell in a block is the block's first position plus a step for each of its axes;
     `steps` holds them by category, `OUTSIDE` where a level leaves the category out.
-
-    Attributes:
-      starts: First published position of each block.
-      axes: Blocks × most variables: the axes of each block, -1 where it has fewer.
-      tables: The same: where the steps of that axis begin.
-      steps: Steps by category.
-      holders: For each axis the blocks that have it, one axis after the other.
-      first: Where the blocks of each axis begin in `holders`.
-      sizes: Categories of each axis.
     """
 
-    starts: Whole
-    axes: Whole32
-    tables: Whole32
-    steps: Whole32
-    holders: Whole32
-    first: Whole32
-    sizes: Whole32
+    starts: Whole  # first published position of each block
+    axes: Whole32  # blocks × most variables: the axes of each block, -1 where it has fewer
+    tables: Whole32  # the same: where the steps of that axis begin
+    steps: Whole32  # steps by category
+    holders: Whole32  # for each axis the blocks that have it, one axis after the other
+    first: Whole32  # where the blocks of each axis begin in `holders`
+    sizes: Whole32  # categories of each axis
 
     @classmethod
     def of(cls, design: ProductDesign) -> Lookup:
@@ -244,26 +235,18 @@ def _swap(x: Any, error: Any, w: Any, a: int, r: int, s: int, blocks: Any, array
 
 @dataclass(eq=False)
 class Search:
-    """Records on their way to published cells.
+    """Records on their way to published cells."""
 
-    Attributes:
-      design: The full crossing whose published cells are aimed at.
-      target: Published values.
-      w: Their precisions; loss and temperature are in these units.
-      x: The records: a code position for each axis. Sweeps change them in place.
-      rng: Where chance comes from.
-      prior: For each axis the probability of each category, at temperatures above zero.
-      held: Axes by the margins that are held exactly; a list of margins for each axis.
-      span: The part of the whole work that its sweeps are, and how many of them there are at most.
-    """
-
-    design: ProductDesign
-    target: Real
-    w: Real
-    x: Whole32
-    rng: np.random.Generator
+    design: ProductDesign  # the full crossing whose published cells are aimed at
+    target: Real  # published values
+    w: Real  # their precisions; loss and temperature are in these units
+    x: Whole32  # the records: a code position for each axis. Sweeps change them in place.
+    rng: np.random.Generator  # where chance comes from
+    # For each axis the probability of each category, at temperatures above zero.
     prior: Sequence[Real]
+    # Axes by the margins that are held exactly; a list of margins for each axis.
     held: Sequence[Sequence[tuple[int, ...]]] = ()
+    # The part of the whole work that its sweeps are, and how many of them there are at most.
     span: tuple[float, float, int] = (0.0, 1.0, SETTLING)
 
     def __post_init__(self) -> None:

@@ -179,29 +179,20 @@ class _PreparedNonNegative:
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """What a method returns for a problem with a ridge, or with ridge zero.
-
-    Attributes:
-      y: Inner cells.
-      multipliers: Those of the exact and heavy margins.
-      dual: The vector that proves the choice of smallest norm; absent where the fit is unique.
-      steps: Steps taken.
-      solver: How it was found.
-      norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
-      known: Its certificate, where the method has one of its own.
-      forces: The weighted residuals of all published cells that prove it.
-    """
+    """What a method returns for a problem with a ridge, or with ridge zero."""
 
     problem: LeastSquaresProblem
     ridge: float
-    y: Real
-    multipliers: Real
+    y: Real  # inner cells
+    multipliers: Real  # those of the exact and heavy margins
+    # The vector that proves the choice of smallest norm; absent where the fit is unique.
     dual: Real | None
-    steps: int
-    solver: str
+    steps: int  # steps taken
+    solver: str  # how it was found
+    # a vector that bounds the smallest norm instead, see `smallest_norm`.
     norm_dual: Real | None = None
-    known: Certificate | None = None
-    forces: Real | None = None
+    known: Certificate | None = None  # its certificate, where the method has one of its own
+    forces: Real | None = None  # the weighted residuals of all published cells that prove it
 
     @cached_property
     def certificate(self) -> Certificate:
