@@ -35,6 +35,8 @@ GRIDS = tuple(float(f"{m}e{k}") for k in range(-2, 7) for m in (1, 1.5, 2, 3, 5,
 _VALUES = 10  # the largest key of options by value
 AS_IT_IS = (None,)
 """What is left to experiments, such as the effort of a search."""
+OptionLists = Mapping[str, tuple[Any, ...]]
+"""Options of a method that come from a short list where nobody counts releases."""
 
 
 DeclaredGrid = Literal["mean-weight", "cell-weight"]

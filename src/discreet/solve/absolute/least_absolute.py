@@ -110,6 +110,7 @@ class LeastAbsolute(FitterBase):
     See Langsrud (2019b) on the noise; `solve_exactly` and `solve_iteratively` for the ways there.
     """
 
+    name = "least-absolute"
     tolerance: float = 1e-4
     max_steps: int = 100_000
     count: float = 1.0
@@ -118,11 +119,6 @@ class LeastAbsolute(FitterBase):
     def __post_init__(self) -> None:
         check_options(self.tolerance, self.max_steps, self.count)
         object.__setattr__(self, "exact", frozen_margins(self.exact))
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "least-absolute"
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""

@@ -74,6 +74,7 @@ class WholeNumber(FitterBase):
     See Langsrud (2019b), section 5.
     """
 
+    name = "whole-number"
     fitter: Fitter | str = "non-negative"
     max_nonzero: int | None = None
     seed: int = 0
@@ -91,11 +92,6 @@ class WholeNumber(FitterBase):
             whole("max_nonzero", self.max_nonzero, 0)
         whole("seed", self.seed, 0)
         whole("proposals", int(self.proposals), 1)
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "whole-number"
 
     @property
     def fitters(self) -> Sequence[Fitter]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
@@ -154,20 +154,21 @@ class _PreparedMargins:
     options: FromMargins
     design: StructuredDesign
 
-    def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        embedding = self.design.crossing
-        set_field(self, "embedding", embedding)
-        full = embedding.design
-        set_field(self, "full", full)
-        set_field(self, "space", EffectSpace(full))
-        over = [tuple(self.design.axes[a].name for a in m.axes) for m in self.design.masks or ()]
-        set_field(self, "wide", ProductDesign(full.axes, [*full.terms, *over]))
+    @cached_property
+    def full(self) -> ProductDesign:
+        """The full crossing around the design."""
+        return self.design.crossing.design
 
-    full: ProductDesign = field(init=False)
-    wide: ProductDesign = field(init=False)  # with the variables of structural zeros as margins
-    space: EffectSpace = field(init=False)
-    embedding: Any = field(init=False)
+    @cached_property
+    def wide(self) -> ProductDesign:
+        """The crossing with the variables of structural zeros as margins."""
+        over = [tuple(self.design.axes[a].name for a in m.axes) for m in self.design.masks or ()]
+        return ProductDesign(self.full.axes, [*self.full.terms, *over])
+
+    @cached_property
+    def space(self) -> EffectSpace:
+        """The effects behind the margins."""
+        return EffectSpace(self.full)
 
     def __call__(self, z: Array, *, weights: Array | None = None) -> MarginFit:
         began = time.perf_counter()
@@ -236,12 +237,10 @@ class _PreparedMargins:
         return n
 
     def _in_crossing(self, values: Real, outside: float) -> Real:
-        found: Real = self.embedding.to_public_cells(values, outside)
-        return found
+        return np.asarray(self.design.crossing.to_public_cells(values, outside))
 
     def _in_design(self, values: Real) -> Real:
-        found: Real = values[self.embedding.published]
-        return found
+        return np.asarray(values[self.design.crossing.published])
 
     def _impossible(self, records: Whole32) -> float:
         """How many records lie in cells that cannot have any."""
@@ -285,14 +284,12 @@ class _PreparedMargins:
         if self.options.unit_variance is not None:
             return self.options.unit_variance or None
         noisy = (w > 0) & (w <= known_from(w))
-        free = int(noisy.sum()) - self._rank()
+        rank = sum(math.prod(self.full.shape[a] - 1 for a in s) for s in self.space.effects)
+        free = int(noisy.sum()) - rank
         if free < 30:  # fewer contradictions tell the variance to no better than a quarter
             return None
         variance = float((w * (z - found.fitted_cells()) ** 2)[noisy].sum()) / free
         return variance if variance > _NO_NOISE * float((w * z**2)[noisy].max()) else None
-
-    def _rank(self) -> int:
-        return sum(math.prod(self.full.shape[a] - 1 for a in s) for s in self.space.effects)
 
     def _standard_errors(self, found: Estimate, w: Real, unit: float | None) -> Real:
         if unit is None:
@@ -320,7 +317,8 @@ class _PreparedMargins:
         rng = stream(self.options.seed, TASK)
         scale = n / max(1, round(float(found.effects[0])))
         precise = w / scale**2 / (unit or 1.0)
-        held = self._known_by_axis(w) if scale == 1 else [[] for _ in self.full.axes]
+        known = self._known_margins(w) if scale == 1 else []
+        held = [[axes for axes in known if a in axes] for a in range(len(self.full.axes))]
         prior = self._prior(found)
         start = self._first_records(z, w, prior, n, held, rng)
 
@@ -362,11 +360,6 @@ class _PreparedMargins:
             margin = np.maximum(margin, 0.0) if margin.max() > 0 else np.ones(size)
             shares.append(margin / margin.sum())
         return shares
-
-    def _known_by_axis(self, w: Real) -> list[list[Axes]]:
-        """For each axis the known margins over leaves that have it."""
-        known = self._known_margins(w)
-        return [[axes for axes in known if a in axes] for a in range(len(self.full.axes))]
 
     def _known_margins(self, w: Real) -> list[Axes]:
         """Known margins over leaves, in an order in which each shares one part with those before.
