@@ -248,11 +248,7 @@ class EarlierValues:
 
 
 class PublishedValues:
-    """The values that releases of a data set showed, kept beside the ledger's entries.
-
-    Args:
-      path: The ledger's file.
-    """
+    """The values that releases of a data set showed, kept in the ledger's file."""
 
     def __init__(self, path: str | Path) -> None:
         self._file = LedgerFile(path)
@@ -265,12 +261,9 @@ class PublishedValues:
         return known.index(edition) if edition in known else len(known)
 
     def before(self, name: str, place: int, what: str) -> EarlierValues | None:
-        """The latest value of every cell that earlier editions showed.
+        """The latest value of every cell that editions before this place in the series showed.
 
-        Args:
-          name: The data set.
-          place: The place of this edition in its series.
-          what: What tells one way of publishing from another: method, parameters and unit.
+        `what` tells one way of publishing from another: method, parameters and unit.
         """
         with self._file.writing() as db:
             db.execute(_TABLE)
@@ -305,15 +298,9 @@ class PublishedValues:
         values: Array,
         status: Array,
     ) -> None:
-        """Keep the values of a release.
+        """Keep the values of a release: what each cell is known by, its value and its status.
 
-        Args:
-          where: Data set, edition, and the edition's place in its series.
-          what: As for `before`.
-          design: Digest of the table's design.
-          marks: What each cell is known by.
-          values: Its value.
-          status: Why it shows what it shows.
+        `where` is data set, edition and its place in the series; `design` a digest of the table's.
         """
         blobs = [
             zlib.compress(np.asarray(part).astype(kind).tobytes())

@@ -44,12 +44,8 @@ class LedgerFile:
     """A ledger's file, made when it is not there.
 
     Promise: what was written within `writing` is on the disk when the block ends, or none of it
-    is, also when the program is killed or the power fails; writers wait for each other.
-
-    Args:
-      path: The file.
-      create: Make it when it is not there; otherwise its absence is an error.
-      any_version: Take a file of an older layout too.
+    is, also when the program is killed or the power fails; writers wait for each other. Without
+    `create` the absence of the file is an error; with `any_version` an older layout is none.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True, any_version: bool = False) -> None:

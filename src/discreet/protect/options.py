@@ -101,11 +101,7 @@ class Effort(NamedTuple):
 def check_listed(method: Any, variables: int = 8) -> None:
     """Refuse options that are on no public list; for publication where nobody counts releases.
 
-    A method names its lists in `option_lists`, by option.
-
-    Args:
-      method: The method.
-      variables: How many variables the table has.
+    A method names its lists in `option_lists`, by option; the table has so many variables.
     """
     inside = (getattr(method, name, None) for name in ("method", "decimals", "counts"))
     for each in (method, *inside):

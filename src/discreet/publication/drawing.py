@@ -213,13 +213,7 @@ def data_set_of(publication: Publication, edition: str) -> DataSet:
 
 
 def open_edition(publication: Publication, edition: str, period: str) -> Microdata:
-    """The records of an edition: all of them, or those of its period where they tell periods.
-
-    Args:
-      publication: What is published, its paths made whole.
-      edition: The edition.
-      period: Its period.
-    """
+    """The records of an edition: all of them, or those of its period where they tell periods."""
     given = {"edition": edition}
     if isinstance(publication.data.get("time"), str):
         given["period"] = period

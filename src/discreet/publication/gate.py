@@ -81,10 +81,7 @@ class Judgement:
 def judge_method(publication: Publication, data: Microdata, table: Table) -> Judgement:
     """Attack experiments of the method, or play against a private one without the truth.
 
-    Args:
-      publication: What is to be published, its paths made whole.
-      data: The records.
-      table: The tables of the publication, which say how views are taken.
+    The publication has its paths made whole; its tables say how views of the records are taken.
     """
     found, rules = Judgement("method"), publication.rules
     method = registry.build("method", publication.method.name, publication.method.parameters)
@@ -113,11 +110,7 @@ class Gatekeeper:
     data_set: DataSet  # which edition is to be published
 
     def check(self, found: Judgement, number: int = 0) -> None:
-        """Write the report, then let pass.
-
-        Args:
-          found: What attacks found.
-          number: The number in the ledger of a release that this publication has drawn.
+        """Write the report, then let pass; the ledger gave the release that was drawn a number.
 
         Raises:
           GateError: A rule is broken, or something was not judged and nobody accepted that.

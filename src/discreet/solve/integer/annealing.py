@@ -117,10 +117,7 @@ def anneal(
     """Cool from `heat[0]` to `heat[1]` (in units of the loss's scale), then go downhill.
 
     Every chain ends at the best point it has seen. They go on together, so that a search that is
-    timed gives each of them as much.
-
-    Returns:
-      How many proposals the chains made.
+    timed gives each of them as much. Returns how many proposals the chains made.
     """
     hot, cold = (form.scale * h for h in heat)
     made, here, width = 0, 0.0, 0.0

@@ -308,8 +308,7 @@ def _best_step(
 ) -> Any:
     """The best of many steps up or down, each alone and with steps of partners the other way.
 
-    Returns:
-      The change of the loss, cell and step, and partner (-1: none) and its step.
+    Returns the change of the loss, cell and step, and partner (-1: none) and its step.
     """
     members, places, cells, rule = model
     y, _, deviation, _, random = chain

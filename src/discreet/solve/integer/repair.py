@@ -59,11 +59,6 @@ def repair_limits(problem: LatticeProblem, y: Whole, sizes: Sequence[int] = SIZE
     gives the same result whatever the number of threads and the speed of the machine.
     Cost: seconds for a hundred violated cells; no new program is begun after about a minute's
     worth of simplex iterations.
-
-    Args:
-      problem: Limits and domain.
-      y: A point of the domain.
-      sizes: Inner cells of a neighbourhood, in the order in which they are tried.
     """
     if not problem.violations(problem.deviation(y)).any():
         return y

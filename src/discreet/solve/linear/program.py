@@ -36,21 +36,15 @@ _OTHER_WAYS: tuple[dict[str, Any], ...] = (_DUAL, {"presolve": "on"}, {"solver":
 
 
 class Program:
-    """Variables within bounds, and rows within theirs.
+    """Variables (`floor` to `ceiling`), and rows (`low` to `high`): a matrix of variables × rows.
+
+    `changing` says what differs from one solution to the next.
 
     Attributes:
       solved: How often it was solved.
       steps: Steps of the simplex method, all solutions together. They are the same on every
         machine, which seconds are not.
       is_best: Whether the last solution is optimal, not only what a number of steps led to.
-
-    Args:
-      matrix: Variables × rows, sparse.
-      low: Smallest value of each row.
-      high: Largest value of each row.
-      floor: Smallest value of each variable.
-      ceiling: Largest value of each variable.
-      changing: What changes from one solution to the next.
     """
 
     def __init__(

@@ -239,14 +239,8 @@ def estimate(space: EffectSpace, z: Real, w: Real, *, tolerance: float = 1e-7) -
     r"""Effects that minimise :math:`\sum_k w_k (z_k - \hat z_k)^2`.
 
     Promise: under noise with precisions `w` no other linear unbiased estimate of the published
-    cells has a smaller variance.
-
-    Args:
-      space: The effects to be estimated.
-      z: Published values.
-      w: Their precisions; zero leaves a cell out. Infinite ones, of cells that are zero, are for
-        spaces of few effects alone.
-      tolerance: By how many standard errors a cell may be off.
+    cells has a smaller variance. A cell may be off by `tolerance` standard errors. Precision zero
+    leaves a cell out; infinite ones, of cells that are zero, are for spaces of few effects alone.
     """
     if not space.is_diagonal(w) and (dense := space.dense(w)) is not None:
         c = dense.nearest(z)

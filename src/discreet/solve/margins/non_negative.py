@@ -47,14 +47,9 @@ class NonNegativeMargins:
 def fit_non_negative(
     start: Estimate, z: Real, w: Real, *, tolerance: float, most_steps: int = 5_000
 ) -> NonNegativeMargins:
-    """Effects of the nearest margins without negative cells.
+    """Effects of the nearest margins without negative cells, from an estimate without bounds.
 
-    Args:
-      start: The estimate without bounds.
-      z: Published values.
-      w: Their precisions.
-      tolerance: By how many standard errors a cell may be off.
-      most_steps: Steps at most.
+    A cell may be off by `tolerance` standard errors.
     """
     space = start.space
     margins = maximal(list(space.margins_with_blocks))

@@ -50,15 +50,9 @@ _TINY = 1e-300
 
 
 class MultiplierFit:
-    """The state of the method.
+    """The state of the method on a complete design, given the inverse of its sums of squares.
 
-    Args:
-      design: A complete design.
-      problem: Its targets and weights.
-      inverse: The inverse of its sums of squares.
-      outside: Cells that are zero in any case.
-      held: Published positions of held margins.
-      slack: The numbers sigma.
+    Cells `outside` are zero in any case; `held` are positions of margins, `slack` their sigmas.
     """
 
     def __init__(
