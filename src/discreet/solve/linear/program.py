@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -66,10 +67,9 @@ class Program:
         self._scale = max(1.0, most / LARGEST_VALUE)
         rows = (low / self._scale, high / self._scale)
         columns = (floor / self._scale, ceiling / self._scale)
-        model = highs_model(matrix.T.tocsc(), rows=rows, columns=columns)
-        model.col_cost_ = np.zeros(model.num_col_)
+        self._cost, self._floor, self._ceiling = np.zeros(len(floor)), floor, ceiling
+        model = highs_model(matrix.T.tocsc(), rows=rows, columns=columns, cost=self._cost)
         self._highs.passModel(model)
-        self._cost, self._floor, self._ceiling = np.zeros(model.num_col_), floor, ceiling
         self.solved, self.steps, self.is_best = 0, 0, False
 
     def minimise(self, cost: Real, *, steps: int = _NO_LIMIT) -> Real | None:
@@ -152,15 +152,9 @@ def solve_mixed(
     """
     highspy = load_highs("a mixed program")
     columns = np.zeros(len(cost)), np.full(len(cost), np.inf)
-    model = highs_model(matrix.tocsc(), rows=rows, columns=columns)
-    kinds = highspy.HighsVarType
-    model.col_cost_ = cost
-    model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in is_whole]
-    solver: Any = highspy.Highs()
+    model = highs_model(matrix.tocsc(), rows=rows, columns=columns, cost=cost, is_whole=is_whole)
     options = {"output_flag": False, "threads": 1, "mip_max_nodes": nodes, "mip_rel_gap": gap}
-    for name, value in options.items():
-        solver.setOptionValue(name, value)
-    solver.passModel(model)
+    solver = solver_with(model, options)
     solver.run()
     info = solver.getInfo()
     is_found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -178,8 +172,15 @@ def load_highs(purpose: str) -> Any:
     return highspy
 
 
-def highs_model(matrix: Any, *, rows: tuple[Array, Array], columns: tuple[Array, Array]) -> Any:
-    """A program of HiGHS without costs: rows × columns, sparse by columns, and bounds of both."""
+def highs_model(
+    matrix: Any,
+    *,
+    rows: tuple[Array, Array],
+    columns: tuple[Array, Array],
+    cost: Real | None = None,
+    is_whole: Mask | None = None,
+) -> Any:
+    """A program of HiGHS: rows × columns, sparse by columns, with bounds of both."""
     highspy = load_highs("a linear program")
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
@@ -188,7 +189,21 @@ def highs_model(matrix: Any, *, rows: tuple[Array, Array], columns: tuple[Array,
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
     model.a_matrix_.value_ = matrix.data.astype(np.float64)
+    if cost is not None:
+        model.col_cost_ = cost
+    if is_whole is not None:
+        kinds = highspy.HighsVarType
+        model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in is_whole]
     return model
+
+
+def solver_with(model: Any, options: Mapping[str, Any]) -> Any:
+    """A solver of HiGHS that is about to run."""
+    solver = load_highs("a linear program").Highs()
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(model)
+    return solver
 
 
 def _different(*pairs: Real) -> Whole32:
