@@ -59,7 +59,7 @@ class LedgerFile:
             _create(self.path)
         refuse_shared("the ledger", self.path, self.path.stat(), LedgerError)
         with self.reading() as db:
-            if not _is_ours(db):
+            if db.execute("PRAGMA application_id").fetchone()[0] != _OURS:
                 raise LedgerError(
                     f"{self.path} is not a ledger. Give the path of a ledger, or a path where "
                     f"there is no file yet. If it was a ledger, the file is damaged: {PUT_BACK}"
@@ -136,10 +136,6 @@ def write_schema(path: Path) -> None:
             db.execute(statement)
         db.execute("INSERT INTO keys VALUES ('cells', ?)", (secrets.token_bytes(_KEY_BYTES),))
         db.execute("COMMIT")
-
-
-def _is_ours(db: sqlite3.Connection) -> bool:
-    return bool(db.execute("PRAGMA application_id").fetchone()[0] == _OURS)
 
 
 def back_up(path: str | Path, out: str | Path) -> Path:

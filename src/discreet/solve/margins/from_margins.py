@@ -13,7 +13,6 @@ import numpy as np
 
 from discreet.arrays import Array, Real, Whole32
 from discreet.design.base import Design
-from discreet.design.formula import Block
 from discreet.design.inner import ListedTable
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
@@ -33,9 +32,9 @@ from discreet.solve.margins.effects import (
     Axes,
     EffectSpace,
     Estimate,
-    axes_of,
     estimate,
     known_from,
+    leaf_axes,
     maximal,
     variances,
 )
@@ -275,7 +274,7 @@ class _PreparedMargins:
         for mask in self.design.masks or ():
             for k in range(len(self.full.blocks), len(self.wide.blocks)):
                 block = self.wide.blocks[k]
-                if _leaf_axes(block) == mask.axes:
+                if leaf_axes(block) == mask.axes:
                     found[self.wide.slice_of(k)] = np.where(mask.possible, 0.0, impossible).ravel()
         return found
 
@@ -368,7 +367,7 @@ class _PreparedMargins:
         """
         limit, found = known_from(w), []
         for k, block in enumerate(self.full.blocks):
-            axes = _leaf_axes(block)
+            axes = leaf_axes(block)
             if axes and (w[self.full.slice_of(k)] > limit).all():
                 found.append(axes)
         ordered: list[Axes] = []
@@ -397,16 +396,9 @@ class _PreparedMargins:
     def _margin(self, z: Real, axes: Axes) -> Real:
         """A known margin over leaves, as an array over its axes."""
         for k, block in enumerate(self.full.blocks):
-            if _leaf_axes(block) == axes:
+            if leaf_axes(block) == axes:
                 return z[self.full.slice_of(k)].reshape([self.full.shape[a] for a in axes])
         raise DesignError(f"the margin over axes {axes} is not published.")
-
-
-def _leaf_axes(block: Block) -> Axes | None:
-    """The axes of a block over leaves; `None` where it is over a coarser level."""
-    if all(level is None or level.is_identity for level in block.levels):
-        return axes_of(block)
-    return None
 
 
 def _give_codes(
