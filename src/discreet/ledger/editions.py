@@ -70,7 +70,7 @@ def enter_tables(
                 if why := _why_held(edition, mine, keys, stored, min_changed):
                     held.setdefault(labels, why)
     if held:
-        raise _held(data_set, held)
+        raise _held_error(data_set, held)
     for given in new:
         if not any(_is_same_kind(given, known) and given.sketch == known.sketch for known in own):
             entries.add_sketch(db, data_set, given)
@@ -191,7 +191,7 @@ def _changes(mine: Sequence[StoredSketch], theirs: Sequence[StoredSketch]) -> in
 _INCOMPARABLE = "it cannot be compared with edition {!r}, which {}"
 
 
-def _held(data_set: DataSet, held: Mapping[Labels, str]) -> LedgerError:
+def _held_error(data_set: DataSet, held: Mapping[Labels, str]) -> LedgerError:
     """All tables that are held, with what the custodian can do about them."""
     whys = {table_name(labels): why for labels, why in held.items()}
     one, them = ("it", "the table") if len(whys) == 1 else ("them", "the tables")

@@ -65,7 +65,7 @@ class Share:
     rest_is_known: bool = False  # whether those others are known
 
     @property
-    def replaced(self) -> int:
+    def replaced_cells(self) -> int:
         """How many cells a replaced unit changes, each by at most `most`.
 
         It leaves a cell of each kind and enters another. A total stays where every unit counts the
@@ -82,7 +82,7 @@ class Share:
     @property
     def replaced_budget(self) -> float:
         """The part of the budget for one unit replaced: both ε and ρ grow with the cells."""
-        return part_of(self.budget, self.replaced, self.times)
+        return part_of(self.budget, self.replaced_cells, self.times)
 
     @property
     def most(self) -> int:
@@ -122,7 +122,7 @@ class LaplaceShare(Share):
 
     def replaced_delta(self, cap: int | None) -> float:
         """The same where a unit is replaced and changes other cells."""
-        return min(1.0, self.delta(cap) * self.replaced / self.times)
+        return min(1.0, self.delta(cap) * self.replaced_cells / self.times)
 
     def variance(self, cap: int | None) -> float:
         """Variance of the noise."""

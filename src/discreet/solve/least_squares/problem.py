@@ -136,7 +136,7 @@ class Targets:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What was asked for."""
+    """How accurate a fit is asked to be."""
 
     tolerance: float  # deviation of a cell, in counts
     count: float = 1.0  # what one count is in the units of the data
@@ -157,7 +157,7 @@ class CertificateLimits:
     :math:`\tau c w` where weights are alike. Nothing is divided by the largest entry of anything.
     """
 
-    accuracy: Accuracy  # what was asked for
+    accuracy: Accuracy  # how accurate the fit is asked to be
     gradient: Real  # for every inner cell the largest gradient
     curvature: Real  # for every inner cell the gradient that a count too many causes
     margin: Real  # for every published cell the largest deviation where it is held

@@ -22,8 +22,8 @@ from discreet.solve.linear.program import Program
 
 # Moves below this share of the goal are rounding errors.
 _UNMOVED = 1e-7
-# How often programs of sums near a goal are tried before it is asked whether they do; and in what
-# share of the trials they must have been enough to be tried further.
+# After so many trials, programs of the sums near a goal are given up where they found a change in
+# fewer than this share of them.
 _TRIALS, _SELDOM = 50, 0.05
 # Effort is counted in steps of the simplex method on a small program, about 15 microseconds each,
 # and not by a clock: the same table has the same pattern on every machine. A step of a program with

@@ -49,7 +49,7 @@ _LAST_SWEEPS = 10  # at the chosen temperature, of which the margins are average
 # Sweeps without chance at the end of the trial, and of the records at last.
 _TRIAL_SETTLING, _LAST_SETTLING = 6, 8
 _TRIAL_SWEEPS = 2 * _SWEEPS * len(_LADDER) + _TRIAL_SETTLING
-_TRIED, _MOVED = 0.55, 0.9  # shares of all sweeps, nearly, after the trial and before the last ones
+_TRIED, _MOVED = 0.55, 0.9  # progress after the trial, and before the last sweeps
 _SPLIT = 0.8  # noise added for a trial, in standard deviations; less makes its judge noisier
 # Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
 # avoids a cell of this weight as it is.

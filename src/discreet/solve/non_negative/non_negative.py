@@ -70,8 +70,8 @@ _ROUNDING = 1e-12
 _MOST_DEFLATED = 5_000
 # Factor between weights from which light cells are judged by forces of their own.
 _UNEVEN = 100.0
-# A stage that reached this share of the last one shows that its ridge is low enough: lower ones
-# would make the point larger, and rounding errors with it.
+# A stage whose violations are below this share of those of the last one shows that its ridge is low
+# enough: lower ones would make the point larger, and rounding errors with it.
 _FAST = 0.01
 # Stages of a ridge path without a gain before it gives up, and the factor that counts as a gain.
 _MOST_IN_VAIN = 20
@@ -286,10 +286,10 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
     is_judged = best.certificate.holds and not _is_uneven(problem)
     if is_judged or prepared.penalty or entries > MOST_ENTRIES:
         return best
-    return _polished(prepared, problem, best)
+    return _polish_by_active_sets(prepared, problem, best)
 
 
-def _polished(
+def _polish_by_active_sets(
     prepared: _PreparedNonNegative, problem: LeastSquaresProblem, best: _Solution
 ) -> _Solution:
     """The fit by active sets, where its certificate holds; else the best there is."""
