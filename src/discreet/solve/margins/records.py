@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -34,8 +34,7 @@ SETTLING = 50  # sweeps without chance at most
 _AT_ONCE = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class Lookup:
+class Lookup(NamedTuple):
     """Where records lie in the published cells, for compiled loops.
 
     A record's cell in a block is the block's first position plus a step for each of its axes;
@@ -74,10 +73,6 @@ class Lookup:
         every = np.concatenate([*steps, np.zeros(1)]).astype(np.int32)
         sizes = np.array(design.shape, dtype=np.int32)
         return cls(design.offsets[:-1].astype(np.int64), axes, tables, every, flat, first, sizes)
-
-    def arrays(self) -> tuple[Array, ...]:
-        """What compiled loops take."""
-        return self.starts, self.axes, self.tables, self.steps, self.holders, self.first, self.sizes
 
 
 @njit(cache=True)
@@ -252,7 +247,7 @@ class Search:
     def __post_init__(self) -> None:
         self.lookup, self._done = Lookup.of(self.design), 0.0
         self.error = -self.target.astype(np.float64)
-        _add(self.x, self.error, *self.lookup.arrays()[:4])
+        _add(self.x, self.error, *self.lookup[:4])
         floor = 0.5 / max(1, len(self.x))  # a category without an estimate can still be tried
         logs = [np.log(np.maximum(p, floor)) for p in self.prior]
         self._log_prior = np.concatenate([*logs, np.zeros(1)])
@@ -265,7 +260,7 @@ class Search:
         """Every code of every record has its turn once; returns how many moved."""
         n, n_axes = self.x.shape
         order, pairs = self.rng.permutation(n), self._pairs
-        arrays, prior = self.lookup.arrays(), (self._log_prior, self._prior_at)
+        arrays, prior = self.lookup, (self._log_prior, self._prior_at)
         slopes = pairs.slopes(self.error) if pairs else None
         moved = 0
         for first in range(0, n, _AT_ONCE):
