@@ -359,7 +359,7 @@ def adjustment(
     else:
         start = perturbed[own]
     aside = np.where(start > LARGEST, start - LARGEST // 2, 0).astype(np.int64)
-    domain = Domain.zero_or_from(min_count, np.full(frame.design.n_inner, LARGEST))
+    domain = Domain.gapped(min_count, np.full(frame.design.n_inner, LARGEST))
     problem = LatticeProblem(
         frame.design,
         perturbed - frame.design.aggregate(aside),

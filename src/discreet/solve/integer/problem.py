@@ -66,7 +66,7 @@ class Domain:
         return cls(low, high)
 
     @classmethod
-    def zero_or_from(cls, smallest: int, high: ArrayLike) -> Domain:
+    def gapped(cls, smallest: int, high: ArrayLike) -> Domain:
         """Zero, and every whole number from `smallest` to `high`."""
         return cls(smallest, high, zero=True) if smallest > 1 else cls(np.zeros_like(high), high)
 
