@@ -121,9 +121,7 @@ def publish(
         return PublishedEdition(target, log, named, read_release(target / RELEASE))
     if target.exists():
         _refuse_published(target, publication)
-    period = named
-    if corrects:
-        period = str(manifest_of(require_edition(target.with_name(corrects)))["period"])
+    period = _period_of(target.with_name(corrects)) if corrects else named
     place = Place(base, named, period, corrects, reason)
     staging = target.with_name(f".{named}.part")
     previous = _releases_to_follow(publication, place)
@@ -282,6 +280,10 @@ def _enter_correction(
     old = replace(new, edition=corrects)
     if all(row.get("about") != new.edition for row in _decisions(ledger, old, "corrected")):
         ledger.correct(old, new.edition, reason)
+
+
+def _period_of(folder: Path) -> str:
+    return str(manifest_of(require_edition(folder))["period"])
 
 
 def _require_own(folder: Path, publication: Publication) -> None:
