@@ -167,9 +167,7 @@ class Publication:
     def tabulate(self, data: Microdata, **options: Any) -> Table:
         """The confidential table that the publication asks for.
 
-        Args:
-          data: The records.
-          **options: `engine` and `inner` as for `Microdata.tabulate`.
+        Options are `engine` and `inner` as for `Microdata.tabulate`.
         """
         return data.tabulate(
             self.margins,
