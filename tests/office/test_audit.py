@@ -206,6 +206,28 @@ def test_nobody_waits_without_end_for_a_lock(address, monkeypatch):
     other.close()
 
 
+def test_of_two_processes_that_write_all_the_time_both_get_on(tmp_path):
+    """SQLite by itself let one of two wait for 0.8 s, and write a sixth of the entries."""
+    logs = [AuditLog(OfficeDatabase(tmp_path / "office.db")) for _ in range(2)]
+    waits, until = ([], []), time.monotonic() + 1.0
+
+    def write(log, waited):
+        while (began := time.monotonic()) < until:
+            log.record(ENTRY)
+            waited.append(time.monotonic() - began)
+
+    pairs = [pair for pair in zip(logs, waits, strict=True) for _ in range(3)]
+    threads = [threading.Thread(target=write, args=pair) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for log in logs:
+        log.close()
+        log.store.close()
+    assert max(map(max, waits)) < 0.4
+
+
 def test_a_missing_driver_is_named_with_its_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(MissingDependencyError, match="discreet.postgres"):
