@@ -90,6 +90,7 @@ class Door(socket.socket):
             self._is_open = False
             for path in (_own(), _load_file(_own())):
                 path.unlink(missing_ok=True)
+            self.setblocking(False)
             with suppress(OSError):
                 while True:
                     connection, _ = self.accept()
