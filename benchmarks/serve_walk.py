@@ -57,9 +57,7 @@ def main() -> int:
     options = parser.parse_args()
     draws, seen, faults, done = random.SystemRandom(), Counter[tuple[str, int]](), 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        secret = (
-            Path(folder) / "keys.secret"
-        )  # figures repeat, too
+        secret = Path(folder) / "keys.secret"  # figures repeat, too
         secret.touch(0o600)
         secret.write_text(hashlib.sha256(b"walks").hexdigest(), encoding="ascii", newline="\n")
         site = prepared(Path(folder), options.persons)

@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -226,6 +227,15 @@ def test_of_two_processes_that_write_all_the_time_both_get_on(tmp_path):
         log.close()
         log.store.close()
     assert max(map(max, waits)) < 0.4
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path):
+    (tmp_path / "here").mkdir()
+    store = OfficeDatabase(tmp_path / "here" / "office.db")
+    shutil.rmtree(tmp_path / "here")
+    with pytest.raises(DatabaseError, match="office.db-turn"), store.writing():
+        pass
+    store.close()
 
 
 def test_a_missing_driver_is_named_with_its_remedy(monkeypatch):

@@ -285,7 +285,11 @@ def _in_turn(path: Path | None) -> Iterator[None]:
     if path is None or fcntl is None:
         yield
         return
-    with open(f"{path}-turn", "ab", opener=_for_owner) as file:
+    try:
+        turn = open(f"{path}-turn", "ab", opener=_for_owner)  # noqa: SIM115 -- closed below
+    except OSError as error:
+        raise DatabaseError(f"cannot open {path}-turn: {error.strerror}.") from error
+    with turn as file:
         until = time.monotonic() + _LOCK_SECONDS
         while time.monotonic() < until:  # then SQLite says what is wrong
             try:
