@@ -2,10 +2,12 @@
 
 import os
 import signal
+import socket
 import sqlite3
 import threading
 import time
 from collections import Counter
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,6 +17,7 @@ from sqlalchemy import select
 
 from discreet import Secret
 from discreet.serve import AUDIT, OfficeDatabase
+from discreet.serve.sharing import FOLDER_VARIABLE
 from discreet.serve.site import start
 from tests.serve.process import started
 
@@ -102,41 +105,59 @@ def logged(site):
     return Counter((address, statuses[outcome]) for address, outcome in found)
 
 
+def read_again(site, address, process):
+    """Change a title, and have the site read again under load."""
+    with Load(address) as load:
+        load.wait_for(20)
+        site.write_text(site.read_text().replace('title = "People"', 'title = "Everybody"'))
+        process.send_signal(signal.SIGHUP)
+        until = time.monotonic() + 90
+        while "Everybody" not in httpx.get(address, timeout=20).text:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        load.wait_for(sum(load.answered.values()) + 40)
+    assert load.failed == []
+    assert load.answered - logged(site) == Counter()
+
+
 def test_a_killed_server_has_written_down_what_it_answered(site):
+    """Begun again it goes on, and drops no request while it reads its file."""
     answered = Counter()
-    for _ in range(2):
-        with started("serve", site, "--port", 0) as (process, address), Load(address) as load:
-            load.wait_for(40)
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
+    for is_second in (False, True):
+        with started("serve", site, "--port", 0) as (process, address):
+            if is_second:
+                read_again(site, address, process)
+            with Load(address) as load:
+                load.wait_for(40)
+                os.kill(process.pid, signal.SIGKILL)
+                process.wait()
         answered += load.answered
         assert {status for _, status in load.answered} == {200, 400}
         found = logged(site)
         assert answered - found == Counter()
         with sqlite3.connect(site.parent / "office.db") as database:
             assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        assert (found - answered).total() <= 2 * VISITORS  # written down, but not yet answered
+        if not is_second:  # written down, but not yet answered
+            assert (found - answered).total() <= 2 * VISITORS
 
 
 def test_a_killed_worker_is_replaced_and_loses_nothing(site):
-    site.write_text(f"{SITE}\n[server]\nworkers = 2\n")
-    with started("serve", site, "--port", 0) as (process, address), Load(address) as load:
-        load.wait_for(20)
-        workers = _workers(process.pid)
-        os.kill(workers[0], signal.SIGKILL)
-        load.wait_for(sum(load.answered.values()) + 40)
-        until = time.monotonic() + 120
-        while len(_workers(process.pid)) < 2 and time.monotonic() < until:
-            time.sleep(0.1)
-        assert workers[0] not in _workers(process.pid)
-        assert len(_workers(process.pid)) == 2
-    assert load.answered - logged(site) == Counter()
-
-
-def test_workers_end_with_the_process_that_started_them(site):
+    """Workers then share connections, drop none while they are replaced, and end with the site."""
     site.write_text(f"{SITE}\n[server]\nworkers = 2\n")
     with started("serve", site, "--port", 0) as (process, address):
-        assert httpx.get(f"{address}health", timeout=60).status_code == 200
+        with Load(address) as load:
+            load.wait_for(20)
+            workers = _workers(process.pid)
+            os.kill(workers[0], signal.SIGKILL)
+            load.wait_for(sum(load.answered.values()) + 40)
+            until = time.monotonic() + 120
+            while len(_workers(process.pid)) < 2 and time.monotonic() < until:
+                time.sleep(0.1)
+            assert workers[0] not in _workers(process.pid)
+            assert len(_workers(process.pid)) == 2
+        assert load.answered - logged(site) == Counter()
+        read_again(site, address, process)
+        _share(process, address)
         workers = _workers(process.pid)
         os.kill(process.pid, signal.SIGKILL)
         until = time.monotonic() + 60
@@ -144,6 +165,25 @@ def test_workers_end_with_the_process_that_started_them(site):
             time.sleep(0.1)
         assert workers
         assert not any(_command(pid) for pid in workers)
+
+
+def _share(process, address):
+    """Of eight connections each of two workers has four."""
+    workers = _workers(process.pid)
+    told = Path(f"/proc/{workers[0]}/environ").read_bytes().split(b"\0")
+    folder = Path(os.fsdecode(dict(e.split(b"=", 1) for e in told if e)[FOLDER_VARIABLE.encode()]))
+    doors = [folder / f"{pid}.load" for pid in workers]
+    until = time.monotonic() + 60
+    while not all(door.exists() for door in doors):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+    host, port = address.removeprefix("http://").strip("/").split(":")
+    with ExitStack() as lines:
+        for _ in range(8):
+            lines.enter_context(socket.create_connection((host, int(port)), timeout=10))
+        while [int(door.read_text()) for door in doors] != [4, 4]:
+            assert time.monotonic() < until
+            time.sleep(0.1)
 
 
 def test_a_worker_whose_parent_was_killed_while_it_started_ends(monkeypatch):
@@ -154,23 +194,6 @@ def test_a_worker_whose_parent_was_killed_while_it_started_ends(monkeypatch):
     monkeypatch.setattr(start.os, "kill", lambda pid, number: ended.set())
     start.stop_with_parent()
     assert ended.wait(10)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_reading_the_site_again_drops_no_request(site, workers):
-    site.write_text(f"{SITE}\n[server]\nworkers = {workers}\n")
-    with started("serve", site, "--port", 0) as (process, address), Load(address) as load:
-        load.wait_for(20)
-        changed = site.read_text().replace('title = "People"', 'title = "Everybody"')
-        site.write_text(changed)
-        process.send_signal(signal.SIGHUP)
-        until = time.monotonic() + 90
-        while "Everybody" not in httpx.get(address, timeout=20).text:
-            assert time.monotonic() < until
-            time.sleep(0.1)
-        load.wait_for(sum(load.answered.values()) + 40)
-    assert load.failed == []
-    assert load.answered - logged(site) == Counter()
 
 
 def _workers(parent):

@@ -124,6 +124,7 @@ def environment(*packages: str) -> Environment:
     return Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
+        auto_reload=False,  # nobody edits templates under a running site: a look at each takes time
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
