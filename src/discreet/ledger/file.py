@@ -151,6 +151,7 @@ def _is_database(path: Path) -> bool:
     with path.open("rb") as opened:
         return opened.read(len(_MARK)) == _MARK
 
+
 def back_up(path: str | Path, out: str | Path) -> Path:
     """Copy a ledger while others may use it; the copy is for its owner alone.
 
