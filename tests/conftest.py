@@ -1,11 +1,17 @@
 """Shared settings of the test suite, and a limit on what its processes hold in memory."""
 
+import os
 import resource
 
 import pytest
 from hypothesis import settings
 
 from tests.fast import is_checked
+
+# One thread of linear algebra in a process, and in those that it starts: the cores are taken by
+# the workers. OpenBLAS' threads wait for each other by turning in circles, and where cores are
+# short a Cholesky factor of 210 rows takes 80 ms instead of 0.3. It reads this when NumPy loads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Laws that need more than fifty examples say so.
 settings.register_profile("discreet", deadline=None, derandomize=True, max_examples=50)
