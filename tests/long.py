@@ -1,14 +1,23 @@
 """The order in which files are run: the longest first, so that no worker waits at the end.
 
-Seconds are those of one run on two cores, rounded; a file that is not named here comes after
-those that are, by its number of tests. What needs Spark is one scope: the server starts once.
+What needs Spark is one scope: the server starts once.
 """
 
 from collections import Counter
 
-SECONDS = {
-    "tests/engines/": 85,
-}
+LONG = (
+    "tests/test_docs.py",
+    "tests/engines/",
+    "tests/attacks/",
+    "tests/browser/",
+    "tests/serve/",
+    "tests/office/",
+    "tests/attack/",
+    "tests/publication/",
+    "tests/studies/",
+    "tests/test_",
+)
+"""Pages, servers, browsers and attacks: few tests that take long. Others follow, many and quick."""
 
 
 def scope_of(nodeid: str) -> str:
@@ -18,9 +27,9 @@ def scope_of(nodeid: str) -> str:
 
 
 def in_order(items):
-    """The tests in the order in which workers should take them."""
+    """The tests in the order in which workers take them: as listed, then by number of tests."""
     scopes = [scope_of(item.nodeid) for item in items]
     tests = Counter(scopes)
-    rank = {scope: (-SECONDS.get(scope, 0), -n) for scope, n in tests.items()}
-    places = sorted(range(len(items)), key=lambda i: (*rank[scopes[i]], scopes[i]))
-    return [items[i] for i in places]
+    listed = {s: next((k for k, p in enumerate(LONG) if s.startswith(p)), len(LONG)) for s in tests}
+    rank = {scope: (listed[scope], -n, scope) for scope, n in tests.items()}
+    return [items[i] for i in sorted(range(len(items)), key=lambda i: rank[scopes[i]])]
