@@ -15,6 +15,21 @@ def test_postgres_counts_as_it_should(on_postgres, case):
     assert check_engine(on_postgres.backend, cases=[case]).passed == (case,)
 
 
+@pytest.fixture
+def uncompiled(session):
+    """Spark compiles every query: a quarter of the time of small cases, and no concern of ours.
+
+    Compiled queries are what the other tests run.
+    """
+    settings = {"wholeStage": "false", "factoryMode": "NO_CODEGEN"}
+    for name, value in settings.items():
+        session.conf.set(f"spark.sql.codegen.{name}", value)
+    yield
+    for name in settings:
+        session.conf.unset(f"spark.sql.codegen.{name}")
+
+
+@pytest.mark.usefixtures("uncompiled")
 @pytest.mark.parametrize("case", ALL_CASES)
 def test_spark_counts_as_it_should(on_spark, case):
     assert check_engine(on_spark.backend, cases=[case]).passed == (case,)
