@@ -21,10 +21,12 @@ from discreet.publication import Publication, editions, republish
 from discreet.release.fitting import METHODS
 from discreet.release.language import WORDS, Language
 from discreet.release.notes import methods_note, public_note
-from tests.publication.office import KEYS, PRIVATE, publish, records, run, write
+from tests.publication.office import KEYS, OFF, PRIVATE, publish, records, run, write
 
 
 def test_two_periods_and_a_correction(office, capsys):
+    """With the usual attacks."""
+    write(office, gate="")
     assert publish("2025") == 0
     first = office / "published" / "2025"
     names = {p.name for p in first.iterdir()}
@@ -262,8 +264,7 @@ def test_the_newest_correction_stands_in_the_series(office):
 
 
 def test_series_say_that_they_have_figures_of_an_edition_that_is_no_more(office, capsys):
-    with (office / "publication.toml").open("a") as file:
-        file.write('[gate]\nattack = "off"\n')
+    write(office, gate=OFF)
     plan = Publication.read("publication.toml")
     for k, year in enumerate(("2025", "2026")):
         records(k + 1).to_csv("people.csv", index=False)
