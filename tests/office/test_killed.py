@@ -2,12 +2,10 @@
 
 import os
 import signal
-import socket
 import sqlite3
 import threading
 import time
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,7 +15,6 @@ from sqlalchemy import select
 
 from discreet import Secret
 from discreet.serve import AUDIT, OfficeDatabase
-from discreet.serve.sharing import FOLDER_VARIABLE
 from discreet.serve.site import start
 from tests.serve.process import started
 
@@ -142,7 +139,7 @@ def test_a_killed_server_has_written_down_what_it_answered(site):
 
 
 def test_a_killed_worker_is_replaced_and_loses_nothing(site):
-    """Workers then share connections, drop none while they are replaced, and end with the site."""
+    """Workers then drop no request while they are replaced, and end with the site."""
     site.write_text(f"{SITE}\n[server]\nworkers = 2\n")
     with started("serve", site, "--port", 0) as (process, address):
         with Load(address) as load:
@@ -157,7 +154,6 @@ def test_a_killed_worker_is_replaced_and_loses_nothing(site):
             assert len(_workers(process.pid)) == 2
         assert load.answered - logged(site) == Counter()
         read_again(site, address, process)
-        _share(process, address)
         workers = _workers(process.pid)
         os.kill(process.pid, signal.SIGKILL)
         until = time.monotonic() + 60
@@ -165,25 +161,6 @@ def test_a_killed_worker_is_replaced_and_loses_nothing(site):
             time.sleep(0.1)
         assert workers
         assert not any(_command(pid) for pid in workers)
-
-
-def _share(process, address):
-    """Of eight connections each of two workers has four."""
-    workers = _workers(process.pid)
-    told = Path(f"/proc/{workers[0]}/environ").read_bytes().split(b"\0")
-    folder = Path(os.fsdecode(dict(e.split(b"=", 1) for e in told if e)[FOLDER_VARIABLE.encode()]))
-    doors = [folder / f"{pid}.load" for pid in workers]
-    until = time.monotonic() + 60
-    while not all(door.exists() for door in doors):
-        assert time.monotonic() < until
-        time.sleep(0.1)
-    host, port = address.removeprefix("http://").strip("/").split(":")
-    with ExitStack() as lines:
-        for _ in range(8):
-            lines.enter_context(socket.create_connection((host, int(port)), timeout=10))
-        while [int(door.read_text()) for door in doors] != [4, 4]:
-            assert time.monotonic() < until
-            time.sleep(0.1)
 
 
 def test_a_worker_whose_parent_was_killed_while_it_started_ends(monkeypatch):

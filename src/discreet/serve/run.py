@@ -110,7 +110,19 @@ def serve_by_workers(
     with TemporaryDirectory(prefix="discreet-") as folder, ExitStack() as open_sockets:
         os.environ[FOLDER_VARIABLE] = folder
         sockets = [open_sockets.enter_context(s) for s in shared_sockets(listening)]
-        Multiprocess(config, sockets=sockets).run()
+        _Workers(config, sockets=sockets).run()
+
+
+class _Workers(Multiprocess):
+    def keep_subprocess_alive(self) -> None:
+        """Replace a worker that died, at once even if it was being asked for a sign of life.
+
+        As long as this process has the worker's end of the pipe, too, a death does not end it: one
+        that was killed at that moment was waited for for two minutes.
+        """
+        for process in self.processes:
+            process.child_conn.close()
+        super().keep_subprocess_alive()
 
 
 def app_of_site() -> FastAPI:
