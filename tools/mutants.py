@@ -285,7 +285,7 @@ MUTANTS = (
     ),
     Mutant(
         "delta of a replaced person",
-        "self.delta(cap) * self.replaced / self.times",
+        "self.delta(cap) * self.replaced_cells / self.times",
         "self.delta(cap)",
         _LAWS,
     ),
