@@ -140,7 +140,8 @@ def log_linear(X: np.ndarray, z: np.ndarray) -> np.ndarray | None:
                 return np.array([float(v) for v in y])
             step = _eliminate(_curvature(A, y), left)
             # Exponents that change by no more than one keep the model of the step.
-            most = max(abs(sum(a * s for a, s in zip(row, step, strict=True))) for row in A)
+            changes = (sum((a * s for a, s in zip(r, step, strict=True)), Decimal(0)) for r in A)
+            most = max(map(abs, changes))
             size = min(Decimal(1), 1 / most)
             nu = [v + size * s for v, s in zip(nu, step, strict=True)]
             y = _exponential(A, nu)

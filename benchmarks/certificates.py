@@ -101,7 +101,8 @@ def random_table(design: Any, rng: np.random.Generator, large: bool) -> np.ndarr
     """Positive whole inner cells, of very different sizes, with a total of 10 to 3·10⁹."""
     total = MOST if large else 10 ** rng.uniform(1, np.log10(MOST))
     size = rng.lognormal(0, 4 if large else 2, design.n_inner)
-    return np.maximum(np.round(total * size / size.sum()), 1.0)
+    found: np.ndarray = np.maximum(np.round(total * size / size.sum()), 1.0)
+    return found
 
 
 def case_of(
@@ -187,7 +188,8 @@ def judge_absolute(case: Case, fit: Fit) -> Judgement:
     slack[list(case.exact)], w[list(case.exact)] = 0.0, 0.0
     bounds = np.column_stack([np.zeros(n + 2 * m), np.concatenate([[np.inf] * n, slack, slack])])
     cost = np.concatenate([np.zeros(n), w, w])
-    program = linprog(cost, A_eq=A, b_eq=case.z, bounds=bounds, method="highs")
+    solve: Any = linprog  # its types know no pairs of bounds in an array
+    program = solve(cost, A_eq=A, b_eq=case.z, bounds=bounds, method="highs")
     if program.status:
         return None
     off = np.abs(fit.z - case.z)
@@ -231,18 +233,19 @@ def adjusted(case: Case) -> Any:
         table = dc.Table.from_inner(design, case.truth.astype(np.int64)).rekeyed(rng)
         noise = dc.CellKey(dc.perturbation_table(D=int(MOST_MOVE), V=3, js=2))
         noisy, frame = noise(table, draws=SeededDraws(1)).z, Frame.of(table)
-        given, options = (noisy[frame.cells], table.z[frame.cells]), {"max_move": MOST_MOVE}
-        problem, _, aside = adjustment(frame, *given, min_count=3, weights=None, **options)
+        given: Any = (noisy[frame.cells], table.z[frame.cells])
+        problem, _, aside = adjustment(frame, *given, min_count=3, weights=None, max_move=MOST_MOVE)
         least = adjust_exactly(problem, table.y[frame.rows] - aside)[0]
+        true: Any = table  # whole numbers, where fits have real ones elsewhere
         try:
-            made = dc.Adjust(noise)(table, draws=SeededDraws(1)).z
+            made: Any = dc.Adjust(noise)(table, draws=SeededDraws(1)).z
         except DiscreetError:
             if np.isnan(least):
-                return Fit(table.y, table.z, Status.infeasible, Certificate(), design=design)
+                return Fit(true.y, true.z, Status.infeasible, Certificate(), design=design)
             raise
         gap = float(np.abs(made - noisy).sum()) - least
         status = Status.converged if gap <= 0.01 * max(least, 1.0) else Status.stalled
-        return Fit(table.y, made, status, Certificate(gap=max(gap, 0.0)), design=design)
+        return Fit(true.y, made, status, Certificate(gap=max(gap, 0.0)), design=design)
 
     return fit
 

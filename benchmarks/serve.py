@@ -130,8 +130,9 @@ def processes_of(pid: int) -> list[int]:
 
 
 def _megabytes(pid: int) -> float:
+    """Memory of a process; what several share counts once among them."""
     with suppress(OSError, IndexError):
-        return int(Path(f"/proc/{pid}/status").read_text().split("VmRSS:")[1].split()[0]) / 1024
+        return int(Path(f"/proc/{pid}/smaps_rollup").read_text().split("Pss:")[1].split()[0]) / 1024
     return 0.0
 
 

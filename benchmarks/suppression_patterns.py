@@ -153,7 +153,7 @@ def released(tables: list[dc.Table], way: str, number: int) -> list[dc.Release]:
         one = table if way == WAYS[0] else table.with_secret(SeededSecret(number, "benchmark"))
         method = METHOD
         if way == WAYS[2] and found:
-            method = dc.suppress.following(METHOD, one, found[-1])
+            method = METHOD.follow(one, [found[-1]])
         found.append(one.protect(method))
     return found
 
@@ -207,7 +207,7 @@ def corrected(number: int, follows: bool) -> tuple[int, int, int]:
     after[where] += -1 if number % 2 and before[where] else 1
     tables = [dc.Table.from_inner(design, counts) for counts in (before, after)]
     first = tables[0].protect(METHOD)
-    again = dc.suppress.following(METHOD, tables[1], first) if follows else METHOD
+    again = METHOD.follow(tables[1], [first]) if follows else METHOD
     releases = [first, tables[1].protect(again)]
     A = design.matrix().toarray().T.astype(np.float64)
     is_same = A[:, where] == 0

@@ -1,11 +1,18 @@
 """Shared settings of the test suite, and a limit on what its processes hold in memory."""
 
+import os
 import resource
 
 import pytest
 from hypothesis import settings
 
-from tests.fast import is_checked
+from tests.fast import is_checked, is_checked_whole
+from tests.long import in_order, scope_of
+
+# One thread of linear algebra in a process, and in those that it starts: the cores are taken by
+# the workers. OpenBLAS' threads wait for each other by turning in circles, and where cores are
+# short a Cholesky factor of 210 rows takes 80 ms instead of 0.3. It reads this when NumPy loads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # Laws that need more than fifty examples say so.
 settings.register_profile("discreet", deadline=None, derandomize=True, max_examples=50)
@@ -26,12 +33,20 @@ def pytest_addoption(parser):
     parser.addoption("--unchecked", action="store_true", help="leave out what `make check` runs")
 
 
+def pytest_ignore_collect(collection_path, config):
+    """Files of which nothing is left to run are not even read."""
+    if config.getoption("unchecked") and is_checked_whole(collection_path):
+        return True
+    return None
+
+
 def pytest_collection_modifyitems(config, items):
-    if not config.getoption("unchecked"):
-        return
-    known = [is_checked(item.nodeid, "slow" in item.keywords) for item in items]
-    config.hook.pytest_deselected(items=[i for i, k in zip(items, known, strict=True) if k])
-    items[:] = [item for item, is_known in zip(items, known, strict=True) if not is_known]
+    if config.getoption("unchecked"):
+        known = [is_checked(item.nodeid, "slow" in item.keywords) for item in items]
+        config.hook.pytest_deselected(items=[i for i, k in zip(items, known, strict=True) if k])
+        items[:] = [item for item, is_known in zip(items, known, strict=True) if not is_known]
+    if hasattr(config, "workerinput"):
+        items[:] = in_order(items)
 
 
 def pytest_configure(config):
@@ -58,16 +73,16 @@ def pytest_sessionfinish(session):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """Files by worker, but all that need Spark in one, so that it is started once."""
+    """Files by worker, the longest first, and all that need Spark in one: it is started once."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling
 
     class ByServer(LoadFileScheduling):
         def _split_scope(self, nodeid):
-            engines = "tests/engines/"
-            return engines if nodeid.startswith(engines) else super()._split_scope(nodeid)
+            return scope_of(nodeid)
 
+    config.option.loadscopereorder = False  # by number of tests; they come in the order they run
     return ByServer(config, log)
 
 

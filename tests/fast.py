@@ -5,6 +5,8 @@ Whole files where they are quick, else single tests. Tests marked as slow in the
 kernels to compile.
 """
 
+from pathlib import Path
+
 FAST = {
     "the house": [
         "tests/test_layers.py",
@@ -127,6 +129,7 @@ FAST = {
     ],
 }
 """Files, folders and tests by room."""
+_ROOT = Path(__file__).parents[1]
 
 
 def tests() -> list[str]:
@@ -140,3 +143,14 @@ _STARTS = tuple(f"{test}{end}" for test in tests() for end in ("::", "[", "/"))
 def is_checked(name: str, is_slow: bool) -> bool:
     """Whether `make check` runs the test of this name."""
     return not is_slow and (name in tests() or name.startswith(_STARTS))
+
+
+def is_checked_whole(path: Path) -> bool:
+    """Whether `make check` runs every test of this file."""
+    name = path.relative_to(_ROOT).as_posix()
+    return (
+        path.suffix == ".py"
+        and path.name.startswith("test_")
+        and is_checked(name, is_slow=False)
+        and "mark.slow" not in path.read_text(encoding="utf-8")
+    )

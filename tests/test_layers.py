@@ -1,6 +1,7 @@
 """The flow of the package is the order of its folders: nothing imports what lies above it."""
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -45,13 +46,18 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-TREES = {path: ast.parse(path.read_text()) for path in modules()}
+@functools.cache
+def trees():
+    """Every file, parsed: by the one worker that asks for it."""
+    return {path: ast.parse(path.read_text()) for path in modules()}
+
+
 NAMES = {name_of(path): path for path in modules()}
 
 
 def imports(path):
     """Modules that a file imports, also inside functions and for types alone."""
-    for node in ast.walk(TREES[path]):
+    for node in ast.walk(trees()[path]):
         yield from imported(node)
 
 
@@ -76,7 +82,7 @@ def room_of(module):
 @pytest.mark.parametrize("room", sorted(LEVEL))
 def test_nothing_imports_from_above(room):
     faults = []
-    for path in TREES:
+    for path in trees():
         if room_of(name_of(path)) != room:
             continue
         for module in imports(path):
@@ -91,7 +97,7 @@ def test_nothing_imports_from_above(room):
 
 
 def test_every_file_has_a_place():
-    assert [name_of(path) for path in TREES if room_of(name_of(path)) is None] == []
+    assert [name_of(path) for path in trees() if room_of(name_of(path)) is None] == []
 
 
 def running(tree):
@@ -117,7 +123,7 @@ def test_no_modules_import_each_other_in_a_circle():
     """Imports inside functions count as well."""
     edges = {
         name_of(path): {m for n in running(tree) for m in targets(n)} - {name_of(path)}
-        for path, tree in TREES.items()
+        for path, tree in trees().items()
     }
     while free := [name for name, others in edges.items() if not others & edges.keys()]:
         for name in free:
@@ -127,7 +133,7 @@ def test_no_modules_import_each_other_in_a_circle():
 
 def lazy_imports():
     """Our own modules that are imported inside functions, with the lines that say so."""
-    for path, tree in TREES.items():
+    for path, tree in trees().items():
         lines = path.read_text().splitlines()
         functions = (ast.FunctionDef, ast.AsyncFunctionDef)
         inside = {

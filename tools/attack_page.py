@@ -2,10 +2,10 @@
 
 `python tools/attack_page.py` attacks and writes `docs/withstands.json`, the page and its pictures
 (`make attack`, some twenty minutes of one core). Parts can be run alone: `census`, `survey`,
-`groups`, `people`, `records`, the first two also for one attack alone (`census:inner-table`), the
-third for one method (`groups:SAFE`); `--page` writes page and pictures from the stored figures. The
-survey is a public use file that is not part of this repository: where it is missing its stored
-figures stay.
+`groups`, `people`, `records`, `overlaps`, the first two also for one attack alone
+(`census:inner-table`), the third for one method (`groups:SAFE`); `--page` writes page and pictures
+from the stored figures. The survey is a public use file that is not part of this repository: where
+it is missing its stored figures stay.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +24,23 @@ import pandas as pd
 
 import discreet as dc
 from discreet import registry
+from discreet.attacks.differencing import Differencing
 from discreet.attacks.games import OF_RECORDS, trait
 from discreet.attacks.groups import GroupAttributes, NestedCrossings
 from discreet.attacks.insiders import ClusterInsider
 from discreet.attacks.leverage import FittedValues
 from discreet.attacks.reconstruction import IntegerReconstruction
 from discreet.attacks.run import Findings, refusal_of, true_view
-from discreet.attacks.scoring import Tally
+from discreet.attacks.scoring import Finding, Tally
 from discreet.design import Axis
+from discreet.design.axis import Level
 from discreet.design.product import ProductDesign
 from discreet.randomness import stream
 from discreet.synthesis.methods import ipso
 from discreet.synthesis.result import Synthesized
 from discreet.tables.protected import Protected
 from discreet.tables.statement import Statement, step_of
+from discreet.tables.truth import CellValues
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -57,6 +61,9 @@ TABLES = {
 BLOCK_PEOPLE, BLOCKS = 4_000, "region*sex*age + region*sex*marital + region*age*marital"
 GROUPS = "region[district]*sex*marital + region[district]*age[broad_age]*sex"
 GROUPS_PEOPLE, GROUPS_DRAWS = 1_500, 8
+FEWER_DRAWS = {"suppression, threshold 3": 2}  # eight searches of a quarter of a minute, not 32
+OVERLAPS = "region[{}]*age[broad_age]*marital*sex"
+OVERLAPS_PEOPLE, OVERLAPS_DRAWS, OVERLAPS_SHARE = 3_000, 4, 0.95
 EVERY = 25  # of the municipalities, for methods that search: each by itself, with ten people
 Maker = Callable[[dc.Table, int], Protected]
 
@@ -170,19 +177,73 @@ def measure_groups(label: str = "") -> list[dict[str, Any]]:
     for name, method in {**METHODS, "cell keys, fitted": fitted}.items():
         if label not in ("", name):
             continue
-        found = dc.attack_method(table, method, attacks, replicates=GROUPS_DRAWS)
+        draws = FEWER_DRAWS.get(name, GROUPS_DRAWS)
+        found = dc.attack_method(table, method, attacks, replicates=draws)
         for attack, each in found.items():
             row: dict[str, Any] = {"method": name, "attack": attack}
-            for part, which in ((each, "all"), (each.surest, "surest")):
-                row[which] = {
-                    "claims": part.judged.claims,
-                    "success": round(part.success, 5),
-                    "baseline": round(part.guess, 5),
-                    "usual": round(part.usual.precision, 5) if part.usual else 0.0,
-                    "low": round(part.gain(), 5),
-                }
+            row |= {"all": part_of(each), "surest": part_of(each.surest)}
             rows.append(row)
     return rows
+
+
+def overlapping(level: str = "district", share: float = 1.0) -> dc.Table:
+    """People by district, or by zones of which every second took in a municipality more.
+
+    With a share below 1 only so many people are counted, always the same ones.
+    """
+    people = dc.demo.census(persons=OVERLAPS_PEOPLE)
+    table = true_view(people.tabulate(OVERLAPS.format("municipality")))
+    region, *others = table.design.axes
+    district = region.level("district").group
+    first = np.flatnonzero(np.diff(district, prepend=-1))
+    zone = district.copy()
+    zone[first[1::2]] -= 1
+    codes = tuple(f"zone {k}" for k in range(int(zone.max()) + 1))
+    area = replace(region, levels=(*region.levels, Level("region[zone]", codes, zone)))
+    design = ProductDesign([area, *others], OVERLAPS.format(level))
+    place = np.ravel_multi_index([np.asarray(c) for c in table.design.inner_codes()], design.shape)
+    rng, person = stream(1, "overlaps"), np.repeat(place, table.y)
+    keys, stays = rng.integers(2**32, size=len(person)), rng.random(len(person)) < share
+    sums = np.zeros(design.n_inner, dtype=np.int64)
+    np.add.at(sums, person[stays], keys[stays])
+    counts = np.bincount(person[stays], minlength=design.n_inner)
+    return dc.Table.from_inner(design, CellValues(counts, key=sums % 2**32))
+
+
+def measure_overlaps() -> list[dict[str, Any]]:
+    """What two releases say that overlap in areas or in people, of methods that do not search."""
+    table, rows = overlapping(), []
+    pairs = {"areas": overlapping("zone"), "people": overlapping(share=OVERLAPS_SHARE)}
+    for label, method in METHODS.items():
+        if getattr(method, "source", "") == "table":
+            continue
+        draw = made(method)
+        apart = getattr(method, "source", "") != "keys"  # by key noise is the same on both sides
+        row: dict[str, Any] = {"method": label}
+        for name, other in pairs.items():
+            attack, pooled = Differencing("sex", outside=name == "people"), Findings({})
+            for seed in range(1, OVERLAPS_DRAWS + 1):
+                known = dc.Knowledge(earlier=(draw(other, 2 * seed + apart),))
+                release = draw(table, 2 * seed)
+                options: dict[str, Any] = {"knowledge": known, "before": [other], "seed": seed}
+                if not hasattr(method, "source"):
+                    options["method"] = method
+                pooled = pooled.pooled(dc.attack(table, release, [attack], **options))
+            row[name] = part_of(pooled["differencing"])
+        rows.append(row)
+        sys.stderr.write(f"{row}\n")
+    return rows
+
+
+def part_of(found: Finding) -> dict[str, Any]:
+    """What a finding says beside its baseline, and beside naming the commonest category."""
+    return {
+        "claims": found.judged.claims,
+        "success": round(found.success, 5),
+        "baseline": round(found.guess, 5),
+        "usual": round(found.usual.precision, 5) if found.usual else 0.0,
+        "low": round(found.gain(), 5),
+    }
 
 
 def blocks(every: int) -> dc.Table:
@@ -295,14 +356,26 @@ _GROUPS = """
 
 Few of {people:,} people of the demo census share a district, a sex and a marital status or an age:
 `{margins}`,
-{draws} draws. The attacks look for sex; all else is known. An intruder acts on claims that are
+{draws}. The attacks look for sex; all else is known. An intruder acts on claims that are
 sure, so the surest tenth stands beside all: what is right, and after the bar the same attack
 without the person's record. **Bold**: beyond chance (95 %) above that, and above naming the
-commonest sex for the same people.
-{missing}
+commonest sex for the same people.{missing}
 
 | method | `group-attributes`, all | the surest | `nested-crossings`, all | the surest |
 |---|---|---|---|---|"""
+_OVERLAPS = """
+## Two releases that overlap
+
+{people:,} people of the demo census by `{margins}` are released twice, and attacked by
+`differencing`. *Other areas*: everybody by district, and by zones of which every second took in
+one municipality of the next district. *Other people*: everybody, and everybody but {outside:.0f} %,
+by district. The attack looks for the sex of people whose other variables are known, {draws} draws.
+Noise by key is the same where the people are the same; other noise is drawn for each release.
+**Bold**: beyond chance (95 %) above the same attack without the person, and above naming the
+commonest sex. Methods that search whole tables were left out.
+
+| method | other areas | other people |
+|---|---|---|"""
 _MIDDLE = """
 ## How to read it
 
@@ -376,6 +449,7 @@ def page(data: dict[str, Any]) -> str:
     lines = [_HEAD.format(**census), *picture_of("census"), *table_of(both[0])]
     lines += [_SURVEY.format(**survey), *picture_of("survey"), *table_of(both[1])]
     lines += groups_of(data["groups"])
+    lines += overlaps_of(data["overlaps"])
     above = sum(row["low"] > 0 for row in every)
     people = data["people"]
     size = {row["every"]: row["people"] for row in people}
@@ -408,13 +482,34 @@ def groups_of(rows: list[dict[str, Any]]) -> list[str]:
     """Methods by attacks on small groups, all claims and the surest."""
     there = {row["method"] for row in rows}
     out = [name for name in METHODS if name not in there]
-    said = f"Left out, since their draws take long: {'; '.join(out)}." if out else ""
-    options = {"people": GROUPS_PEOPLE, "margins": GROUPS, "draws": GROUPS_DRAWS, "missing": said}
+    said = f"\nLeft out, since their draws take long: {'; '.join(out)}." if out else ""
+    few = [f"{n} of {name}" for name, n in FEWER_DRAWS.items() if name in there]
+    draws = f"{GROUPS_DRAWS} draws" + (f" ({', '.join(few)})" if few else "")
+    options = {"people": GROUPS_PEOPLE, "margins": GROUPS, "draws": draws, "missing": said}
     lines, (found, methods, attacks) = [_GROUPS.format(**options)], by_pair(rows)
     for method in methods:
         each = [found.get((method, name), {}) for name in attacks]
-        cells = [_cell(row.get(which)) for row in each for which in ("all", "surest")]
+        cells = [_with_few(row.get(which)) for row in each for which in ("all", "surest")]
         lines.append(f"| {method} | " + " | ".join(cells) + " |")
+    return lines
+
+
+def _with_few(row: dict[str, Any] | None) -> str:
+    """A cell of the page that says so where its shares are those of a few claims."""
+    claims = row["claims"] if row else 0
+    return _cell(row) + (f", {claims} claims" if 0 < claims < 10 else "")
+
+
+def overlaps_of(rows: list[dict[str, Any]]) -> list[str]:
+    """Methods by what two releases differ in."""
+    options = {
+        "people": OVERLAPS_PEOPLE,
+        "draws": OVERLAPS_DRAWS,
+        "outside": 100 - 100 * OVERLAPS_SHARE,
+    }
+    lines = [_OVERLAPS.format(**options, margins=OVERLAPS.format("district"))]
+    for row in rows:
+        lines.append(f"| {row['method']} | {_cell(row['areas'])} | {_cell(row['people'])} |")
     return lines
 
 
@@ -533,7 +628,11 @@ def texts(data: dict[str, Any]) -> dict[Path, str]:
     }
 
 
-PARTS: dict[str, Callable[[], Any]] = {"people": measure_people, "records": measure_records}
+PARTS: dict[str, Callable[[], Any]] = {
+    "people": measure_people,
+    "records": measure_records,
+    "overlaps": measure_overlaps,
+}
 ON: dict[str, Callable[[], dc.Table]] = {"census": census, "survey": survey}
 
 

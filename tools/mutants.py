@@ -285,7 +285,7 @@ MUTANTS = (
     ),
     Mutant(
         "delta of a replaced person",
-        "self.delta(cap) * self.replaced / self.times",
+        "self.delta(cap) * self.replaced_cells / self.times",
         "self.delta(cap)",
         _LAWS,
     ),
@@ -639,9 +639,27 @@ MUTANTS = (
     ),
     Mutant(
         "the lift that a gate allows",
-        "if stops and low > self.rules.lift:",
-        "if stops and low > 1:",
+        "if each.stops and low > self.rules.lift:",
+        "if each.stops and low > 1:",
         "tests/publication/test_gate.py",
+    ),
+    Mutant(
+        "false stops that all looks at an attack share",
+        "1 - _FALSE_STOPS / _MOST_DRAWS",
+        "1 - _FALSE_STOPS",
+        "tests/publication/test_gate.py -k looks",
+    ),
+    Mutant(
+        "whom the difference of two releases holds",
+        "if outside or other not in inside:",
+        "if outside or other in inside:",
+        "tests/attack/test_differencing.py -k one_block",
+    ),
+    Mutant(
+        "weights of margins that are not in use",
+        "_LIGHT * lightest",
+        "_LIGHT",
+        "tests/solve/margins/test_from_margins.py -k other_units",
     ),
     Mutant(
         "an excuse without words",

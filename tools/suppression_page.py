@@ -80,9 +80,9 @@ def drawn(cases: Cases) -> str:
 def editions(series: Cases) -> str:
     """What several editions tell, by how their patterns were made."""
     ways = ("no secret", "secret", "following")
-    head = ["editions", "claimed exactly: no secret", "secret", "`following`"]
-    head += ["sensitive among those always hidden: no secret", "secret", "`following`"]
-    head += ["among those hidden now: no secret", "secret", "`following`"]
+    head = ["editions", "claimed exactly: no secret", "secret", "`previous=`"]
+    head += ["sensitive among those always hidden: no secret", "secret", "`previous=`"]
+    head += ["among those hidden now: no secret", "secret", "`previous=`"]
     rows = []
     for n in sorted({int(name.split()[-1]) for name in series}):
         found = [series[f"{way} {n}"] for way in ways]
@@ -95,7 +95,7 @@ def editions(series: Cases) -> str:
 def corrections(ways: Cases) -> str:
     """What an edition and its correction give away together."""
     head = ["correction", "tables", "sensitive counts of both editions", "given away exactly"]
-    names = {"anew": "suppressed anew", "following": "`following` what it corrects"}
+    names = {"anew": "suppressed anew", "following": "with `previous=` what it corrects"}
     found = [(name, ways[way]) for way, name in names.items()]
     rows = [
         [name, text(one["tables"]), text(one["sensitive"]), share(one["exact"], one["sensitive"])]

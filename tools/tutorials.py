@@ -21,6 +21,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+# Pages run side by side, and what they compare in processes of its own: threads of linear algebra
+# on top of that wait for each other (see tests/conftest.py).
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 KEPT = ROOT / "docs" / "_build" / "executed"

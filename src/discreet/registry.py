@@ -199,6 +199,7 @@ ATTACKS: dict[str, Entry] = {
     "contributor": "discreet.attacks.contributors:Contributor",
     "group-attributes": "discreet.attacks.groups:GroupAttributes",
     "nested-crossings": "discreet.attacks.groups:NestedCrossings",
+    "differencing": "discreet.attacks.differencing:Differencing",
     "leavers": "discreet.attacks.editions:Leavers",
     "unchanged-cells": "discreet.attacks.editions:UnchangedCells",
     "pattern-difference": "discreet.attacks.patterns:PatternDifference",

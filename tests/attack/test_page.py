@@ -35,8 +35,15 @@ def test_the_page_on_limits_repeats_what_the_surest_claims_reached():
     assert f"it was {sure[0]} and {sure[1]} %" in page
     small = rows["cell keys, fitted", "group-attributes"]["surest"]
     assert f"{100 * small['success']:.0f} beside {100 * small['baseline']:.0f} %" in page
+    overlaps = {row["method"]: row for row in data["overlaps"]}
+    people = overlaps["cell keys, D = 5, V = 3"]["people"]
+    right = f"rightly in {100 * people['success']:.0f} % of the claims, without their records in"
+    assert f"{right} {100 * people['baseline']:.0f} %" in page
+    assert overlaps["cell keys, D = 5, V = 3"]["areas"]["low"] < 0 < people["low"]
     private = ("Laplace", "discrete Laplace", "discrete Gaussian")
     told = [rows[key][w]["low"] > 0 for key in rows if key[0].startswith(private)
             for w in ("all", "surest")]  # fmt: skip
+    told += [overlaps[m][w]["low"] > 0 for m in overlaps if m.startswith(private)
+             for w in ("areas", "people")]  # fmt: skip
     assert told
     assert not any(told)

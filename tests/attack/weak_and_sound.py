@@ -12,17 +12,19 @@ import numpy as np
 import pandas as pd
 
 import discreet as dc
+from discreet.attacks.differencing import Differencing
 from discreet.attacks.editions import Leavers
 from discreet.attacks.insiders import ClusterInsider
 from discreet.attacks.leverage import FittedValues
 from discreet.attacks.patterns import PatternInversion
+from discreet.design.axis import Axis, Level
 from discreet.synthesis import ipso
 from discreet.synthesis.hybrid import hybrid
 from discreet.tables import CellStatus, Statement
 from tests.attacks.test_editions import people, tabulated
 from tests.attacks.test_large_units import firms, giant, matrices, released
 from tests.attacks.test_weights import sampled_records, to_the_last_digit
-from tests.attacks.victims import PTABLE, SECRET, country, flat_axes, keyed_table
+from tests.attacks.victims import MODULUS, PTABLE, SECRET, country, flat_axes, keyed_table
 
 
 @dataclass
@@ -93,6 +95,44 @@ def drawn_again(method, table, others):
 LAWS = [dc.perturbation_table(*each) for each in ((5, 2, 0), (6, 4, 2), (3, 1, 0))]
 
 
+def blocks_of_people(level, has_all=True, seed=1):
+    """People of small blocks: by district, or by school zones of which some took in a block more.
+
+    Without all of them, the few who live in institutions are missing.
+    """
+    rng = np.random.default_rng(seed)
+    district = np.arange(60) // 2
+    zone = district - (np.arange(60) % 4 == 2)
+    groups = {"district": district, "zone": zone, "block": np.arange(60)}
+    names = {name: [f"{name}{k}" for k in np.unique(group)] for name, group in groups.items()}
+    levels = [Level(f"area[{n}]", tuple(names[n]), g.astype("int32")) for n, g in groups.items()]
+    axes = [Axis("area", tuple(names["block"]), levels), *flat_axes(age=6, work=5, sex=2)]
+    cell = rng.integers(60 * 60, size=1_000)
+    keys, stays = rng.integers(MODULUS, size=1_000), rng.random(1_000) >= 0.08
+    cell, keys = (x if has_all else x[stays] for x in (cell, keys))
+    sums = np.zeros(60 * 60, dtype=np.int64)
+    np.add.at(sums, cell, keys)
+    counts = np.bincount(cell, minlength=60 * 60)
+    return keyed_table(counts, axes, f"area[{level}]*age*work*sex", keys=sums % MODULUS)
+
+
+def two_tables(make, other, outside=False):
+    """The districts of everybody beside a second release that overlaps them."""
+    table = blocks_of_people("district")
+    known = dc.Knowledge(earlier=(make(other, 2),))
+    options = {"knowledge": known, "before": [other]}
+    options |= {"method": plain} if make is plain else {}
+    return Setting(table, make(table, 1), Differencing(outside=outside), options)
+
+
+def by_key(table, seed):
+    return table.protect(dc.CellKey(PTABLE))
+
+
+def with_noise(table, seed):
+    return table.simulate(dc.DiscreteLaplace(0.1), seed=seed)
+
+
 def leavers(keys, churn):
     """Two editions between which a share of the people leaves."""
     codes, ids = people(), np.arange(3_000)
@@ -152,7 +192,7 @@ def inverted(secret, copies):
     table = dc.Table.from_inner(design, [1, 3, 0, 21, 4, 6, 4, 6, 2, 11, 8, 13] * copies)
     table, method = table.with_secret(secret), dc.Suppress("threshold(3)")
     options = {"knowledge": dc.Knowledge(extra={"program": method})}
-    return Setting(table, table.protect(method), PatternInversion(runs=200), options)
+    return Setting(table, table.protect(method), PatternInversion(runs=100), options)
 
 
 def near_files(method, files=0, **options):
@@ -256,6 +296,11 @@ SETTINGS: dict[str, Pair] = {
     "nested-crossings": (
         lambda: open_as(sparse()),
         lambda: private(sparse()),
+        0.3,
+    ),
+    "differencing": (
+        lambda: two_tables(plain, blocks_of_people("zone")),
+        lambda: two_tables(with_noise, blocks_of_people("zone")),
         0.3,
     ),
     "leavers": (lambda: leavers("kept", 0.01), lambda: leavers("fresh", 0.2), 0.3),

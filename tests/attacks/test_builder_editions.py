@@ -20,7 +20,7 @@ from tests.attacks.builders import LIVE, NAMES, SIZES, People, Visitor, leaves, 
 from tests.attacks.victims import SECRET
 
 TABLES = ["rows=region&columns=age&layers=sex", "rows=region&columns=age", "rows=sex&columns=age"]
-TRIALS = 60
+TRIALS = 30
 TREES = {v: dc.Hierarchy.flat([f"{v}{i}" for i in range(n)]) for v, n in SIZES.items()}
 
 

@@ -120,12 +120,7 @@ def giant(n=300, factor=3_000.0):
 
 def test_a_sum_of_squares_gives_a_giant_away_and_is_refused():
     frame = giant()
-    Y, X = matrices(frame)
-    assert leverage(X)[0] < 0.05
-    made = released(frame, ipso(Y, X, rng=np.random.default_rng(1)).Y)
-    known = Knowledge(extra={"largest": {"sales": 0}})
-    claims = LongestColumn(within=1e-4)(made, known, rng=np.random.default_rng(1))
-    assert claims.values[0] == float(Y[0, 0])
+    assert leverage(matrices(frame)[1])[0] < 0.05
     with pytest.raises(UnsafeRowsError, match="squares") as error:
         dc.synthesize(frame, "sales ~ size")
     assert error.value.rows.tolist() == [0]

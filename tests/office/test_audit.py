@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -204,6 +205,37 @@ def test_nobody_waits_without_end_for_a_lock(address, monkeypatch):
         pass
     store.close()
     other.close()
+
+
+def test_of_two_processes_that_write_all_the_time_both_get_on(tmp_path):
+    """SQLite by itself let one of two wait for 0.8 s, and write a sixth of the entries."""
+    logs = [AuditLog(OfficeDatabase(tmp_path / "office.db")) for _ in range(2)]
+    waits, until = ([], []), time.monotonic() + 1.0
+
+    def write(log, waited):
+        while (began := time.monotonic()) < until:
+            log.record(ENTRY)
+            waited.append(time.monotonic() - began)
+
+    pairs = [pair for pair in zip(logs, waits, strict=True) for _ in range(3)]
+    threads = [threading.Thread(target=write, args=pair) for pair in pairs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for log in logs:
+        log.close()
+        log.store.close()
+    assert max(map(max, waits)) < 0.4
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path):
+    (tmp_path / "here").mkdir()
+    store = OfficeDatabase(tmp_path / "here" / "office.db")
+    shutil.rmtree(tmp_path / "here")
+    with pytest.raises(DatabaseError, match="office.db-turn"), store.writing():
+        pass
+    store.close()
 
 
 def test_a_missing_driver_is_named_with_its_remedy(monkeypatch):

@@ -38,7 +38,7 @@ from discreet.serve.run import most_connections
 from discreet.serve.site.config import ServerConfig
 from tests.serve.client import Client
 from tests.serve.sites import once, small_site
-from tests.serve.test_site_files import build_all, folder, write  # noqa: F401 -- a fixture
+from tests.serve.test_site_files import build_all, folder, write, written  # noqa: F401 -- a fixture
 
 TABLE = "/d/once/table?rows=region&columns=sex"
 SERVE = Path(discreet.serve.__file__).parent
@@ -201,6 +201,7 @@ def test_a_refusal_that_a_page_shows_itself_is_logged_too(caplog):
 
 # Connections
 
+PACE = 0.005  # a connection that finds no place at the socket is tried again after a second
 SLOW = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))
@@ -224,12 +225,13 @@ def test_a_subscriber_of_ipv6_has_one_share_of_connections():
     assert networks[3] == networks[4]
 
 
-@pytest.fixture
-def few_files(folder):  # noqa: F811 -- a fixture
+@pytest.fixture(scope="module")
+def few_files(tmp_path_factory):
     """A server that may open 300 files; gives its process, its port and its log."""
-    build_all(folder)
-    log = (folder / "log").open("w+")
-    command = [sys.executable, "-c", SLOW, str(folder / "site.toml")]
+    place = written(tmp_path_factory.mktemp("few"))
+    build_all(place)
+    log = (place / "log").open("w+")
+    command = [sys.executable, "-c", SLOW, str(place / "site.toml")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     for line in process.stdout:
         if found := re.search(r"answers at http://[^:]+:(\d+)/", line):
@@ -249,6 +251,7 @@ def test_slow_connections_beyond_the_files_leave_the_service_there(few_files):
         line = socket.create_connection(("127.0.0.1", port), timeout=10)
         line.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n")
         slow.append(line)
+        time.sleep(PACE)
     began = time.monotonic()
     other = socket.create_connection(
         ("127.0.0.1", port), timeout=10, source_address=("127.0.0.2", 0)
@@ -279,6 +282,7 @@ def test_slow_connections_of_many_addresses_take_no_file_that_is_needed(few_file
                 socket.create_connection(("127.0.0.1", port), timeout=10, source_address=source)
             )
             line.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n")
+            time.sleep(PACE)
         address = f"http://127.0.0.1:{port}/live"
         assert urllib.request.urlopen(address, timeout=10).status == 200
         assert len(os.listdir(f"/proc/{process.pid}/fd")) < 250

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import os
 import re
 import zipfile
 from dataclasses import replace
@@ -20,10 +21,12 @@ from discreet.publication import Publication, editions, republish
 from discreet.release.fitting import METHODS
 from discreet.release.language import WORDS, Language
 from discreet.release.notes import methods_note, public_note
-from tests.publication.office import KEYS, PRIVATE, publish, records, run, write
+from tests.publication.office import KEYS, OFF, PRIVATE, publish, records, run, write
 
 
 def test_two_periods_and_a_correction(office, capsys):
+    """With the usual attacks."""
+    write(office, gate="")
     assert publish("2025") == 0
     first = office / "published" / "2025"
     names = {p.name for p in first.iterdir()}
@@ -261,8 +264,7 @@ def test_the_newest_correction_stands_in_the_series(office):
 
 
 def test_series_say_that_they_have_figures_of_an_edition_that_is_no_more(office, capsys):
-    with (office / "publication.toml").open("a") as file:
-        file.write('[gate]\nattack = "off"\n')
+    write(office, gate=OFF)
     plan = Publication.read("publication.toml")
     for k, year in enumerate(("2025", "2026")):
         records(k + 1).to_csv("people.csv", index=False)
@@ -308,6 +310,33 @@ def test_republish_says_which_version_it_needs(office):
     with pytest.raises(DataError, match=r"discreet==0\.1\.7"):
         republish(path.parent, office / "again")
     assert not (office / "again").exists()
+
+
+def test_republish_makes_what_was_published_for_everybody_to_read(office):
+    """Whoever makes more files today adds none to an old edition."""
+    assert publish("1") == 0
+    path = office / "published" / "1" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    del manifest["files"]["index.csv"]
+    path.write_text(json.dumps(manifest))
+    before = os.umask(0o077)
+    try:
+        again = republish(path.parent, office / "again")
+    finally:
+        os.umask(before)
+    made = {p.relative_to(again).as_posix() for p in again.rglob("*") if p.is_file()}
+    assert made == {*manifest["files"], "release.parquet", "manifest.json"}
+    assert again.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_release_that_was_changed_is_named_whichever_version_made_it(office):
+    assert publish("1") == 0
+    folder = office / "published" / "1"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    changed = json.dumps({**manifest, "version": "0.1.7", "release": "0" * 64})
+    (folder / "manifest.json").write_text(changed)
+    with pytest.raises(DataError, match=r"changed since it was published: release\.parquet"):
+        republish(folder, office / "again")
 
 
 def test_notes_are_complete_in_norwegian_for_every_method(office):

@@ -15,8 +15,8 @@ from discreet.attacks.scoring import Finding, Tally
 from discreet.errors import GateError, ParameterError
 from discreet.ledger import Ledger
 from discreet.progress import OutOfTimeError
-from discreet.publication import Choice, Publication, editions, gate
-from discreet.publication.likely import LikelyClaims
+from discreet.publication import Choice, Publication, editions, gate, likely
+from discreet.publication.likely import LikelyClaims, TriedAttack
 from discreet.publication.rules import Gate
 from tests.attack.weak_and_sound import plain
 from tests.attacks.victims import country
@@ -168,7 +168,7 @@ def test_a_lift_in_doubt_is_tried_on_further_draws():
 
     name = "nested-crossings"
     once = dc.attack(SPARSE, make(SPARSE, 1), [name])[name]
-    assert once.gain(0.999) < 0.1 < once.lift
+    assert once.gain(likely._LEVEL) < 0.1 < once.lift
     assert "nested-crossings has a lift" in lifts(SPARSE, make, name)[1][0]
 
     def private(other, seed):
@@ -177,13 +177,28 @@ def test_a_lift_in_doubt_is_tried_on_further_draws():
     assert not lifts(SPARSE, private, name)[1]
 
 
+def test_all_looks_at_an_attack_share_its_false_stops():
+    """An interval of which success and baseline have half the error each, after every draw.
+
+    By simulation with a level at which looks do stop: each is wrong as rarely as its share says.
+    """
+    looks = 2 * likely._MOST_DRAWS  # at all claims, and at the surest
+    assert looks * (1 - likely._LEVEL) / 2 == pytest.approx(likely._FALSE_STOPS)
+    level, rng, stops, tries = 0.2, np.random.default_rng(1), 0, 2_000
+    for told, usual in zip(*(rng.binomial(200, p, tries) for p in (0.55, 0.5)), strict=True):
+        tallies = (Tally(np.arange(200) < right, 200) for right in (told, usual))
+        stops += Finding("x", *tallies).gain(level) > 0.1
+    assert 0 < stops < tries * (1 - level) / 2
+
+
 def test_a_lift_that_was_found_in_time_stops_whatever_else_was_not_finished():
     """Else no time and a reason would excuse it."""
     told = Finding("x", Tally(np.ones(99, bool), 99), Tally(np.zeros(99, bool), 99))
 
     def steps():
         attack = NestedCrossings("sex")
-        found.likely.append(LikelyClaims("t", SPARSE, plain, Gate(), [attack], [told], [True]))
+        tried = [TriedAttack(attack, told, True)]
+        found.likely.append(LikelyClaims("t", SPARSE, plain, Gate(), tried))
         yield "the next attack"
         raise OutOfTimeError
 
@@ -320,7 +335,7 @@ def test_rules_that_make_no_sense(given, said):
 
 def test_rules_are_read_and_written(office):
     text = (office / "publication.toml").read_text()
-    (office / "publication.toml").write_text(f'{text}\n[gate]\nattack = ["bounds"]\nlift = 0.2\n')
+    (office / "publication.toml").write_text(f"{text}lift = 0.2\n")
     read = Publication.read("publication.toml")
     assert read.rules == Gate(("bounds",), lift=0.2)
     assert Publication.from_dict(read.to_dict()) == read

@@ -151,7 +151,7 @@ def test_a_language_of_ones_own_is_told_at_once_all_that_it_lacks(office, capsys
     path = office / "texts" / "da.toml"
     plan = office / "publication.toml"
     text = plan.read_text().replace('"en", "nb"', '"en", "da"').replace("year", "år")
-    plan.write_text(text + '[gate]\nattack = "off"\n')
+    plan.write_text(text)
     assert run("check", "publication", plan) == 2
     assert "Make an empty one" in capsys.readouterr().err
     path.write_text("")

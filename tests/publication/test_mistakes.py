@@ -11,16 +11,15 @@ from discreet.ledger import Ledger
 from discreet.publication import editions
 from discreet.release import language
 from discreet.release.language import built_in
-from tests.publication.office import KEYS, publish, records, run, write
+from tests.publication.office import OFF, publish, records, run, write
 
-OFF = f'{KEYS}\n[gate]\nattack = "off"\n'
 LANGUAGES = 'languages = ["en", "nb"]'
 
 
 @pytest.fixture
 def plan(office):
     """A publication that is drawn at once, without attacks."""
-    write(office, parameters=OFF)
+    write(office, gate=OFF)
     return office / "publication.toml"
 
 

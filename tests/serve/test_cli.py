@@ -12,7 +12,9 @@ import pytest
 
 from discreet import Secret
 from discreet.serve import InnerSource
+from discreet.serve import run as serving
 from tests.commands import run
+from tests.serve.client import Client
 from tests.serve.process import started
 
 SMALL = ("--persons", 2_000, "--seed", 3)
@@ -171,36 +173,40 @@ def survey_options(survey):
     return (survey, "--by", "sex", *keys, "--port", 0)
 
 
-def test_weights_are_served_in_steps_of_a_public_weight(survey):
-    options = (
-        "--weight",
-        "w",
-        "--mean-weight",
-        13,
-        "--grid",
-        15,
-        "--name",
-        "survey",
-        "--edition",
-        "2024",
-    )
-    with started("serve", *survey_options(survey), *options) as (_, address):
-        found = cells(f"{address}d/survey/table.csv?rows=sex")
-        page = fetched(f"{address}d/survey/table?rows=sex")
-    assert all(int(cell["weight"]) % 15 == 0 for cell in found)
+@pytest.fixture
+def listening(survey, monkeypatch):
+    """What `discreet serve` would answer at its socket, in this process."""
+
+    def listen(*options):
+        found = []
+
+        def take(app, socket, _):
+            found.append(app)
+            socket.close()
+
+        monkeypatch.setattr(serving, "serve_until_stopped", take)
+        assert run("serve", *survey_options(survey), *options) == 0
+        return Client(*found)
+
+    return listen
+
+
+def test_weights_are_served_in_steps_of_a_public_weight(listening):
+    about = ("--name", "survey", "--edition", "2024")
+    asked = listening("--weight", "w", "--mean-weight", 13, "--grid", 15, *about)
+    found = asked.get("/d/survey/table.csv?rows=sex").content.decode("utf-8-sig")
+    page = asked.get("/d/survey/table?rows=sex").text
+    assert all(int(cell["weight"]) % 15 == 0 for cell in csv.DictReader(io.StringIO(found)))
     assert "2024" in page
     assert "in steps of 15" in page
 
 
 @pytest.mark.parametrize("options", [(), ("--on-the-fly",)], ids=["once", "on the fly"])
-def test_records_are_released_once_unless_on_the_fly_is_said(survey, options):
+def test_records_are_released_once_unless_on_the_fly_is_said(listening, caplog, options):
     """Once, all figures are sums of one table; on the fly, they need not be, and it is said."""
-    with started("serve", *survey_options(survey), *options) as (process, address):
-        page = fetched(f"{address}d/survey/table?rows=sex")
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+    page = listening(*options).get("/d/survey/table?rows=sex").text
     assert ("cell key method" in page) == bool(options)
-    assert ("single out people" in err) == bool(options)
+    assert ("single out people" in caplog.text) == bool(options)
 
 
 @pytest.mark.parametrize("options", [("--weight", "w"), ("--grid", 13)])

@@ -73,6 +73,11 @@ def described(**changes):
 
 @pytest.fixture
 def folder(tmp_path):
+    return written(tmp_path)
+
+
+def written(tmp_path):
+    """A folder with records, code lists, a secret and a site's file."""
     rng = np.random.default_rng(1)
     columns = [rng.choice(list(codes), 500) for codes in ("abcd", ["child", "adult", "old"], "fm")]
     lines = [f"{k},{','.join(row)}" for k, row in enumerate(zip(*columns, strict=True))]

@@ -42,10 +42,13 @@ class Draw:
     Attributes:
       out: The inner cells that one record each was taken out of, in the release's order.
       release: What was drawn; `None` where the release cannot be drawn again.
+      others: The other releases, drawn without these records too; empty where nobody takes them out
+        there.
     """
 
     out: Whole
     release: Protected | None
+    others: tuple[Protected, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +63,8 @@ class Custodian:
       method: The method of the release, where it is known.
       maker: Draws the release of another table; `None` where nobody knows how.
       seed: Root of the targets and of the draws.
+      others: The side of the custodian of each further release that people are in or not, where
+        claims are about what these releases differ in.
     """
 
     table: Any
@@ -69,6 +74,7 @@ class Custodian:
     method: Any = None
     maker: Maker | None = None
     seed: int = 1
+    others: tuple[Custodian, ...] = ()
 
     @classmethod
     def of(
@@ -125,6 +131,14 @@ class Custodian:
         return np.asarray(true_values(self.table, self.release.design, "inner"))
 
     @cached_property
+    def _rows(self) -> Whole:
+        """The inner cells of the release by their positions in the table."""
+        # A table of positions instead of counts says which inner cell of the table is meant.
+        n = self.table.design.n_inner
+        numbered = replace(self.table, inner=CellValues(np.arange(1, n + 1)), contributions=None)
+        return np.asarray(true_values(numbered, self.release.design, "inner")) - 1
+
+    @cached_property
     def primary(self) -> Mask:
         """Which published cells are sensitive by themselves."""
         if not hasattr(self.method, "pattern"):
@@ -140,13 +154,27 @@ class Custodian:
         made: list[Draw] = []
         for k, out in enumerate(self._sample()):
             report("draws without some records", k / _MOST_DRAWS)
-            release = None
-            if self.maker is not None and (not made or made[0].release is not None):
-                release = self.maker(self._without(out), self.seed + 7919 * (k + 1))
-                if not self._is_like(release):
-                    release = None
-            made.append(Draw(out, release))
+            parts = [(self, out), *((each, self._in(each, out)) for each in self.others)]
+            drawn: list[Protected | None] = [None] * len(parts)
+            if not made or made[0].release is not None:
+                seed = self.seed + 7919 * (k + 1)
+                # by key the same records have the same noise in all releases
+                apart = getattr(self.method, "source", "") != "keys"
+                drawn = [
+                    each._draw_without(some, seed + j * apart)
+                    for j, (each, some) in enumerate(parts)
+                ]
+            release, *others = (None,) if None in drawn else drawn
+            made.append(Draw(out, release, tuple(each for each in others if each is not None)))
         return tuple(made)
+
+    @cached_property
+    def outside(self) -> Whole:
+        """How many people of each inner cell are missing in one of the other releases."""
+        missing = np.zeros_like(self.y)
+        for each in self.others:
+            missing = np.maximum(missing, self.y - each.y[self._places(each)])
+        return missing
 
     @property
     def is_redrawn(self) -> bool:
@@ -156,6 +184,8 @@ class Custodian:
     def _sample(self) -> Iterator[Whole]:
         """Inner cells with a record, half of them under hidden cells where there are some."""
         rng, y, release = stream(self.seed, "attack: targets"), self.y, self.release
+        if self.outside.any():
+            y = self.outside
         some = np.flatnonzero(y > 0)
         if not len(some):
             raise ParameterError("the table has no records, so there is nobody to find.")
@@ -169,20 +199,49 @@ class Custodian:
         chosen = chosen[:n]
         return (chosen[k : k + each] for k in range(0, n, each))
 
+    def _places(self, other: Custodian) -> Whole:
+        """The inner cells of this release by their positions in another one."""
+        one, two = self.release.design, other.release.design
+        sizes = [len(axis) for axis in one.axes]
+        codes = dict(zip((axis.name for axis in two.axes), two.inner_codes(), strict=True))
+        number = np.ravel_multi_index([codes[axis.name] for axis in one.axes], sizes)
+        place = np.full(int(np.prod(sizes)), -1)
+        place[number] = np.arange(two.n_inner)
+        found: Whole = place[np.ravel_multi_index(list(one.inner_codes()), sizes)]
+        return found
+
+    def _in(self, other: Custodian, out: Whole) -> Whole:
+        """Where the people of some inner cells are in another release, if all are in both."""
+        places = self._places(other)
+        is_same = np.array_equal(self.y, other.y[places])
+        return places[out] if is_same else out[:0]
+
+    def _draw_without(self, out: Whole, seed: int) -> Protected | None:
+        """An experiment without some records; nothing where nobody knows how to make one."""
+        if self.maker is None:
+            return None
+        drawn = self.maker(self._without(out), seed)
+        return drawn if self._is_like(drawn) else None
+
     def _without(self, out: Whole) -> Table:
         """The table without one record of each of some inner cells."""
         table, inner = self.table, self.table.require_inner()
-        n = table.design.n_inner
-        # A table of positions instead of counts says which inner cell of the table is meant.
-        numbered = replace(table, inner=CellValues(np.arange(1, n + 1)), contributions=None)
-        place = np.asarray(true_values(numbered, self.release.design, "inner"))[out] - 1
-        count = inner.count - np.bincount(place, minlength=n)
+        place = self._rows[out]
+        count = inner.count - np.bincount(place, minlength=table.design.n_inner)
         rest = count / np.maximum(inner.count, 1)
         parts: dict[str, Any] = {"count": count}
         for name in ("weight", "weight_squared"):
             if getattr(inner, name) is not None:
                 parts[name] = getattr(inner, name) * rest
-        values = CellValues(key=inner.key, **parts)
+        key = inner.key
+        if key is not None:
+            key = np.where(count > 0, key, 0)
+            for other in self.others:  # whoever is left of a cell has the keys known from there
+                theirs, rows = other.table.require_inner(), other._rows[self._places(other)[out]]
+                if theirs.key is not None:
+                    same = count[place] == theirs.count[rows]
+                    key[place[same]] = theirs.key[rows[same]]
+        values = CellValues(key=key, **parts)
         summed = values.apply_linear(table.design.aggregate, table.convention)
         found: Table = replace(table, inner=values, published=summed, sketches=None)
         return found

@@ -16,8 +16,8 @@ from discreet.arrays import Mask, Real
 from discreet.errors import ParameterError
 
 About = Literal[
-    "cells", "records", "hidden", "inner", "attributes", "leavers", "sensitive", "units",
-    "clusters", "members",
+    "cells", "records", "hidden", "inner", "attributes", "differences", "leavers",
+    "sensitive", "units", "clusters", "members",
 ]  # fmt: skip
 """What claims are about, which says how they are judged; see `games.GAMES`."""
 
@@ -27,7 +27,7 @@ class Knowledge:
     """What an intruder knows beside the release; nothing here is looked up in the truth.
 
     Attributes:
-      earlier: Earlier releases of the same data set, oldest first.
+      earlier: Earlier releases of the same data set, oldest first, or other ones that overlap it.
       people: People whose remaining variable is looked for: what is known of each, by variable.
         The judge draws them where an attack claims attributes.
       own: Records of the intruder and of those who help, as codes by variable.

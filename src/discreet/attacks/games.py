@@ -19,7 +19,7 @@ import numpy as np
 from discreet.arrays import Real, Whole
 from discreet.assessment.audit.equations import DisagreementError
 from discreet.attacks.custodian import Custodian, Draw, names_of_cells
-from discreet.attacks.frame import Attack, Claims, PublicAttack
+from discreet.attacks.frame import Attack, Claims, Knowledge, PublicAttack
 from discreet.attacks.insiders import judge_insiders
 from discreet.attacks.leverage import judge_large_units
 from discreet.attacks.membership import judge_members
@@ -34,7 +34,8 @@ Game = Callable[[Attack, Custodian], Finding]
 ALONE = "the same attack on this release alone"
 BARE = "the same attack without the classes"
 _BESIDE = ("laws", "program")  # knowledge that an attack can do without, and so its own baseline
-_NAMED = ("attributes", "hidden")  # targets whom anybody can name, so that a value can be guessed
+# Targets whom anybody can name, so that a value can be guessed:
+_NAMED = ("attributes", "differences", "hidden")
 WITHOUT = "the same attack on releases without the targets' records"
 BLIND = "a guess without any release"
 
@@ -118,6 +119,20 @@ def judge_attributes(attack: Attack, custodian: Custodian) -> Finding:
     return _beside_draws(found, attack, game, claims, targets)
 
 
+def judge_differences(attack: Attack, custodian: Custodian) -> Finding:
+    """The same of people who make the difference between releases, taken out of all they are in."""
+    earlier = custodian.knowledge.earlier
+    if len(custodian.before) != len(earlier):
+        raise ParameterError(
+            "give the true table of each other release: attack(…, before=[table])."
+        )
+    others = []
+    for table, release in zip(custodian.before, earlier, strict=True):
+        other = Custodian.of(table, release, Knowledge(), seed=custodian.seed)
+        others.append(other if other.maker else replace(other, maker=custodian.maker))
+    return judge_attributes(attack, replace(custodian, others=tuple(others)))
+
+
 def judge_leavers(attack: Attack, custodian: Custodian) -> Finding:
     """Claims about profiles of people who are in the edition before and not in this one."""
     if not custodian.before:
@@ -192,7 +207,9 @@ def _beside_draws(
         return replace(found, drawn=drawn, baseline=blind, blind=blind, beside=BLIND)
     base = Tally(np.zeros(0, dtype=bool), 0, np.zeros(0))
     for draw, each in targets:
-        there = _run(attack, custodian, draw.release)[0]
+        known = custodian.knowledge
+        seen = replace(known, earlier=draw.others) if draw.others else known
+        there = _run(attack, replace(custodian, knowledge=seen), draw.release)[0]
         base = base.with_more(tally(_only(there, each), each))
     return replace(found, drawn=drawn, baseline=base, blind=blind, beside=WITHOUT)
 
@@ -271,6 +288,7 @@ GAMES: dict[str, Game] = {
     "hidden": judge_counts,
     "inner": judge_counts,
     "attributes": judge_attributes,
+    "differences": judge_differences,
     "leavers": judge_leavers,
     "sensitive": judge_sensitive,
     "units": lambda attack, custodian: judge_large_units(

@@ -10,7 +10,7 @@ value as one of its categories, the others being zero, is made up of that catego
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -73,19 +73,15 @@ class GroupAttributes(GroupAttack):
         leaves = next(a for a in release.design.axes if a.name == variable).leaves
         z = shown_counts(release)
         own = _own_counts(release, knowledge)
-        usual = _usual_shares(release, variable, z, len(leaves))
+        usual = usual_shares(release, variable, z, len(leaves))
         targets, values, sure = [], [], []
         for number, groups in enumerate(groups_of(release, variable, knowledge.people)):
             counts = [np.maximum(z[group.cells] - own[group.cells], 0.0) for group in groups]
-            filled = [count for count in counts if count.sum() > 0]
-            if not filled:
-                continue
-            smallest = min(filled, key=lambda count: float(count.sum()))
-            share = (smallest + _LIKELY * usual) / (smallest.sum() + _LIKELY)
-            best = int(share.argmax())
-            targets.append(number)
-            values.append(leaves[best])
-            sure.append(float(share[best]))
+            said = likeliest_category(counts, usual)
+            if said is not None:
+                targets.append(number)
+                values.append(leaves[said[0]])
+                sure.append(said[1])
         return Claims.ranked(targets, values, sure)
 
 
@@ -119,6 +115,22 @@ class NestedCrossings(GroupAttack):
                 values.append(leaves[best])
                 sure.append(found[best])
         return Claims.ranked(targets, values, sure)
+
+
+def likeliest_category(counts: Sequence[Real], usual: Real) -> tuple[int, float] | None:
+    """The commonest category of the smallest group and its share; nothing where all are empty.
+
+    Args:
+      counts: The categories of each group; groups with a hidden cell have a sum that is no number.
+      usual: The shares of the categories among everybody.
+    """
+    filled = [count for count in counts if count.sum() > 0]
+    if not filled:
+        return None
+    smallest = min(filled, key=lambda count: float(count.sum()))
+    share = (smallest + _LIKELY * usual) / (smallest.sum() + _LIKELY)
+    best = int(share.argmax())
+    return best, float(share[best])
 
 
 def groups_of(
@@ -205,7 +217,7 @@ def shown_counts(release: Any) -> Real:
     return np.append(z, 0.0)
 
 
-def _usual_shares(release: Any, variable: str, z: Real, n: int) -> Real:
+def usual_shares(release: Any, variable: str, z: Real, n: int) -> Real:
     """Shares of the categories among everybody, from the largest published group."""
     every = [z[group.cells] for groups in _some_groups(release, variable) for group in groups]
     largest = max(every, key=lambda counts: float(counts.sum()))

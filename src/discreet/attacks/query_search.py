@@ -16,6 +16,7 @@ claims are about are then looked for among the other half.
 
 from __future__ import annotations
 
+import heapq
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,7 @@ _APART = 4  # differences beyond are taken together
 _BINS = (2 * _APART + 1) * (len(_SIZES) + 1)
 _DOUBT = 4.0  # answers like those of everybody that each bin is given beforehand
 _COMPARISONS = 6  # that are kept
+_HELD = 1_000  # comparisons that may be kept, which tell most by themselves: each has all people
 _BETTER = 3.0  # nats by which another comparison has to tell those known better
 _LEAST = 8  # people whom claims are about at least, so that their share says something
 _SHARES = (1.0, 0.75, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.05)  # of the claims, the surest ones
@@ -83,8 +85,11 @@ def search(
     """
     name, codes = hidden
     half = len(people) // 2
-    if not half:
-        raise ParameterError("nobody can be looked for: the truth has fewer than two people.")
+    if half < 2 or len(codes) < 2:  # evidence about one of the known comes from the others
+        raise ParameterError(
+            "nothing can be learnt: the truth needs four people, and two categories of "
+            f"{name!r}; it has {len(people)} and {len(codes)}."
+        )
     place = {code: k for k, code in enumerate(codes)}
     true = np.array([place[person[name]] for person in people])
     usual = np.bincount(true[:half], minlength=len(codes)) / half
@@ -113,6 +118,8 @@ def _figures(
     for group in groups:
         own = [tuple(person[variable] for variable in group) for person in people]
         where = " × ".join(group) or "everybody"
+        if asked.budget - 2 < least:
+            return
         crossed, whole = asked.ask((*group, name)), asked.ask(group)
         if crossed:
             values = [[crossed.get((*mine, code), 0.0) for code in codes] for mine in own]
@@ -141,15 +148,18 @@ def _learn(figures: list[GroupFigures], true: Whole, usual: Real) -> tuple[list[
     score = np.tile(np.log(np.maximum(usual, 1e-3)), (m, 1))
     is_true = np.arange(len(usual)) == true[:, None]
     fold = np.arange(n) % 2
-    left = []
-    for one, other in itertools.combinations(figures, 2):
+
+    def compare(one: GroupFigures, other: GroupFigures) -> tuple[float, Learned, Real]:
         bins = _bins(one.values, other.values)
         learned = Learned(f"{one.said} beside {other.said}", bins, _evidence(bins[:n], is_true))
         said = learned.evidence[bins]
         for k in (0, 1):
             held = _evidence(bins[:n][fold != k], is_true[fold != k])
             said[:n][fold == k] = held[bins[:n][fold == k]]
-        left.append((learned, said))
+        return _likelihood(score[:n] + said[:n], true), learned, said
+
+    pairs = itertools.starmap(compare, itertools.combinations(figures, 2))
+    left = [found[1:] for found in heapq.nlargest(_HELD, pairs, key=lambda found: found[0])]
     kept: list[Learned] = []
     while left and len(kept) < _COMPARISONS:
         report("searching for attacks", len(kept) / _COMPARISONS)

@@ -135,9 +135,10 @@ def serve(
     --secret keys.secret --weight w --mean-weight 90
     --grid 100
     """
-    from discreet.serve.site.start import load_site  # start-up time
+    from discreet.serve.site.start import load_site, require_working  # start-up time
 
     require_web()
+    holder = None
     given = replace(records, weight=weight, mean_weight=mean_weight)
     path = Path(source) if source.endswith(".toml") else None
     with show_progress():
@@ -146,20 +147,25 @@ def serve(
             others["on_the_fly"] = on_the_fly or None
             opened = {**vars(given), "hierarchies": hierarchy, "ledger": ledger}
             _refuse_options({**opened, **builder.limits, **others})
-            holder = load_site(path)
+            server = _change_settings(read_site(path).server, builder.place)
+            if server.workers == 1:
+                holder = load_site(path)
+            else:  # each worker reads it for itself; what it holds would stay in this process
+                require_working(path)
         else:
             data = given.open(source, hierarchies=hierarchy, ledger=ledger)
             chosen = plan(data, recipe, by, grid, on_the_fly=on_the_fly)
             policy = _change_settings(Policy(), builder.limits)
             name = builder.title or "Table builder"
+            server = _change_settings(ServerConfig(), builder.place)
             holder = site(data, chosen, policy, name, on_the_fly=on_the_fly)
     if on_the_fly:
         notice(ON_THE_FLY)
-    run_site(holder, _change_settings(holder.current.config.server, builder.place), path)
+    run_site(holder, server, path)
 
 
-def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None) -> None:
-    """Answer for a site until Ctrl-C; one that has a file follows it."""
+def run_site(holder: SiteHolder | None, server: ServerConfig, path: Path | None = None) -> None:
+    """Answer for a site until Ctrl-C; one that has a file follows it, and workers read it."""
     from discreet.serve.app import make_app  # start-up time
     from discreet.serve.office.office import Office  # start-up time
     from discreet.serve.run import (  # start-up time
@@ -174,9 +180,11 @@ def run_site(holder: SiteHolder, server: ServerConfig, path: Path | None = None)
         raise ParameterError("several workers need a site they can read: write a site.toml.")
     listening = listen(server.host, server.port)
     say(f"The table builder answers at {address_of(listening)} (stop it with Ctrl-C).")
-    if path is not None and server.workers > 1:
+    if path is not None and (holder is None or server.workers > 1):
         serve_by_workers(path, listening, server.workers, server.root_path)
         return
+    if holder is None:
+        raise ParameterError("there is no site to answer for.")
     with ExitStack() as at_the_end:  # in reverse: the watcher stops before the office closes
         office = None
         if path is not None:

@@ -23,17 +23,11 @@ _WIDE = 100_000  # of a text without line breaks: the reader's own terminal brea
 
 @dataclass(frozen=True)
 class Heading:
-    """The heading of a row or a column, which may be a part of another one.
+    """The heading of a row or a column, which may be a part of another one."""
 
-    Attributes:
-      text: What stands there; escaped when it is shown.
-      depth: How far it is set in.
-      above: Places of the headings it lies under, the nearest last.
-    """
-
-    text: str
-    depth: int = 0
-    above: tuple[int, ...] = ()
+    text: str  # what stands there; escaped when it is shown
+    depth: int = 0  # how far it is set in
+    above: tuple[int, ...] = ()  # places of the headings it lies under, the nearest last
 
 
 @dataclass(frozen=True)
@@ -47,27 +41,16 @@ class Mark:
 
 @dataclass(frozen=True)
 class Grid:
-    """Figures by rows and columns, each of them a list or a tree that can be folded.
+    """Figures by rows and columns, each of them a list or a tree that can be folded."""
 
-    Attributes:
-      rows: Headings of the rows.
-      columns: Headings of the columns.
-      cells: The figures, row by row.
-      caption: What the table is.
-      corner: What the headings of the rows are.
-      unfolded: Above which depth rows and columns stand open at first.
-      left: Columns that hold words.
-      note: What is left out.
-    """
-
-    rows: Sequence[Heading]
-    columns: Sequence[Heading]
-    cells: Sequence[Sequence[str | Mark]]
-    caption: str = ""
-    corner: str = ""
-    unfolded: tuple[int, int] = (99, 99)
-    left: Container[int] = ()
-    note: str = ""
+    rows: Sequence[Heading]  # headings of the rows
+    columns: Sequence[Heading]  # headings of the columns
+    cells: Sequence[Sequence[str | Mark]]  # the figures, row by row
+    caption: str = ""  # what the table is
+    corner: str = ""  # what the headings of the rows are
+    unfolded: tuple[int, int] = (99, 99)  # above which depth rows and columns stand open at first
+    left: Container[int] = ()  # columns that hold words
+    note: str = ""  # what is left out
 
     @classmethod
     def of(
@@ -92,23 +75,14 @@ class Grid:
 
 @dataclass(frozen=True)
 class Display:
-    """What there is to see of an object.
+    """What there is to see of an object."""
 
-    Attributes:
-      title: What it is.
-      side: Whether everybody may see it.
-      facts: Names and values.
-      grids: Tables.
-      lines: Sentences.
-      note: The short note for readers.
-    """
-
-    title: str
-    side: Side = ""
-    facts: Mapping[str, str] | Sequence[tuple[str, str]] = ()
-    grids: Sequence[Grid] = ()
-    lines: Sequence[Line] = ()
-    note: str = ""
+    title: str  # what it is
+    side: Side = ""  # whether everybody may see it
+    facts: Mapping[str, str] | Sequence[tuple[str, str]] = ()  # names and values
+    grids: Sequence[Grid] = ()  # tables
+    lines: Sequence[Line] = ()  # sentences
+    note: str = ""  # the short note for readers
 
     @property
     def listed_facts(self) -> list[tuple[str, str]]:
@@ -150,6 +124,7 @@ def environment(*packages: str) -> Environment:
     return Environment(
         loader=ChoiceLoader([PackageLoader(package) for package in packages]),
         autoescape=True,
+        auto_reload=False,  # nobody edits templates under a running site: a look at each takes time
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -70,7 +70,7 @@ def enter_tables(
                 if why := _why_held(edition, mine, keys, stored, min_changed):
                     held.setdefault(labels, why)
     if held:
-        raise _held(data_set, held)
+        raise _held_error(data_set, held)
     for given in new:
         if not any(_is_same_kind(given, known) and given.sketch == known.sketch for known in own):
             entries.add_sketch(db, data_set, given)
@@ -191,7 +191,7 @@ def _changes(mine: Sequence[StoredSketch], theirs: Sequence[StoredSketch]) -> in
 _INCOMPARABLE = "it cannot be compared with edition {!r}, which {}"
 
 
-def _held(data_set: DataSet, held: Mapping[Labels, str]) -> LedgerError:
+def _held_error(data_set: DataSet, held: Mapping[Labels, str]) -> LedgerError:
     """All tables that are held, with what the custodian can do about them."""
     whys = {table_name(labels): why for labels, why in held.items()}
     one, them = ("it", "the table") if len(whys) == 1 else ("them", "the tables")
@@ -248,11 +248,7 @@ class EarlierValues:
 
 
 class PublishedValues:
-    """The values that releases of a data set showed, kept beside the ledger's entries.
-
-    Args:
-      path: The ledger's file.
-    """
+    """The values that releases of a data set showed, kept in the ledger's file."""
 
     def __init__(self, path: str | Path) -> None:
         self._file = LedgerFile(path)
@@ -265,12 +261,9 @@ class PublishedValues:
         return known.index(edition) if edition in known else len(known)
 
     def before(self, name: str, place: int, what: str) -> EarlierValues | None:
-        """The latest value of every cell that earlier editions showed.
+        """The latest value of every cell that editions before this place in the series showed.
 
-        Args:
-          name: The data set.
-          place: The place of this edition in its series.
-          what: What tells one way of publishing from another: method, parameters and unit.
+        `what` tells one way of publishing from another: method, parameters and unit.
         """
         with self._file.writing() as db:
             db.execute(_TABLE)
@@ -305,15 +298,9 @@ class PublishedValues:
         values: Array,
         status: Array,
     ) -> None:
-        """Keep the values of a release.
+        """Keep the values of a release: what each cell is known by, its value and its status.
 
-        Args:
-          where: Data set, edition, and the edition's place in its series.
-          what: As for `before`.
-          design: Digest of the table's design.
-          marks: What each cell is known by.
-          values: Its value.
-          status: Why it shows what it shows.
+        `where` is data set, edition and its place in the series; `design` a digest of the table's.
         """
         blobs = [
             zlib.compress(np.asarray(part).astype(kind).tobytes())

@@ -45,12 +45,8 @@ class LedgerFile:
     """A ledger's file, made when it is not there.
 
     Promise: what was written within `writing` is on the disk when the block ends, or none of it
-    is, also when the program is killed or the power fails; writers wait for each other.
-
-    Args:
-      path: The file.
-      create: Make it when it is not there; otherwise its absence is an error.
-      any_version: Take a file of an older layout too.
+    is, also when the program is killed or the power fails; writers wait for each other. Without
+    `create` the absence of the file is an error; with `any_version` an older layout is none.
     """
 
     def __init__(self, path: str | Path, *, create: bool = True, any_version: bool = False) -> None:
@@ -66,7 +62,7 @@ class LedgerFile:
             raise self._no_ledger()
         refuse_shared("the ledger", self.path, self.path.stat(), LedgerError)
         with self.reading() as db:
-            if not _is_ours(db):
+            if db.execute("PRAGMA application_id").fetchone()[0] != _OURS:
                 raise self._no_ledger()
             found = db.execute("PRAGMA quick_check(1)").fetchone()[0]
             if found != "ok":
@@ -154,10 +150,6 @@ def _is_database(path: Path) -> bool:
         return False
     with path.open("rb") as opened:
         return opened.read(len(_MARK)) == _MARK
-
-
-def _is_ours(db: sqlite3.Connection) -> bool:
-    return bool(db.execute("PRAGMA application_id").fetchone()[0] == _OURS)
 
 
 def back_up(path: str | Path, out: str | Path) -> Path:

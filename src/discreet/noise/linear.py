@@ -20,6 +20,7 @@ conditions.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -265,11 +266,7 @@ class RowPolytope:
 
     def variance_range(self) -> tuple[float, float] | None:
         """Smallest and largest variance that the conditions allow; None when there is no law."""
-        square = self._v() ** 2
-        low, high = self.extreme(square), self.extreme(-square)
-        if low is None or high is None:
-            return None
-        return float(square @ low), float(square @ high)
+        return _variance_range(self)
 
     def intervals(self, V: float) -> tuple[Real, Real] | None:
         """Smallest and largest value of every probability; None when there is no law."""
@@ -291,6 +288,16 @@ class RowPolytope:
             skew = near_skew(self.support)
             rows, right = [*rows, skew, -skew], [*right, self.asymmetry, self.asymmetry]
         return np.array(rows), np.array(right)
+
+
+# A gate and a comparison make the method again for each draw: most of that was these programs.
+@functools.lru_cache(maxsize=1024)
+def _variance_range(row: RowPolytope) -> tuple[float, float] | None:
+    square = np.array(row.support.deviations, dtype=float) ** 2
+    low, high = row.extreme(square), row.extreme(-square)
+    if low is None or high is None:
+        return None
+    return float(square @ low), float(square @ high)
 
 
 def near_skew(support: Support) -> Real:

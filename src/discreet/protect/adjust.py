@@ -19,6 +19,7 @@ from discreet.protect.options import (
     REACHES,
     WEIGHTS,
     Effort,
+    OptionLists,
     by_order,
     check_effort,
     look_up_by_order,
@@ -111,6 +112,15 @@ class Adjust(WrappingMethod):
     )
     counts_only: ClassVar[str] = "adjustment is for whole counts"
     remedy: ClassVar[str] = " Leave out grid=, or use a fitter (`release.fit(...)`)."
+    option_lists: ClassVar[OptionLists] = {
+        "proposals": AS_IT_IS,
+        "max_move": DEVIATIONS,
+        "weights": (None, *WEIGHTS),
+        "value_weights": (None, *WEIGHTS),
+        "bounds": DEVIATIONS,
+        "sensitive": (None, *REACHES),
+        "protection": PROTECTIONS,
+    }
 
     method: Method | None = None  # type: ignore[assignment]  # a wrapping method has one
     min_count: int | None = None
@@ -146,19 +156,6 @@ class Adjust(WrappingMethod):
         """What every release of this method keeps."""
         kept = Claims(additive=True, unbiased=False, keeps_zeros=True)
         return replace(kept, max_move=self._max_move, blocked=tuple(range(1, self._min_count)))
-
-    @property
-    def option_lists(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        return {
-            "proposals": AS_IT_IS,
-            "max_move": DEVIATIONS,
-            "weights": (None, *WEIGHTS),
-            "value_weights": (None, *WEIGHTS),
-            "bounds": DEVIATIONS,
-            "sensitive": (None, *REACHES),
-            "protection": PROTECTIONS,
-        }
 
     @property
     def _min_count(self) -> int:

@@ -38,19 +38,12 @@ AnyShare = TypeVar("AnyShare", bound="Share")
 
 @dataclass(frozen=True)
 class Unit:
-    """What one unit of protection can change.
+    """What one unit of protection can change."""
 
-    Attributes:
-      change: By how many steps one record changes one cell at most.
-      records: Records of one unit that are counted at most.
-      name: What is added, removed or replaced, in words.
-      weight: Largest weight of a record, where weighted counts are published.
-    """
-
-    change: int = 1
-    records: int = 1
-    name: str = "record"
-    weight: float | None = None
+    change: int = 1  # by how many steps one record changes one cell at most
+    records: int = 1  # records of one unit that are counted at most
+    name: str = "record"  # what is added, removed or replaced, in words
+    weight: float | None = None  # largest weight of a record, where weighted counts are published
 
     @property
     def has_one_size(self) -> bool:
@@ -60,27 +53,19 @@ class Unit:
 
 @dataclass(frozen=True, eq=False)
 class Share:
-    """Cells that spend one part of the budget.
+    """Cells that spend one part of the budget."""
 
-    Attributes:
-      cells: Positions of the cells, all different in content.
-      budget: The part of the budget: ε of Laplace noise, ρ of Gaussian noise.
-      times: In how many of the cells one record counts at most.
-      unit: What one unit can change.
-      moved: In how many of the cells one record counts at most that hold some records only. The
-        others hold all of them, or are sums of known margins.
-      rest_is_known: Whether those others are known.
-    """
-
-    cells: Whole
-    budget: float
-    times: int
-    unit: Unit = Unit()
+    cells: Whole  # positions of the cells, all different in content
+    budget: float  # the part of the budget: ε of Laplace noise, ρ of Gaussian noise
+    times: int  # in how many of the cells one record counts at most
+    unit: Unit = Unit()  # what one unit can change
+    # In how many of the cells one record counts at most that hold some records only. The others
+    # hold all of them, or are sums of known margins.
     moved: int | None = None
-    rest_is_known: bool = False
+    rest_is_known: bool = False  # whether those others are known
 
     @property
-    def replaced(self) -> int:
+    def replaced_cells(self) -> int:
         """How many cells a replaced unit changes, each by at most `most`.
 
         It leaves a cell of each kind and enters another. A total stays where every unit counts the
@@ -97,7 +82,7 @@ class Share:
     @property
     def replaced_budget(self) -> float:
         """The part of the budget for one unit replaced: both ε and ρ grow with the cells."""
-        return part_of(self.budget, self.replaced, self.times)
+        return part_of(self.budget, self.replaced_cells, self.times)
 
     @property
     def most(self) -> int:
@@ -137,7 +122,7 @@ class LaplaceShare(Share):
 
     def replaced_delta(self, cap: int | None) -> float:
         """The same where a unit is replaced and changes other cells."""
-        return min(1.0, self.delta(cap) * self.replaced / self.times)
+        return min(1.0, self.delta(cap) * self.replaced_cells / self.times)
 
     def variance(self, cap: int | None) -> float:
         """Variance of the noise."""
@@ -166,17 +151,13 @@ class GaussianShare(Share):
 
 @dataclass(frozen=True)
 class Budget:
-    """The whole budget and how it is to be spent.
+    """The whole budget and how it is to be spent."""
 
-    Attributes:
-      total: ε or ρ of the whole release.
-      split: Shares of the budget by margin, such as ``{"region:age": 0.5, "region": 0.3,
-        "1": 0.2}``; ``"1"`` is the total. All margins share the budget evenly when absent.
-      known: Margins that are public knowledge and published without noise: a list, or one.
-    """
-
-    total: float
+    total: float  # ε or ρ of the whole release
+    # Shares of the budget by margin, such as ``{"region:age": 0.5, "region": 0.3, "1": 0.2}``;
+    # ``"1"`` is the total. All margins share the budget evenly when absent.
     split: Mapping[Margin, float] | None = None
+    # Margins that are public knowledge and published without noise: a list, or one.
     known: Margin | Sequence[Margin] = field(default=())
 
     def __post_init__(self) -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from discreet.errors import whole
-from discreet.protect.options import BASES
+from discreet.protect.options import BASES, OptionLists
 from discreet.protect.sentences import (
     claim_sentences,
     groups_not_hidden,
@@ -48,16 +48,12 @@ class ControlledRounding:
 
     name: ClassVar[str] = "controlled-rounding"
     source: ClassVar[str] = "table"
+    option_lists: ClassVar[OptionLists] = {"base": BASES}
 
     base: int = 3
 
     def __post_init__(self) -> None:
         whole("base", self.base, 2)
-
-    @property
-    def option_lists(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        return {"base": BASES}
 
     @property
     def claims(self) -> Claims:

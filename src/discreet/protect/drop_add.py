@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import drop_add
 from discreet.protect.keyed_noise import KeyedNoise
-from discreet.protect.options import REACHES, SHARES
+from discreet.protect.options import REACHES, SHARES, OptionLists
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class DropAdd(KeyedNoise):
     """
 
     name: ClassVar[str] = "drop-add"
+    option_lists: ClassVar[OptionLists] = {
+        **KeyedNoise.option_lists,
+        "share": SHARES,
+        "cap": REACHES,
+    }
 
     share: float = 0.01
     cap: int = 7
-
-    @property
-    def option_lists(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        return {**super().option_lists, "share": SHARES, "cap": REACHES}
 
     @cached_property
     def law(self) -> TransitionMatrix:

@@ -132,7 +132,10 @@ def plan_edition(table: TrueTable, method: Any) -> EditionPlan:
 
 def choose_every(law: TransitionMatrix | None, tables: Tables, churn: float, planned: int) -> int:
     """After how many editions values are drawn afresh: the rule of `plan_edition`."""
-    variance = USUAL_VARIANCE if law is None else large_variance(law)
+    variance = USUAL_VARIANCE
+    if law is not None:  # of the noise of large counts
+        row = law.law[-1]
+        variance = float(row @ law.deviations**2 - (row @ law.deviations) ** 2)
     every = min(OLDEST, max(1, int(1 + variance / 3 / (_CELL * churn))))
     while law is not None and every < OLDEST:
         mode = EditionMode("phased", every=every)
@@ -140,12 +143,6 @@ def choose_every(law: TransitionMatrix | None, tables: Tables, churn: float, pla
             break
         every += 1
     return every
-
-
-def large_variance(law: TransitionMatrix) -> float:
-    """Variance of the noise of large counts."""
-    row = law.law[-1]
-    return float(row @ law.deviations**2 - (row @ law.deviations) ** 2)
 
 
 def editions_allowed(
@@ -238,7 +235,8 @@ def find_earlier(
     given = [] if previous is None else [previous] if isinstance(previous, Protected) else previous
     stored = None if book is None else PublishedValues(book.path)
     place = 0 if stored is None else stored.place(table.data_set.name, table.data_set.edition)
-    check_previous(given, table, method)
+    for release in given:
+        check_previous(release, table, method)
     if given and book is None:
         place = 1 + max(_place_in(release) for release in given)
     if plan.mode.kind != "phased":
@@ -356,14 +354,8 @@ def _place_in(release: PublicTable) -> int:
     return int(release.statement.steps[0].parameters.get("place", 0))
 
 
-def check_previous(given: Sequence[PublicTable], table: TrueTable, method: Any) -> None:
-    """Only releases of the same data set, as `protect` made them, can be repeated or followed."""
-    for release in given:
-        _check_previous(release, table, method)
-
-
-def _check_previous(release: PublicTable, table: TrueTable, method: Any) -> None:
-    """Only a release of the same data set, as `protect` made it, can be repeated."""
+def check_previous(release: PublicTable, table: TrueTable, method: Any) -> None:
+    """Only a release of the same data set, as `protect` made it, can be repeated or followed."""
     steps, data = release.statement.steps, table.data_set
     if not isinstance(release, PublicTable) or len(steps) != 2 or steps[0].name != "data":
         raise ParameterError(

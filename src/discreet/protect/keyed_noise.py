@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from discreet.noise.matrix import TransitionMatrix
 from discreet.protect.adjust import with_adjusted_margins
 from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros
 from discreet.protect.draws import MIXED_KEYS
-from discreet.protect.options import GRIDS, Grid, RecordSteps, with_declared_grid
+from discreet.protect.options import GRIDS, Grid, OptionLists, RecordSteps, with_declared_grid
 from discreet.protect.publication import CellPublication, Margins, Noise, spread_of_weights
 from discreet.protect.sentences import (
     LARGE_COUNT,
@@ -50,6 +50,8 @@ class KeyedNoise(Noise):
         :math:`(n + v)W/n`, in steps of the declared mean weight.
     """
 
+    option_lists: ClassVar[OptionLists] = {"grid": (None, *GRIDS)}
+
     margins: Margins = "own"
     grid: Grid = None
 
@@ -65,11 +67,6 @@ class KeyedNoise(Noise):
     def source(self) -> str:
         """Cells are looked up by key; adjusted margins draw for the whole table."""
         return "table" if self.margins == "adjusted" else "keys"
-
-    @property
-    def option_lists(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        return {"grid": (None, *GRIDS)}
 
     @property
     def units(self) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ GRIDS = tuple(float(f"{m}e{k}") for k in range(-2, 7) for m in (1, 1.5, 2, 3, 5,
 _VALUES = 10  # the largest key of options by value
 AS_IT_IS = (None,)
 """What is left to experiments, such as the effort of a search."""
+OptionLists = Mapping[str, tuple[Any, ...]]
+"""Options of a method that come from a short list where nobody counts releases."""
 
 
 DeclaredGrid = Literal["mean-weight", "cell-weight"]
@@ -42,15 +44,11 @@ DeclaredGrid = Literal["mean-weight", "cell-weight"]
 
 @dataclass(frozen=True)
 class RecordSteps:
-    """Steps of weighted counts whose noise goes by the number of sampled records.
+    """Steps of weighted counts whose noise goes by the number of sampled records."""
 
-    Attributes:
-      size: One step: the declared mean weight.
-      by: How noise of sample counts moves weighted counts: by whole steps (``"mean-weight"``), or
-        by the mean weight of the cell's own records, rounded to steps (``"cell-weight"``).
-    """
-
-    size: float
+    size: float  # one step: the declared mean weight
+    # How noise of sample counts moves weighted counts: by whole steps (``"mean-weight"``), or by
+    # the mean weight of the cell's own records, rounded to steps (``"cell-weight"``).
     by: DeclaredGrid
 
 
@@ -90,15 +88,10 @@ def with_declared_grid(method: AnyMethod, bounds: Bounds) -> AnyMethod:
 
 
 class Effort(NamedTuple):
-    """How long a search is for a table of so many cells; the size decides, nobody's choice.
+    """How long a search is for a table of so many cells; the size decides, nobody's choice."""
 
-    Attributes:
-      sweeps: Proposals for each cell.
-      most: Proposals at most.
-    """
-
-    sweeps: float
-    most: float
+    sweeps: float  # proposals for each cell
+    most: float  # proposals at most
 
     def of(self, cells: int, given: float | None) -> float:
         """Proposals of a search over so many cells; an experiment may name its own number."""
@@ -108,11 +101,7 @@ class Effort(NamedTuple):
 def check_listed(method: Any, variables: int = 8) -> None:
     """Refuse options that are on no public list; for publication where nobody counts releases.
 
-    A method names its lists in `option_lists`, by option.
-
-    Args:
-      method: The method.
-      variables: How many variables the table has.
+    A method names its lists in `option_lists`, by option; the table has so many variables.
     """
     inside = (getattr(method, name, None) for name in ("method", "decimals", "counts"))
     for each in (method, *inside):

@@ -23,7 +23,7 @@ from discreet.noise.matrix import TransitionMatrix
 from discreet.noise.pram import invariant_pram, large_table, pram, small_table
 from discreet.protect.cells import NoiseCells
 from discreet.protect.keyed_noise import KeyedNoise, matrix_parameters, noise_by_draw
-from discreet.protect.options import REACHES, SCALES, SHARES
+from discreet.protect.options import REACHES, SCALES, SHARES, OptionLists
 from discreet.protect.sentences import limit, process
 from discreet.tables.protected import Claims, Draws
 from discreet.tables.statement import Sentence
@@ -63,6 +63,12 @@ class Pram(KeyedNoise):
     """
 
     name: ClassVar[str] = "pram"
+    option_lists: ClassVar[OptionLists] = {
+        **KeyedNoise.option_lists,
+        "alpha": tuple(sorted({*SHARES, 0.4})),
+        "epsilon": SCALES,
+        "cap": REACHES,
+    }
     done: ClassVar[str] = "Values were exchanged at random by post-randomisation."
 
     invariant: bool = False
@@ -96,12 +102,6 @@ class Pram(KeyedNoise):
     def source(self) -> str:
         """A fixed matrix is looked up by key; an invariant one draws for the whole table."""
         return "table" if self.invariant else super().source
-
-    @property
-    def option_lists(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        shares = tuple(sorted({*SHARES, 0.4}))
-        return {**super().option_lists, "alpha": shares, "epsilon": SCALES, "cap": REACHES}
 
     @property
     def claims(self) -> Claims:

@@ -26,17 +26,11 @@ what one record can change."""
 
 @dataclass(frozen=True)
 class CellPublication:
-    """The choices that noise methods share.
+    """The choices that noise methods share."""
 
-    Attributes:
-      margins: ``"own"``, ``"summed"`` or ``"adjusted"``.
-      grid: Weighted counts are published in whole steps of it.
-      threshold: Cells whose changed count is below it are hidden.
-    """
-
-    margins: Margins = "own"
-    grid: Grid = None
-    threshold: int | None = None
+    margins: Margins = "own"  # ``"own"``, ``"summed"`` or ``"adjusted"``
+    grid: Grid = None  # weighted counts are published in whole steps of it
+    threshold: int | None = None  # cells whose changed count is below it are hidden
 
     def __post_init__(self) -> None:
         if self.margins not in get_args(Margins):

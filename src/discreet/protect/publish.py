@@ -111,7 +111,8 @@ def _follow(method: Method, table: TrueTable, previous: Any) -> Method:
     if follow is None or previous is None:
         return method
     given = [previous] if isinstance(previous, PublicTable) else list(previous)
-    editions.check_previous(given, table, method)
+    for release in given:
+        editions.check_previous(release, table, method)
     found: Method = follow(table, given)
     return found
 

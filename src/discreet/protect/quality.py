@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from discreet.arrays import Real, Whole
 from discreet.errors import DesignError, KeysError, ParameterError, is_number, whole
 from discreet.protect.cells import NoiseCells, keys_of, keys_with_zeros, on_public_support
 from discreet.protect.draws import MIXED_KEYS
-from discreet.protect.options import SHARES
+from discreet.protect.options import SHARES, OptionLists
 from discreet.protect.publication import WrappingMethod
 from discreet.protect.sentences import limit, process
 from discreet.tables.protected import COUNT, Claims, Draws, Method, Protected
@@ -56,6 +56,7 @@ class Quality(WrappingMethod):
         "a quality that depends on true counts would undo that. Publish it without one."
     )
     counts_only: ClassVar[str] = "quality is about whole counts"
+    option_lists: ClassVar[OptionLists] = {"keep": SHARES}
 
     method: Method
     edges: Sequence[int] = (1, 4)
@@ -75,11 +76,6 @@ class Quality(WrappingMethod):
     def source(self) -> str:
         """Where the noise comes from: what the protecting method declares."""
         return self.method.source
-
-    @property
-    def option_lists(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        return {"keep": SHARES}
 
     @property
     def claims(self) -> Claims:

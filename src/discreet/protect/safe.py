@@ -22,6 +22,7 @@ from discreet.protect.options import (
     SHARES,
     WEIGHTS,
     Effort,
+    OptionLists,
     by_order,
     check_effort,
     look_up_by_order,
@@ -105,6 +106,14 @@ class Safe:
 
     name: ClassVar[str] = "safe"
     source: ClassVar[str] = "table"
+    option_lists: ClassVar[OptionLists] = {
+        "proposals": AS_IT_IS,
+        "max_move": DEVIATIONS,
+        "bounds": DEVIATIONS,
+        "weights": (None, *WEIGHTS),
+        "allowances": DEVIATIONS,
+        "allowance_share": (None, *SHARES),
+    }
 
     def __post_init__(self) -> None:
         whole("min_count", self.min_count, 2)
@@ -135,18 +144,6 @@ class Safe:
         blocked = tuple(range(1, self.min_count))
         keeps = not self.opens_zeros
         return Claims(additive=True, unbiased=False, keeps_zeros=keeps, blocked=blocked)
-
-    @property
-    def option_lists(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        return {
-            "proposals": AS_IT_IS,
-            "max_move": DEVIATIONS,
-            "bounds": DEVIATIONS,
-            "weights": (None, *WEIGHTS),
-            "allowances": DEVIATIONS,
-            "allowance_share": (None, *SHARES),
-        }
 
     @property
     def reach(self) -> int:

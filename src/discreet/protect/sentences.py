@@ -10,16 +10,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from discreet import __version__
 from discreet.arrays import Array, Real
-from discreet.tables.editions import EditionMode
 from discreet.tables.protected import COUNT, WEIGHT, CellStatus, Claims, Protected
 from discreet.tables.statement import PrivacyStatement, Sentence, Statement, Step, step_of
 from discreet.tables.truth import DataSet, SecretLike
+
+if TYPE_CHECKING:
+    from discreet.protect.editions import EditionPlan
 
 LEAST_P = 1e-6
 """Predicates about averages reject at this probability."""
@@ -191,33 +193,13 @@ class Sourced(Protocol):
         """`"keys"`, `"table"` or `"system"`."""
 
 
-class Planned(Protocol):
-    """How editions are drawn, where that was decided."""
-
-    @property
-    def mode(self) -> EditionMode:
-        """The mode."""
-
-    @property
-    def why(self) -> str:
-        """The reason in a few words."""
-
-    @property
-    def text(self) -> str:
-        """What it means for further editions."""
-
-    @property
-    def plain(self) -> str:
-        """What everybody is told of it; mostly nothing."""
-
-
 def data_step(
     subject: StatementSubject,
     method: Sourced,
     *,
     is_counted: bool,
     number: int | None,
-    plan: Planned | None = None,
+    plan: EditionPlan | None = None,
     place: int = 0,
     follows: bool = False,
 ) -> Step:
@@ -250,15 +232,12 @@ def data_step(
                 f"apart and tell more together: {_SEVERAL}",
             )
         )
-    mode = str(plan.mode) if plan else data.keys
-    why = plan.why if plan else None
-    told_place = {"place": place or None}
     parameters = {
         "name": data.name,
         "edition": data.edition,
-        "keys": mode,
-        "why": why,
-        **told_place,
+        "keys": str(plan.mode) if plan else data.keys,
+        "why": plan.why if plan else None,
+        "place": place or None,
     }
     return step_of("data", parameters, said)
 

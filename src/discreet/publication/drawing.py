@@ -213,13 +213,7 @@ def data_set_of(publication: Publication, edition: str) -> DataSet:
 
 
 def open_edition(publication: Publication, edition: str, period: str) -> Microdata:
-    """The records of an edition: all of them, or those of its period where they tell periods.
-
-    Args:
-      publication: What is published, its paths made whole.
-      edition: The edition.
-      period: Its period.
-    """
+    """The records of an edition: all of them, or those of its period where they tell periods."""
     given = {"edition": edition}
     if isinstance(publication.data.get("time"), str):
         given["period"] = period
@@ -268,21 +262,13 @@ def _clear(staging: Path) -> None:
 
 @dataclass(frozen=True)
 class WaitingDraw:
-    """A release that was drawn and waits to be published; never among public files.
+    """A release that was drawn and waits to be published; never among public files."""
 
-    Attributes:
-      folder: The folder it is to be published in, as the publication names it.
-      origin: A digest of what it was drawn of; empty where that is unknown.
-      stopped: Whether attacks stopped it.
-      rules: The rules of the gate that its method has passed.
-      number: The number that the ledger gave it; none where it had one before.
-    """
-
-    folder: str = ""
-    origin: str = ""
-    stopped: bool = False
-    rules: str = ""
-    number: int = 0
+    folder: str = ""  # the folder it is to be published in, as the publication names it
+    origin: str = ""  # a digest of what it was drawn of; empty where that is unknown
+    stopped: bool = False  # whether attacks stopped it
+    rules: str = ""  # the rules of the gate that its method has passed
+    number: int = 0  # the number that the ledger gave it; none where it had one before
 
     @staticmethod
     def file(publication: Publication, base: Path, edition: str) -> Path:

@@ -150,13 +150,8 @@ def publish_periods(
     """Publish every period of the records that is not published yet, each as an edition.
 
     The records say by a column which period they are of, `[data] time = "year"`. Periods are
-    published in their order, so that the last one has the whole series.
-
-    Args:
-      publication: What is published.
-      base: The folder of its file.
-      again: As for `publish`.
-      accept: As for `publish`.
+    published in their order, so that the last one has the whole series. Arguments are those of
+    `publish`.
     """
     found = edition_periods(publication, Path(base))
     folder = Path(base) / publication.outlet.folder

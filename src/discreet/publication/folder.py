@@ -109,14 +109,10 @@ def _about_by_table(
 
 @dataclass(frozen=True)
 class Series:
-    """Tables over periods.
+    """Tables over periods."""
 
-    Attributes:
-      files: Their files by name.
-      broken: For each table whose variables or codes changed, the first period of its series.
-    """
-
-    files: Mapping[str, bytes]
+    files: Mapping[str, bytes]  # their files by name
+    # For each table whose variables or codes changed, the first period of its series.
     broken: Mapping[str, str]
 
 
@@ -132,15 +128,8 @@ def series_files(
     """Each table over the periods of releases, without a total over them.
 
     Where variables or codes of a table changed, its series begins after the change, and a footnote
-    of the series says so.
-
-    Args:
-      publication: What is published.
-      releases: Releases by their periods, in order; the last one is this edition's.
-      edition: The edition's name.
-      folder: Where languages of its own lie.
-      notices: What became of editions since.
-      is_published: Whether that is the folder of an edition.
+    of the series says so. Releases come by their periods, in order; the last one is this edition's.
+    Notices tell what became of editions since; the folder is as for `edition_files`.
     """
     name, release = publication.time, [*releases.values()][-1]
     by_period = {period: _cubes(each) for period, each in releases.items()}

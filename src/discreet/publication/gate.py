@@ -44,20 +44,14 @@ if TYPE_CHECKING:
 
 @dataclass
 class Judgement:
-    """**Confidential.** What attacks found of a method or of a release.
+    """**Confidential.** What attacks found of a method or of a release."""
 
-    Attributes:
-      what: What was judged.
-      broken: Rules that are broken, each with cells and the setting that would help.
-      unjudged: What was not finished.
-      lines: The report.
-      likely: What attacks reached that claim what is likely, by table.
-    """
-
-    what: str
+    what: str  # what was judged
+    # Rules that are broken, each with cells and the setting that would help.
     broken: list[str] = field(default_factory=list)
-    unjudged: list[str] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
+    unjudged: list[str] = field(default_factory=list)  # what was not finished
+    lines: list[str] = field(default_factory=list)  # the report
+    # What attacks reached that claim what is likely, by table.
     likely: list[LikelyClaims] = field(default_factory=list)
 
     @property
@@ -87,10 +81,7 @@ class Judgement:
 def judge_method(publication: Publication, data: Microdata, table: Table) -> Judgement:
     """Attack experiments of the method, or play against a private one without the truth.
 
-    Args:
-      publication: What is to be published, its paths made whole.
-      data: The records.
-      table: The tables of the publication, which say how views are taken.
+    The publication has its paths made whole; its tables say how views of the records are taken.
     """
     found, rules = Judgement("method"), publication.rules
     method = registry.build("method", publication.method.name, publication.method.parameters)
@@ -111,26 +102,15 @@ def judge_release(publication: Publication, release: Protected) -> Judgement:
 
 @dataclass(frozen=True)
 class Gatekeeper:
-    """Writes what was found where the office keeps it, and lets pass or stops.
+    """Writes what was found where the office keeps it, and lets pass or stops."""
 
-    Attributes:
-      report: The confidential report.
-      accept: Why something may pass that was not judged; empty where nobody said so.
-      ledger: Where stops are entered.
-      data_set: Which edition is to be published.
-    """
-
-    report: Path
-    accept: str
-    ledger: Ledger | None
-    data_set: DataSet
+    report: Path  # the confidential report
+    accept: str  # why something may pass that was not judged; empty where nobody said so
+    ledger: Ledger | None  # where stops are entered
+    data_set: DataSet  # which edition is to be published
 
     def check(self, found: Judgement, number: int = 0) -> None:
-        """Write the report, then let pass.
-
-        Args:
-          found: What attacks found.
-          number: The number in the ledger of a release that this publication has drawn.
+        """Write the report, then let pass; the ledger gave the release that was drawn a number.
 
         Raises:
           GateError: A rule is broken, or something was not judged and nobody accepted that.

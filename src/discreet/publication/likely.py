@@ -27,11 +27,34 @@ if TYPE_CHECKING:
 SEED = 1  # of the experiments; fixed, so that a second run finds what the first one found
 DRAWS = 2  # that proofs and attacks have at least, as far as there is time
 _MOST_DRAWS = 12  # of one attack, while its lift is above the rule but perhaps by chance
-_LEVEL = 0.999  # of a lift that stops: a publication has a hundred of them
+_FALSE_STOPS = 0.001  # of an attack that reaches no more than the rule: a publication has a hundred
+_LEVEL = 1 - _FALSE_STOPS / _MOST_DRAWS
+"""Of a lift that stops. An attack is looked at after each draw, twice, at all claims and the surest
+ones; one end of an interval is wrong half as often as both, so all looks share the false stops."""
 _ABOUT_PEOPLE = ("attributes", "hidden")
 """What a lift is judged by. Claims about shown counts are reported: a count near the truth is what
 tables are published for."""
 _EXACT = ("integer-reconstruction", "bounds")
+
+
+@dataclass
+class TriedAttack:
+    """An attack on one table, and what it reached.
+
+    Attributes:
+      attack: What was tried.
+      finding: What it reached, all draws together.
+      stops: Whether its lift stops a publication.
+    """
+
+    attack: Any
+    finding: Finding
+    stops: bool
+
+    @property
+    def parts(self) -> dict[str, Finding]:
+        """All claims and the surest of them, by how they are called in a report."""
+        return {"": self.finding, "the surest claims of ": self.finding.surest}
 
 
 @dataclass
@@ -43,51 +66,46 @@ class LikelyClaims:
       table: Its true counts.
       make: Draws its release.
       rules: What the office allows.
-      attacks: What was tried.
-      findings: What each of them reached.
-      stops: Which of them stop a publication by their lift.
+      tried: The attacks that had something to attack.
     """
 
     name: str
     table: Table
     make: Maker
     rules: Gate
-    attacks: list[Any] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    stops: list[bool] = field(default_factory=list)
+    tried: list[TriedAttack] = field(default_factory=list)
 
     def attack_first(self, release: Protected) -> Iterator[str]:
         """Every attack on one draw."""
         custodian = self._custodian(release, SEED)
         for attack in _attacks(self.rules, release):
             yield f"{attack.name} in {self.name}"
-            self.findings.append(play_with(attack, custodian))
-            self.attacks.append(attack)
-            self.stops.append(_is_about_people(attack, custodian))
+            finding = play_with(attack, custodian)
+            self.tried.append(TriedAttack(attack, finding, _is_about_people(attack, custodian)))
 
     def attack_again(self) -> None:
         """Further draws for what is above the rule, or may be, but perhaps by chance."""
-        left = [k for k, stops in enumerate(self.stops) if stops]
+        left = [each for each in self.tried if each.stops]
         for draw in range(1, _MOST_DRAWS):
-            left = [k for k in left if self._is_in_doubt(self.findings[k], draw)]
+            left = [each for each in left if self._is_in_doubt(each, draw)]
             if not left:
                 return
             seed = SEED + 104729 * draw  # apart from the seeds of the draws without records
             custodian = self._custodian(self.make(self.table, seed), seed)
-            for k in left:
-                again = play_with(self.attacks[k], custodian)
-                self.findings[k] = self.findings[k].pooled(again)
+            for each in left:
+                each.finding = each.finding.pooled(play_with(each.attack, custodian))
 
     def verdict(self) -> tuple[list[str], list[str]]:
         """Lines of the report, and what is above the rule beyond chance."""
         lines, broken = [], []
-        for attack, finding, stops in zip(self.attacks, self.findings, self.stops, strict=True):
+        for each in self.tried:
+            attack, finding = each.attack, each.finding
             variable = getattr(attack, "variable", None)
             where = f"{self.name}, {variable}" if variable else self.name
             lines.append(f"- {where}: {finding}")
-            for part, which in ((finding, ""), (finding.surest, "the surest claims of ")):
+            for which, part in each.parts.items():
                 low = part.gain(_LEVEL)
-                if stops and low > self.rules.lift:
+                if each.stops and low > self.rules.lift:
                     broken.append(
                         f"{which}{where}: {attack.name} has a lift of {part.lift:.2f}, at least "
                         f"{low:.2f}, where {self.rules.lift:g} is allowed "
@@ -99,8 +117,8 @@ class LikelyClaims:
     def _custodian(self, release: Protected, seed: int) -> Custodian:
         return Custodian.of(self.table, release, Knowledge(), method=self.make, seed=seed)
 
-    def _is_in_doubt(self, finding: Finding, draws: int) -> bool:
-        parts = (finding, finding.surest)
+    def _is_in_doubt(self, each: TriedAttack, draws: int) -> bool:
+        parts = each.parts.values()
         if any(part.gain(_LEVEL) > self.rules.lift for part in parts):
             return False
         return draws < DRAWS or any(part.lift > self.rules.lift for part in parts)

@@ -167,9 +167,7 @@ class Publication:
     def tabulate(self, data: Microdata, **options: Any) -> Table:
         """The confidential table that the publication asks for.
 
-        Args:
-          data: The records.
-          **options: `engine` and `inner` as for `Microdata.tabulate`.
+        Options are `engine` and `inner` as for `Microdata.tabulate`.
         """
         return data.tabulate(
             self.margins,
@@ -211,13 +209,16 @@ class Publication:
     def build(self) -> tuple[Any, Any]:
         """The method and the fitter, if there is one; names and parameters are checked."""
         method = registry.build("method", self.method.name, self.method.parameters)
+        return method, self._build_fitter()
+
+    def _build_fitter(self) -> Any:
         if self.fitter is None:
-            return method, None
-        return method, registry.build("fitter", self.fitter.name, self.fitter.parameters)
+            return None
+        return registry.build("fitter", self.fitter.name, self.fitter.parameters)
 
     def fit(self, release: P) -> P:
         """A release, or a trial, with the publication's fit and rounding, if it has any."""
-        _, fitter = self.build()
+        fitter = self._build_fitter()
         if fitter is None:
             return release
         # what is handed out in files has whole counts unless another rounding is asked for

@@ -43,9 +43,10 @@ def republish(folder: str | Path, out: str | Path) -> Path:
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise DataError(f"{out} is not empty; name a folder that is not there yet.")
     manifest = manifest_of(source)
-    made = _make_again(source, manifest)
-    listed = {**manifest["files"], RELEASE: manifest["release"]}
-    changed = [name for name, digest in listed.items() if _digest(made.get(name, b"")) != digest]
+    if _digest((source / RELEASE).read_bytes()) != manifest["release"]:
+        raise DataError(f"{source} was changed since it was published: {RELEASE}.")
+    made, listed = _make_again(source, manifest), manifest["files"]
+    changed = [n for n, digest in listed.items() if n not in made or _digest(made[n]) != digest]
     made_by = {name: _version_of(name, manifest) for name in changed}
     if others := [version for version in made_by.values() if version != __version__]:
         raise DataError(
@@ -57,10 +58,13 @@ def republish(folder: str | Path, out: str | Path) -> Path:
     staging = target.with_name(f".{target.name}.part")
     shutil.rmtree(staging, ignore_errors=True)
     staging.mkdir(parents=True)
-    write_files(staging, {**made, MANIFEST: (source / MANIFEST).read_bytes()})
+    # another version may make more files than were published
+    write_files(staging, {name: made[name] for name in listed})
+    write_files(staging, {name: (source / name).read_bytes() for name in (RELEASE, MANIFEST)})
     if target.exists():
         target.rmdir()
     put_in_place(staging, target)
+    os.chmod(target, OPEN)
     return Path(out)
 
 
@@ -71,17 +75,14 @@ def _version_of(name: str, manifest: Mapping[str, Any]) -> str:
 
 
 def _make_again(source: Path, manifest: Mapping[str, Any]) -> dict[str, bytes]:
-    """The files of an edition and its release; of a release that was changed nothing else."""
-    found = {RELEASE: (source / RELEASE).read_bytes()}
-    if _digest(found[RELEASE]) != manifest["release"]:
-        return found
+    """The files of an edition, beside its release."""
     edition, release = manifest["edition"], read_release(source / RELEASE)
     publication = Publication.from_dict(manifest["publication"])
     notices = manifest["notices"]
-    found |= edition_files(publication, release, edition, notices, source, is_published=True)
+    found = edition_files(publication, release, edition, notices, source, is_published=True)
     if told := manifest.get("series"):
-        found |= _series_again(source, publication, release, edition, told)
-    return found
+        return {**found, **_series_again(source, publication, release, edition, told)}
+    return dict(found)
 
 
 def _series_again(

@@ -51,16 +51,11 @@ Entries = dict[Entry, Any]
 
 @dataclass(frozen=True)
 class Wording:
-    """What things are called in one language.
+    """What things are called in one language."""
 
-    Attributes:
-      language: Sentences and words.
-      is_first: Whether it is the publication's first language.
-      own: The publication's file of this language, as plain data.
-    """
-
-    language: Language
-    is_first: bool = True
+    language: Language  # sentences and words
+    is_first: bool = True  # whether it is the publication's first language
+    # The publication's file of this language, as plain data.
     own: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -159,15 +154,11 @@ class Wording:
 
 @dataclass(frozen=True)
 class WordingFaults:
-    """What is wrong with the file of a language.
+    """What is wrong with the file of a language."""
 
-    Attributes:
-      missing: Sections that it lacks, with the texts of the first language, as the file has them.
-      said: Everything in words.
-    """
-
+    # Sections that it lacks, with the texts of the first language, as the file has them.
     missing: Mapping[str, Any]
-    said: Sequence[str]
+    said: Sequence[str]  # everything in words
 
 
 def wording_faults(

@@ -48,7 +48,8 @@ _SHORTEST = 1e-6
 # Curvature of a direction, relative to that by the diagonal, below which no table answers to it;
 # where there is no ridge, the targets then contradict each other.
 _FLAT = 1e-11
-# That is looked at after so many steps of conjugate gradients: it costs a scalar product.
+# Flat directions are looked for after so many steps of conjugate gradients: each look costs a
+# scalar product.
 _LOOK_EVERY = 10
 # What double precision leaves of the sum of the terms of the objective.
 _ROUNDING = 1e-14

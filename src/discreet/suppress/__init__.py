@@ -2,7 +2,7 @@
 
 `Suppress` is the method; its `Pattern` says which cells are hidden and why. `Decimals` take the
 place of hidden cells. `Listed`, `Exempt` and `with_apriori` follow lists of cells, `consistent`
-and `following` follow earlier releases, and `write_transmission` sends a pattern to a partner.
+follows an earlier release, and `write_transmission` sends a pattern to a partner.
 
 >>> from discreet.suppress import Suppress
 >>> Suppress("threshold(3)").secondary
@@ -18,7 +18,7 @@ from discreet.lazy import lazy_names
 __getattr__ = lazy_names(
     __name__,
     {
-        "apriori": "consistent following with_apriori write_transmission",
+        "apriori": "consistent with_apriori write_transmission",
         "decimals": "Decimals",
         "exceptions": "Exempt Listed",
         "pattern": "PUBLISHED Pattern",

@@ -1,7 +1,7 @@
 """What is known or said of single cells: a-priori lists, earlier releases, codes for partners.
 
 `with_apriori` makes arguments of `Suppress` of an a-priori file. `consistent` follows an earlier
-release of the same records, `following` one of an earlier edition. `write_transmission` sends a
+release of the same records (`Suppress.follow` follows editions). `write_transmission` sends a
 pattern with its true values to a partner who may see them.
 """
 
@@ -108,23 +108,6 @@ def consistent(method: Suppress, table: TrueTable, earlier: Protected) -> Suppre
         frozen=(*method.frozen, *(cell for cell, is_sensitive in again if not is_sensitive)),
         forbidden=(*method.forbidden, *(cell for name, cell in here if name in hidden)),
     )
-
-
-def following(method: Suppress, table: TrueTable, earlier: Protected) -> Suppress:
-    """The method for a new edition, which starts from the pattern of an earlier one.
-
-    Cells that were hidden are hidden again rather than others: a cell that is shown once stands in
-    for what other editions hide. Sensitive cells follow from the new values alone. It is what
-    `table.protect(method, previous=earlier)` does.
-
-    Args:
-      method: How the table is to be suppressed.
-      table: The table of the new edition.
-      earlier: What was published of an earlier edition, by suppression.
-    """
-    if not isinstance(earlier, Protected) or earlier.status is None:
-        raise ParameterError("an earlier release with hidden cells was expected.")
-    return method.follow(table, [earlier])
 
 
 FREE, CONFIDENTIAL, SECONDARY = "F", "C", "D"

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from discreet.arrays import Array, Mask, Real
 from discreet.design.base import Design
 from discreet.errors import DataError, InfeasibleError, ParameterError, check_known, positive
-from discreet.protect.options import SCALES
+from discreet.protect.options import SCALES, OptionLists
 from discreet.protect.sentences import limit, process
 from discreet.solve.linear.elimination import find_spanned, rank
 from discreet.solve.linear.unknowns import Unknowns, combination, free_part, unknowns
@@ -88,6 +88,12 @@ class Decimals:
     See Langsrud (2019a).
     """
 
+    option_lists: ClassVar[OptionLists] = {
+        "rmse": SCALES,
+        "scale": SCALES,
+        "modulo": (None, 5.0, 10.0, 100.0, 1000.0),
+    }
+
     residual: Residual = "rmse"
     rmse: float = 1.0
     scale: float = 0.1
@@ -100,11 +106,6 @@ class Decimals:
         positive("scale", self.scale)
         if self.modulo is not None:
             positive("modulo", self.modulo)
-
-    @property
-    def option_lists(self) -> dict[str, tuple[Any, ...]]:
-        """Options that come from a short list where nobody counts releases."""
-        return {"rmse": SCALES, "scale": SCALES, "modulo": (None, 5.0, 10.0, 100.0, 1000.0)}
 
     def __call__(self, pattern: Pattern, *, rng: np.random.Generator) -> Replaced:
         """Replace the suppressed cells of a pattern; its inner cells need not be known.

@@ -215,7 +215,7 @@ def test_a_new_edition_starts_from_the_earlier_pattern():
     first, second = two_editions()
     earlier = first.protect(METHOD)
     second = replace(second, data_set=replace(second.data_set, edition="2"))
-    again = dc.suppress.following(METHOD, second, earlier).pattern(second)
+    again = METHOD.follow(second, [earlier]).pattern(second)
     assert (METHOD.pattern(second).suppressed != earlier.hidden).any()
     assert (again.suppressed == earlier.hidden).all()
     release = second.protect(METHOD, previous=earlier)

@@ -1,12 +1,10 @@
 """Cells that published cells give away, against linear algebra."""
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import discreet as dc
-from discreet.errors import ParameterError
 from discreet.solve.integer.small_counts import by_elimination, by_leverage
 from tests.strategies import designs
 
@@ -31,9 +29,3 @@ def test_the_last_unknown_cell_of_a_row_is_known():
     design = dc.Design.product({"a": 2, "b": 2}, [("a",), ("b",)])
     np.testing.assert_array_equal(by_elimination(design, np.array([0, 5, 2, 3])), [True] * 4)
     np.testing.assert_array_equal(by_elimination(design, np.array([1, 4, 2, 3])), [False] * 4)
-
-
-def test_too_many_cells_for_the_leverage_check_are_refused():
-    design = dc.Design.product({"a": 100, "b": 50}, [("a",), ("b",)])
-    with pytest.raises(ParameterError, match="holds up to 4,000 inner cells"):
-        by_leverage(design, design.aggregate(np.ones(5000, dtype=np.int64)))

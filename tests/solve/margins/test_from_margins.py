@@ -130,6 +130,21 @@ def test_standard_errors_of_trees_are_near_those_of_dense_least_squares(monkeypa
     assert np.abs(ratio - 1).max() < (1e-8 if is_small else 0.5)
 
 
+@pytest.mark.parametrize("unit", [1e-8, 1e4, 1e12])
+def test_precisions_in_other_units_give_the_same_margins(unit):
+    """Also where few cells are in use, so that others stay where they are, nearly for free."""
+    rng = np.random.default_rng(1)
+    cells, margins, z = (rng.standard_normal(shape) for shape in ((12, 5), (6, 5), 12))
+    w = (np.arange(12) < 4).astype(float)
+    (effects, forces), (same, scaled) = (
+        dense_margins.DenseMargins(cells, np.eye(5), w * by).non_negative(3 * z, margins)
+        for by in (1.0, unit)
+    )
+    np.testing.assert_allclose(same, effects, atol=1e-9)
+    np.testing.assert_allclose(scaled / unit, forces, atol=1e-9)
+    assert forces.max() > 0.1
+
+
 @pytest.mark.parametrize("uneven", [False, True])
 def test_non_negative_margins_are_the_nearest_ones(uneven):
     design = dc.Design.product({"a": 3, "b": 2, "c": 2}, "a:b + a:c + b:c")

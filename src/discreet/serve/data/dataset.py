@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 
 from discreet.errors import ParameterError
 from discreet.release.cube import Cube
@@ -287,6 +287,7 @@ class Dataset:
 
         Rules speak of people: a measure is judged by the counts of its cells.
         """
+        figures = cache(figures)  # of this question: it waits for a seat once, whatever rules ask
         cube = figures(question.details)
         if self.source.mode == "release-once":  # on the fly others may be lacking as well
             cube = with_impossible(cube, question)

@@ -8,6 +8,7 @@ import io
 import logging
 import queue
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, fields
@@ -17,7 +18,7 @@ from typing import Any, Literal
 from sqlalchemy import Select, case, delete, distinct, func, insert, select
 
 from discreet.release.formats.columns import inert_text
-from discreet.serve.office.database import AUDIT, DatabaseError, OfficeDatabase
+from discreet.serve.office.database import AUDIT, TURN_SECONDS, DatabaseError, OfficeDatabase
 
 Kind = Literal["table", "download", "api", "admin"]
 OK = "ok"
@@ -146,6 +147,7 @@ class AuditLog:
             if is_last:
                 return
             self._clean()
+            time.sleep(2 * TURN_SECONDS)  # for another process that waits for its turn
 
     def _batch(self, first: _Waiting) -> tuple[list[_Waiting], bool]:
         """What has arrived by now, and whether the end is among it."""

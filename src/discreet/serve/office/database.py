@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,15 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from discreet.errors import DataError, DiscreetError, MissingDependencyError, ParameterError
 from discreet.files import OWNER_ONLY, refuse_shared
 
+try:
+    import fcntl
+except ImportError:  # Windows has none
+    fcntl = None  # type: ignore[assignment]
+
 _POSTGRES = ("postgresql", "postgres")
 _ADDRESSES = "Give the path of an SQLite file, or postgresql://user:password@host/database."
 _LOCK_SECONDS = 30.0  # how long one writer waits for another, or for a server that went silent
+TURN_SECONDS = 0.001  # between two looks whether it is a writer's turn
 _CONNECT_SECONDS = 10  # how long a server may take to take a connection
 _SCHEMA = "v1"  # the form of the tables below; a change of them needs a new name and a step
 _UPGRADE_LOCK = 0x64697363  # any number that all versions agree on
@@ -75,7 +82,7 @@ class OfficeDatabase:
     def writing(self) -> Iterator[sa.Connection]:
         """A transaction of its own; writers of an SQLite file wait for each other."""
         known, found = self._generation, 0
-        with self._with_advice(), self._engine.connect() as plain:
+        with self._with_advice(), _in_turn(self._path), self._engine.connect() as plain:
             connection = plain.execution_options(writes=True)
             with connection.begin():
                 if known:
@@ -266,6 +273,35 @@ def _prepare_connection(connection: Any, record: object) -> None:
     connection.isolation_level = None  # transactions begin where we say so
     for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
         connection.execute(f"PRAGMA {pragma}")
+
+
+@contextmanager
+def _in_turn(path: Path | None) -> Iterator[None]:
+    """One writer of a database file after the other.
+
+    SQLite looks every tenth of a second whether another process is done, and meets one that writes
+    all the time hardly ever: of two processes one waited two seconds for its entries.
+    """
+    if path is None or fcntl is None:
+        yield
+        return
+    try:
+        turn = open(f"{path}-turn", "ab", opener=_for_owner)  # noqa: SIM115 -- closed below
+    except OSError as error:
+        raise DatabaseError(f"cannot open {path}-turn: {error.strerror}.") from error
+    with turn as file:
+        until = time.monotonic() + _LOCK_SECONDS
+        while time.monotonic() < until:  # then SQLite says what is wrong
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # until it is closed
+                break
+            except BlockingIOError:
+                time.sleep(TURN_SECONDS)
+        yield
+
+
+def _for_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, OWNER_ONLY)
 
 
 def _begin(connection: sa.Connection) -> None:

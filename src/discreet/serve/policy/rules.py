@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -62,7 +61,7 @@ class Case:
     question: Question
     figures: Figures
 
-    @cached_property
+    @property
     def whole(self) -> Cube:
         """The crossing that a table is cut from, before filters, groups and choices of categories.
 

@@ -117,7 +117,8 @@ class DatasetConfig:
       labels: Names of variables for readers.
       variables: What is on offer, where that is not what the recipe's margins name.
       policy: What may be asked.
-      connections: Questions that the engine answers at a time, on the fly.
+      connections: Connections to the engine, on the fly. A process makes two tables at a time, so
+        more than two are never used.
       keep_cubes: Whether tables made on the fly are kept on the disk, for all processes.
       declared_records: The number of records as the office tells it, for prices; public.
       measures: Sums beside the counts, released once.

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from discreet.digests import digest
-from discreet.errors import DiscreetError
+from discreet.errors import DataError, DiscreetError
+from discreet.progress import in_processes
 from discreet.serve.build import open_records_of, origin_of
 from discreet.serve.data.cache import DiskCache
 from discreet.serve.data.dataset import Dataset, DatasetInfo
@@ -62,6 +63,25 @@ def load_site(path: str | Path) -> SiteHolder:
         return maker.site(config)
 
     return SiteHolder(maker.site(read_site(path)), remake)
+
+
+def require_working(path: str | Path) -> None:
+    """Refuse a site that cannot start; it is started in a process of its own, and goes with it.
+
+    Raises:
+      DataError: What keeps it from starting.
+    """
+    for fault in in_processes(_fault_of, [str(path)], 1):
+        if fault:
+            raise DataError(fault)
+
+
+def _fault_of(path: str) -> str:
+    try:
+        load_site(path)
+    except DiscreetError as error:
+        return str(error)
+    return ""
 
 
 class _SiteMaker:

@@ -33,23 +33,14 @@ SMALL_LOSS = 1e-4
 
 @dataclass(frozen=True, eq=False)
 class ProvenTable:
-    """A table with its proofs.
+    """A table with its proofs."""
 
-    Attributes:
-      y: Inner cells.
-      dual: A dual vector of the loss.
-      ridge: The ridge that singles out the table; zero where there is none.
-      ridge_dual: A dual vector of the loss with that ridge.
-      steps: Steps taken.
-      status: Why the search has ended, unless the certificate holds.
-    """
-
-    y: Real
-    dual: Real
-    ridge: float
-    ridge_dual: Real
-    steps: int = 0
-    status: Status = Status.stalled
+    y: Real  # inner cells
+    dual: Real  # a dual vector of the loss
+    ridge: float  # the ridge that singles out the table; zero where there is none
+    ridge_dual: Real  # a dual vector of the loss with that ridge
+    steps: int = 0  # steps taken
+    status: Status = Status.stalled  # why the search has ended, unless the certificate holds
 
 
 class Inner(NamedTuple):
@@ -62,23 +53,14 @@ class Inner(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class DualityGaps:
-    """The gap of a table and a dual vector.
+    """The gap of a table and a dual vector."""
 
-    Attributes:
-      published: What each published cell has of it, divided by its weight.
-      cells: The inner cells that may have a part of it; all others have none.
-      inner: What each of these has of it.
-      total: The whole gap.
-      loss: The loss of the table.
-      residual: Published values less those of the table.
-    """
-
-    published: Real
-    cells: Whole
-    inner: Real
-    total: float
-    loss: float
-    residual: Real
+    published: Real  # what each published cell has of it, divided by its weight
+    cells: Whole  # the inner cells that may have a part of it; all others have none
+    inner: Real  # what each of these has of it
+    total: float  # the whole gap
+    loss: float  # the loss of the table
+    residual: Real  # published values less those of the table
 
     @classmethod
     def of(

@@ -110,6 +110,7 @@ class LeastAbsolute(FitterBase):
     See Langsrud (2019b) on the noise; `solve_exactly` and `solve_iteratively` for the ways there.
     """
 
+    name = "least-absolute"
     tolerance: float = 1e-4
     max_steps: int = 100_000
     count: float = 1.0
@@ -118,11 +119,6 @@ class LeastAbsolute(FitterBase):
     def __post_init__(self) -> None:
         check_options(self.tolerance, self.max_steps, self.count)
         object.__setattr__(self, "exact", frozen_margins(self.exact))
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "least-absolute"
 
     def prepare(self, design: Design) -> Prepared:
         """Index the inner cells once for many right-hand sides, when they are needed first."""
@@ -190,9 +186,9 @@ class _PreparedAbsolute:
         return "primal-dual steps", answer, certificate
 
     def _meet(self, z: Real, y: Real) -> Real:
-        """A table with exact margins beside one that misses them by what steps have left.
+        """Move a table that nearly has the exact margins so that it has them.
 
-        Each positive cell moves in proportion to its size, by the least change of that kind.
+        Of all changes in proportion to the sizes of positive cells it is the least.
         """
         from scipy.sparse import diags_array
         from scipy.sparse.linalg import lsmr
@@ -222,7 +218,7 @@ class _PreparedAbsolute:
 # Prices of exact margins in units of the largest weight: the first is above the multipliers of most
 # tables, in which an inner cell counts in a few margins; the last is what double precision bears.
 _PRICES = (30.0, 1e3, 3e4)
-# Share of a price at which it holds a dual value, so that a higher one may help.
+# A dual value above this share of its price is held by the price: then a higher one may help.
 _AT_PRICE = 0.99
 # Deviation of exact margins, in counts, that steps may leave, and accuracy of the last change that
 # meets them: other cells move by as much, and have a tenth of a count.
@@ -277,17 +273,18 @@ def solve_exactly(
     low = np.where(is_met | (dual > 0), -np.inf, 0.0)
     high = np.where(is_met | (dual < 0), np.inf, 0.0)
     nu, steps = _smallest(matrix[cells], z / unit, low, high)
-    pull, y = unit * (matrix @ nu), np.zeros(len(slopes))
-    y[cells] = np.maximum(pull[cells], 0.0)
-    pull[cells] = 0.0
+    unclipped, y = unit * (matrix @ nu), np.zeros(len(slopes))
+    y[cells] = np.maximum(unclipped[cells], 0.0)
+    unclipped[cells] = 0.0
     nu *= unit
-    ridge = min(_room(weights - dual, nu), _room(weights + dual, -nu), _room(-slopes, pull))
+    slack = ((weights - dual, nu), (weights + dual, -nu), (-slopes, unclipped))
+    ridge = min(_largest_multiple(*pair) for pair in slack)
     return ProvenTable(y, dual, ridge, dual + ridge * nu, steps)
 
 
-def _room(room: Real, rising: Real) -> float:
-    """How many times something that rises fits into the room, with some to spare."""
-    fits = (_SPARE * room[rising > 0] / rising[rising > 0]).min(initial=np.inf)
+def _largest_multiple(slack: Real, change: Real) -> float:
+    """The largest multiple of a change that keeps within the slack, with some to spare."""
+    fits = (_SPARE * slack[change > 0] / change[change > 0]).min(initial=np.inf)
     return float(fits) if np.isfinite(fits) else 1.0
 
 
@@ -361,14 +358,14 @@ _RIDGE_FALL = 0.1
 # Steps with one ridge up to which the run without goes on from there where that has a smaller loss;
 # later it knows more of the dual.
 _FOLLOWS = 1000
-# Gap, times the tolerance, between the smallest loss seen and its bound below which the ridge can
-# be judged without further steps of the other run.
+# Where the gap between the smallest loss seen and its bound is below so many tolerances, the ridge
+# can be judged without further steps of the other run.
 _KNOWN = 2.0
 # The ridge is to blame for a loss above the smallest one seen when that is more than so many times
 # what unfinished steps cost; less is often due to these.
 _BLAME = 2.0
-# Share of the widest gap of a single cell that unfinished steps of either run may have for the
-# ridge to be to blame for it.
+# The ridge is to blame for the widest gap of a single cell where unfinished steps of either run
+# explain no more than this share of it.
 _SETTLED = 0.5
 
 

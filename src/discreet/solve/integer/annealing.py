@@ -117,10 +117,7 @@ def anneal(
     """Cool from `heat[0]` to `heat[1]` (in units of the loss's scale), then go downhill.
 
     Every chain ends at the best point it has seen. They go on together, so that a search that is
-    timed gives each of them as much.
-
-    Returns:
-      How many proposals the chains made.
+    timed gives each of them as much. Returns how many proposals the chains made.
     """
     hot, cold = (form.scale * h for h in heat)
     made, here, width = 0, 0.0, 0.0
@@ -180,19 +177,14 @@ def overwrite(chain: SearchChain, other: SearchChain) -> None:
 
 @dataclass(frozen=True, eq=False)
 class CompiledProblem:
-    """A problem with its model, target on the grid, and scales of its loss.
-
-    Attributes:
-      scale: What a typical smallest step costs, when all its published cells were right.
-      unit: The same for a single published cell.
-    """
+    """A problem with its model, target on the grid, and scales of its loss."""
 
     problem: LatticeProblem
     model: LatticeModel
     target: Array
     rest: Whole
-    scale: float
-    unit: float
+    scale: float  # what a typical smallest step costs, when all its published cells were right
+    unit: float  # the same for a single published cell
 
     def deviation(self, y: Whole32) -> Array:
         """Deviations of a point, recomputed from the inner cells, and a spare entry."""

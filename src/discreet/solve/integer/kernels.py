@@ -218,18 +218,15 @@ def energy_of(cells: Real32, rule: LossRule, deviation: Array) -> float:
 
 
 @njit(cache=True, nogil=True)
-def sweep(model: LatticeModel, chain: SearchChain, temperatures: Real, pairs: float) -> int:
+def sweep(model: LatticeModel, chain: SearchChain, temperatures: Real, pairs: float) -> None:
     """Propose a step for every inner cell in turn, once for each temperature.
 
     With probability `pairs` a rejected step is tried again with the opposite step of a partner.
     The best point seen at the end of a sweep is kept.
-
-    Returns:
-      How many proposals were accepted.
     """
     members, places, cells, rule = model
     y, best, deviation, energy, random = chain
-    n, accepted = len(y), 0
+    n = len(y)
     limit = np.uint64(pairs * 4294967295.0)
     for temperature in temperatures:
         for j in range(n):
@@ -245,7 +242,6 @@ def sweep(model: LatticeModel, chain: SearchChain, temperatures: Real, pairs: fl
             if accepts(rise, temperature, random):
                 move(members, y, deviation, j, s)
                 energy[0] += rise
-                accepted += 1
                 continue
             if (bits & np.uint64(0xFFFFFFFF)) >= limit:
                 continue
@@ -257,13 +253,11 @@ def sweep(model: LatticeModel, chain: SearchChain, temperatures: Real, pairs: fl
             if accepts(rise, temperature, random):
                 move(members, y, deviation, i, -s)
                 energy[0] += rise
-                accepted += 1
             else:
                 move(members, y, deviation, j, -s)
         if energy[0] < energy[1] - 1e-9:
             energy[1] = energy[0]
             best[:] = y
-    return accepted
 
 
 @njit(cache=True, nogil=True)
@@ -308,8 +302,7 @@ def _best_step(
 ) -> Any:
     """The best of many steps up or down, each alone and with steps of partners the other way.
 
-    Returns:
-      The change of the loss, cell and step, and partner (-1: none) and its step.
+    Returns the change of the loss, cell and step, and partner (-1: none) and its step.
     """
     members, places, cells, rule = model
     y, _, deviation, _, random = chain

@@ -276,17 +276,11 @@ class LatticeProblem:
 
 @dataclass(frozen=True, eq=False)
 class Gaps:
-    """Published cells that must leave an interval.
+    """Published cells that must leave an interval."""
 
-    Attributes:
-      cells: Their positions.
-      below: The largest value allowed below; less than zero where there is none.
-      above: The smallest value allowed above.
-    """
-
-    cells: Index
-    below: Whole
-    above: Whole
+    cells: Index  # their positions
+    below: Whole  # the largest value allowed below; less than zero where there is none
+    above: Whole  # the smallest value allowed above
 
     def inside(self, z: Whole) -> Mask:
         """Which of them have not left."""

@@ -27,7 +27,7 @@ from discreet.arrays import Index, Real, Whole
 from discreet.errors import InfeasibleError, NotConvergedError
 from discreet.progress import report
 from discreet.solve.integer.problem import Domain, LatticeProblem
-from discreet.solve.linear.program import Program, highs_model, load_highs
+from discreet.solve.linear.program import Program, highs_model, load_highs, solver_with
 
 # Inner cells that an integer program may move, in growing neighbourhoods: effort grows far faster
 # than size, and most breaches need few cells.
@@ -59,11 +59,6 @@ def repair_limits(problem: LatticeProblem, y: Whole, sizes: Sequence[int] = SIZE
     gives the same result whatever the number of threads and the speed of the machine.
     Cost: seconds for a hundred violated cells; no new program is begun after about a minute's
     worth of simplex iterations.
-
-    Args:
-      problem: Limits and domain.
-      y: A point of the domain.
-      sizes: Inner cells of a neighbourhood, in the order in which they are tried.
     """
     if not problem.violations(problem.deviation(y)).any():
         return y
@@ -136,21 +131,13 @@ class Repair:
 
 @dataclass(frozen=True, eq=False)
 class _Goal:
-    """What is asked of the rows of a program: their limits, and what deviations from a target cost.
+    """What is asked of the rows of a program: limits, and what deviations from a target cost."""
 
-    Attributes:
-      low: Lower limits.
-      high: Upper limits.
-      excess: How far the present point lies above, or below, its limits.
-      target: Where a row costs nothing.
-      weights: What a deviation by one costs; nothing where deviations do not count.
-    """
-
-    low: Real
-    high: Real
-    excess: Real
-    target: Real
-    weights: Real | None
+    low: Real  # lower limits
+    high: Real  # upper limits
+    excess: Real  # how far the present point lies above, or below, its limits
+    target: Real  # where a row costs nothing
+    weights: Real | None  # what a deviation by one costs; nothing where deviations do not count
 
     @classmethod
     def of(cls, state: Repair, touched: Index, present: Real) -> _Goal:
@@ -234,7 +221,6 @@ def around(state: Repair, k: int, size: int) -> Index:
 
 def _program(A: Any, goal: _Goal, switch: _Switches, point: Whole) -> tuple[Whole, float]:
     """A point no worse than the given one, and the effort; no clock has a say in it."""
-    highspy = load_highs("mending limits")
     from scipy import sparse
 
     # Broken limits get a column of relief each, at most as large as the breach is now and the only
@@ -268,10 +254,8 @@ def _program(A: Any, goal: _Goal, switch: _Switches, point: Whole) -> tuple[Whol
     matrix = sparse.vstack([sparse.hstack(parts), sparse.hstack([links, none])], format="csc")
     ends = np.full(links.shape[0], -np.inf), np.zeros(links.shape[0])
     rows = np.append(low, ends[0]), np.append(high, ends[1])
-    lp = highs_model(matrix, rows=rows, columns=(least, most))
-    lp.col_cost_ = cost
-    kinds = highspy.HighsVarType
-    lp.integrality_ = [kinds.kInteger] * n + [kinds.kContinuous] * (len(cost) - n)
+    is_whole, bounds = np.arange(len(cost)) < n, (least, most)
+    lp = highs_model(matrix, rows=rows, columns=bounds, cost=cost, is_whole=is_whole)
     options: dict[str, Any] = {
         "output_flag": False,
         "parallel": "off",
@@ -293,11 +277,7 @@ def _program(A: Any, goal: _Goal, switch: _Switches, point: Whole) -> tuple[Whol
 
 def _solve(lp: Any, options: dict[str, Any], known: Real) -> tuple[Whole, float]:
     """The best point that HiGHS finds from a known one, as whole numbers, and the effort."""
-    highspy = load_highs("mending limits")
-    solver: Any = highspy.Highs()
-    for name, value in options.items():
-        solver.setOptionValue(name, value)
-    solver.passModel(lp)
+    highspy, solver = load_highs("mending limits"), solver_with(lp, options)
     solution = highspy.HighsSolution()
     solution.col_value = known.astype(np.float64).tolist()
     solver.setSolution(solution)

@@ -213,18 +213,13 @@ class Remainders:
 
     Sums of remainders are exact and as small as the number of cells, so that whether a sum is
     whole does not depend on how large it is.
-
-    Attributes:
-      whole: The whole parts `q`.
-      over: The remainders `r`.
-      unit: What makes a whole, `m`.
-      doubt: How much of each remainder may be due to the rounding of real numbers; `None` where
-        remainders are exact.
     """
 
-    whole: Whole
-    over: Whole
-    unit: int
+    whole: Whole  # the whole parts `q`
+    over: Whole  # the remainders `r`
+    unit: int  # what makes a whole, `m`
+    # How much of each remainder may be due to the rounding of real numbers; `None` where remainders
+    # are exact.
     doubt: Real | None = None
 
     @classmethod

@@ -6,18 +6,15 @@ from typing import Any
 
 import numpy as np
 from numba import njit
+from scipy.sparse import csc_array, eye_array
 
 from discreet.arrays import Mask, Real, Whole, Whole32
 from discreet.design.base import Design
-from discreet.errors import ParameterError
+from discreet.solve.linear.elimination import find_spanned
 
 # Rounds of exchanging cells in a greedy choice, besides one for each chosen cell: a bound, since
 # several equally good cells may change places in a circle.
 _EXTRA_ROUNDS = 100
-# Leverages come from a dense matrix of the inner cells in question and its singular vectors.
-_LEVERAGE_CELLS = 4000
-# A cell that published cells determine has leverage one, but for rounding errors of the vectors.
-_DETERMINED = 1 - 1e-6
 
 
 def choose_cells(
@@ -144,20 +141,12 @@ def _eliminate(members: Whole32, n_published: int) -> Mask:
 
 
 def by_leverage(design: Design, z: Whole) -> Mask:
-    """Inner cells that are a linear combination of the published cells.
+    """Inner cells that are a linear combination of the published cells: those of leverage one.
 
-    Those are the cells with leverage 1 in the design, after `by_elimination`.
+    What `by_elimination` knows comes first; the others are asked exactly, in whole numbers.
     """
     known = by_elimination(design, z)
     rest = np.flatnonzero(~known)
-    if len(rest) > _LEVERAGE_CELLS:
-        raise ParameterError(
-            f"the leverage check holds up to {_LEVERAGE_CELLS:,} inner cells in memory, "
-            f"but {len(rest):,} are in question. Use easy_check alone."
-        )
-    if len(rest):
-        X = design.matrix()[rest].toarray().astype(np.float64)
-        directions, sizes, _ = np.linalg.svd(X, full_matrices=False)
-        kept = directions[:, sizes > 1e-9 * sizes.max(initial=1.0)]
-        known[rest] = (kept**2).sum(axis=1) > _DETERMINED
+    X = csc_array(design.matrix()[rest]).astype(np.int64)
+    known[rest] = find_spanned(X, eye_array(len(rest), dtype=np.int64, format="csc"))
     return known

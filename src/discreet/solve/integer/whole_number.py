@@ -74,6 +74,7 @@ class WholeNumber(FitterBase):
     See Langsrud (2019b), section 5.
     """
 
+    name = "whole-number"
     fitter: Fitter | str = "non-negative"
     max_nonzero: int | None = None
     seed: int = 0
@@ -91,11 +92,6 @@ class WholeNumber(FitterBase):
             whole("max_nonzero", self.max_nonzero, 0)
         whole("seed", self.seed, 0)
         whole("proposals", int(self.proposals), 1)
-
-    @property
-    def name(self) -> str:
-        """The fitter's name in the registry."""
-        return "whole-number"
 
     @property
     def fitters(self) -> Sequence[Fitter]:
@@ -165,18 +161,12 @@ def _fit(
 
 @dataclass(frozen=True, eq=False)
 class WholeTables:
-    """Whole tables beside a fit in real numbers.
+    """Whole tables beside a fit in real numbers."""
 
-    Attributes:
-      plain: The design as it was given.
-      fitted: The fit in real numbers, without what was put aside.
-      judged: The loss as it is reported.
-      sought: The loss as it is searched: no weight far from the others, every cell drawn.
-    """
-
-    plain: Design
-    fitted: Real
-    judged: LatticeProblem
+    plain: Design  # the design as it was given
+    fitted: Real  # the fit in real numbers, without what was put aside
+    judged: LatticeProblem  # the loss as it is reported
+    # The loss as it is searched: no weight far from the others, every cell drawn.
     sought: LatticeProblem
 
     @classmethod

@@ -144,14 +144,10 @@ class Effects:
     too: what differs between their categories, and is the mean of the others. On it the sums of a
     block have the eigenvalue :math:`\prod r`, over the categories `r` of the variables that it sums
     over, or zero when the effect has one of these.
-
-    Attributes:
-      sizes: Categories of the flat variables.
-      kept: For each block which of them it keeps.
     """
 
-    sizes: tuple[int, ...]
-    kept: tuple[tuple[bool, ...], ...]
+    sizes: tuple[int, ...]  # categories of the flat variables
+    kept: tuple[tuple[bool, ...], ...]  # for each block which of them it keeps
 
     @classmethod
     def of(cls, design: ProductDesign) -> Effects | None:
@@ -278,15 +274,8 @@ def fitted_variances(design: Design, weights: Real, variances: Real) -> Real | N
     .. math:: \frac{1}{n_t} \sum_S r_S\, g_{tS}\,
               \frac{\sum_b w_b^2 v_b\, g_{bS}}{(\sum_b w_b\, g_{bS})^2} .
 
-    Args:
-      design: The design.
-      weights: Weights of the fit, all positive.
-      variances: Variances of the noise in what was fitted. Cells with the same inner cells are
-        taken to have the same noise, all others to be independent.
-
-    Returns:
-      The variances, or `None` where there is no closed form and the design is too large for dense
-      algebra.
+    Weights are positive, and `variances` those of the noise in what was fitted. `None` where there
+    is no closed form and the design is too large for dense algebra.
     """
     found = _variances_by_blocks(design, weights, variances)
     if found is None and design.n_inner <= MOST_DENSE:

@@ -49,16 +49,11 @@ _ROUNDING, _NO_EXCUSE = 1e-13, 0.05
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What the inner cells are drawn to where the published cells leave a choice.
+    """What the inner cells are drawn to where the published cells leave a choice."""
 
-    Attributes:
-      start: The table s; zeros when absent.
-      variance: How far each cell may move, q; ones when absent.
-      given: Values of the cells that may not move at all, zero elsewhere; absent when all are zero.
-    """
-
-    start: Real | None = None
-    variance: Real | None = None
+    start: Real | None = None  # the table s; zeros when absent
+    variance: Real | None = None  # how far each cell may move, q; ones when absent
+    # Values of the cells that may not move at all, zero elsewhere; absent when all are zero.
     given: Real | None = None
 
     @classmethod
@@ -105,19 +100,13 @@ class Prior:
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """Checked published values and weights; nothing here has the size of the table.
+    """Checked published values and weights; nothing here has the size of the table."""
 
-    Attributes:
-      z: Values; zero where the weight is.
-      weights: Precisions.
-      held: Published positions of exact margins and of those whose weight exceeds others by far.
-      slack: Deviation for each unit of their multipliers: one over the weight, zero if exact.
-    """
-
-    z: Real
-    weights: Real
+    z: Real  # values; zero where the weight is
+    weights: Real  # precisions
+    # Published positions of exact margins and of those whose weight exceeds others by far.
     held: Whole
-    slack: Real
+    slack: Real  # deviation for each unit of their multipliers: one over the weight, zero if exact
 
     @staticmethod
     def from_values(
@@ -147,15 +136,10 @@ class Targets:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What was asked for.
+    """How accurate a fit is asked to be."""
 
-    Attributes:
-      tolerance: Deviation of a cell, in counts.
-      count: What one count is in the units of the data.
-    """
-
-    tolerance: float
-    count: float = 1.0
+    tolerance: float  # deviation of a cell, in counts
+    count: float = 1.0  # what one count is in the units of the data
 
     def deviation(self, z: Real) -> float:
         """The deviation in the units of the data; less where all targets are below one count."""
@@ -171,20 +155,13 @@ class CertificateLimits:
     optimum demands. The limit is a share of one count, more for cells that are noisier than the
     others beside them: :math:`|g_i| \le \tau c \sqrt{\sum_k w_k / \sum_k w_k^{-1}}`, which is
     :math:`\tau c w` where weights are alike. Nothing is divided by the largest entry of anything.
-
-    Attributes:
-      accuracy: What was asked for.
-      gradient: For every inner cell the largest gradient.
-      curvature: For every inner cell the gradient that a count too many causes.
-      margin: For every published cell the largest deviation where it is held.
-      inner: For every inner cell the largest deviation from the form that singles it out.
     """
 
-    accuracy: Accuracy
-    gradient: Real
-    curvature: Real
-    margin: Real
-    inner: Real
+    accuracy: Accuracy  # how accurate the fit is asked to be
+    gradient: Real  # for every inner cell the largest gradient
+    curvature: Real  # for every inner cell the gradient that a count too many causes
+    margin: Real  # for every published cell the largest deviation where it is held
+    inner: Real  # for every inner cell the largest deviation from the form that singles it out
 
     @classmethod
     def of(
@@ -206,17 +183,11 @@ class CertificateLimits:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresProblem(Targets):
-    r"""Targets with a design and a prior; what cells that may not move contribute is taken out.
+    r"""Targets with a design and a prior; what cells that may not move contribute is taken out."""
 
-    Attributes:
-      design: The design.
-      prior: Where the inner cells are drawn to.
-      limits: What is asked for, on the scale of each cell.
-    """
-
-    design: Design
-    prior: Prior
-    limits: CertificateLimits
+    design: Design  # the design
+    prior: Prior  # where the inner cells are drawn to
+    limits: CertificateLimits  # what is asked for, on the scale of each cell
 
     @classmethod
     def of(

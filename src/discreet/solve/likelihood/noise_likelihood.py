@@ -235,7 +235,9 @@ class _Program:
         bound = self.bound(multipliers)
         y, proof, visited = self._as_table(relaxed[: self._inner]), "multipliers", 0
         if self._gap(y, bound) > tolerance:
-            found = self._search(nodes)
+            matrix, low, high = self.equations
+            cost = np.concatenate([np.zeros(self._inner), self.costs])
+            found = self._run(cost, matrix, (low, high), nodes, 0.0)
             if found.x is not None:
                 candidate = self._as_table(found.x[: self._inner])
                 y = candidate if self.cost(candidate) <= self.cost(y) else y
@@ -247,8 +249,9 @@ class _Program:
             y, nothing = self._as_table(self.near), Certificate(np.inf, np.inf, tolerance=tolerance)
             return Fit(y, self.design.aggregate(y), Status.infeasible, nothing, visited)
         y = self._nearest(y, nodes)
-        gap = max(0.0, self._gap(y, bound))
-        notes = {"multipliers": self._of_all(multipliers), "bound": -bound, "proof": proof}
+        gap, of_all = max(0.0, self._gap(y, bound)), np.zeros(self.design.n_published)
+        of_all[self.used] = multipliers
+        notes = {"multipliers": of_all, "bound": -bound, "proof": proof}
         notes["log_likelihood"] = -self.cost(y)
         status = Status.converged if gap <= tolerance else Status.max_steps
         certificate = Certificate(gap=gap, tolerance=tolerance)
@@ -290,12 +293,6 @@ class _Program:
         # HiGHS keeps Xν ≥ 0 up to a tolerance; raised by what is missing, they keep it exactly
         short = -float((self.margins.T @ multipliers).min(initial=0.0))
         return multipliers + short, np.asarray(found.x)
-
-    def _search(self, nodes: int) -> MixedSolution:
-        """The most likely table by branch and bound."""
-        matrix, low, high = self.equations
-        cost = np.concatenate([np.zeros(self._inner), self.costs])
-        return self._run(cost, matrix, (low, high), nodes, 0.0)
 
     def _nearest(self, y: Array, nodes: int) -> Array:
         """Of the tables that are as likely as this one, the nearest to the least squares fit."""
@@ -354,11 +351,6 @@ class _Program:
     def _gap(self, y: Array, bound: float) -> float:
         cost = self.cost(y)
         return (cost - bound) / max(1.0, abs(cost)) if np.isfinite(cost) else np.inf
-
-    def _of_all(self, multipliers: Real) -> Real:
-        found = np.zeros(self.design.n_published)
-        found[self.used] = multipliers
-        return found
 
 
 def _corners(counts: Real, cost: Real) -> tuple[Real, Real]:

@@ -62,8 +62,8 @@ _NEGLIGIBLE = 1e-3
 _SHARPER = 0.1
 # Accuracy below which double precision has nothing left to give.
 _SHARPEST = 1e-12
-# Part of the gap, in units of its weight, that a cell may have for itself, as a multiple of the
-# tolerance: the gap is a sum, in which light cells could hide behind heavy ones.
+# The largest part of the gap that one cell may have, in units of its weight times the tolerance:
+# the gap is a sum, in which light cells could hide behind heavy ones.
 _OWN = 10.0
 # What double precision leaves of the terms of a slope.
 _ROUNDING = 1e-14
@@ -437,8 +437,8 @@ def follow_path(X: Real, z: Real, weights: Real, last: float) -> InteriorPoint:
         mu = y @ A
         root, hold = np.sqrt(data) / mu, np.sqrt(y * s)
         rows = np.vstack([(A * y[:, None] * root).T, np.diag(hold)])
-        pull = np.concatenate([(data / mu - w) / root, (barrier - y * price) / hold])
-        p = RowScaledFactor(rows, np.ones(len(rows))).solve(pull)
+        right = np.concatenate([(data / mu - w) / root, (barrier - y * price) / hold])
+        p = RowScaledFactor(rows, np.ones(len(rows))).solve(right)
         # No cell goes further than most of the way to zero, and no margin more than doubles: the
         # model of the logarithm ends there.
         bend = float(np.abs((p * y) @ A / mu).max(initial=0.0))

@@ -190,21 +190,13 @@ class SettledCells:
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """What is left of a table after the settled cells have been taken out.
+    """What is left of a table after the settled cells have been taken out."""
 
-    Attributes:
-      left: Positions of the inner cells that are still open.
-      rest: What remains of each published cell for the open cells.
-      held: Which published cells hold an open cell.
-      stages: The settled cells, in the order in which they were found.
-      is_possible: Whether what remains is not negative, and nothing where no cell is open.
-    """
-
-    left: Whole
-    rest: Real
-    held: Mask
-    stages: list[SettledCells]
-    is_possible: bool
+    left: Whole  # positions of the inner cells that are still open
+    rest: Real  # what remains of each published cell for the open cells
+    held: Mask  # which published cells hold an open cell
+    stages: list[SettledCells]  # the settled cells, in the order in which they were found
+    is_possible: bool  # whether what remains is not negative, and nothing where no cell is open
 
     def assemble(self, y: Real, n_inner: int) -> Real:
         """Open and settled cells together."""

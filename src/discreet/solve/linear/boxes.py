@@ -28,69 +28,41 @@ _NEAR_ROWS, _FAR_ROWS = 32, 8
 
 
 class _Groupings(NamedTuple):
-    """Ways to put variables into a number of groups, by the number of variables.
+    """Ways to put variables into a number of groups, by the number of variables."""
 
-    Attributes:
-      start: Where the ways for each number of variables begin.
-      even: Sets of variables that exchange an even number of groups, a bit for each set.
-      odd: The same for odd numbers.
-      is_odd: Whether exchanging all groups exchanges an odd number.
-    """
-
-    start: Whole
-    even: Whole
-    odd: Whole
-    is_odd: bool
+    start: Whole  # where the ways for each number of variables begin
+    even: Whole  # sets of variables that exchange an even number of groups, a bit for each set
+    odd: Whole  # the same for odd numbers
+    is_odd: bool  # whether exchanging all groups exchanges an odd number
 
 
 class Slack(NamedTuple):
-    """Which sums may move, how far, and what it costs.
+    """Which sums may move, how far, and what it costs."""
 
-    Attributes:
-      usable: Which sums may move at all.
-      up: How far each can go up.
-      down: How far each can go down.
-      cost: What its move costs.
-    """
-
-    usable: Mask
-    up: Real
-    down: Real
-    cost: Real
+    usable: Mask  # which sums may move at all
+    up: Real  # how far each can go up
+    down: Real  # how far each can go down
+    cost: Real  # what its move costs
 
 
 class _Table(NamedTuple):
-    """Inner cells by their categories.
+    """Inner cells by their categories."""
 
-    Attributes:
-      codes: Inner cells × variables.
-      steps: How far apart neighbours along each variable are in the full crossing.
-      place: The place of each inner cell in it.
-      row_at: The inner cell at each place of the full crossing, or −1.
-      of_row: The sum that is each inner cell.
-    """
-
-    codes: Whole
-    steps: Whole
-    place: Whole
-    row_at: Whole32
-    of_row: Whole
+    codes: Whole  # inner cells × variables
+    steps: Whole  # how far apart neighbours along each variable are in the full crossing
+    place: Whole  # the place of each inner cell in it
+    row_at: Whole32  # the inner cell at each place of the full crossing, or −1
+    of_row: Whole  # the sum that is each inner cell
 
 
 class _Others(NamedTuple):
-    """Which inner cells are looked at as opposite corners.
+    """Which inner cells are looked at as opposite corners."""
 
-    Attributes:
-      beside: For each inner cell a sum that moves if it is a corner, or −1 if it cannot be one.
-      key: The group of each inner cell.
-      start: Where each group begins.
-      order: The inner cells by group; opposite corners are of the same group.
-    """
-
+    # For each inner cell a sum that moves if it is a corner, or −1 if it cannot be one.
     beside: Whole
-    key: Whole
-    start: Whole
-    order: Whole
+    key: Whole  # the group of each inner cell
+    start: Whole  # where each group begins
+    order: Whole  # the inner cells by group; opposite corners are of the same group
 
 
 class Boxes:

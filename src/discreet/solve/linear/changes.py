@@ -22,8 +22,8 @@ from discreet.solve.linear.program import Program
 
 # Moves below this share of the goal are rounding errors.
 _UNMOVED = 1e-7
-# How often programs of sums near a goal are tried before it is asked whether they do; and in what
-# share of the trials they must have been enough to be tried further.
+# After so many trials, programs of the sums near a goal are given up where they found a change in
+# fewer than this share of them.
 _TRIALS, _SELDOM = 50, 0.05
 # Effort is counted in steps of the simplex method on a small program, about 15 microseconds each,
 # and not by a clock: the same table has the same pattern on every machine. A step of a program with
@@ -46,17 +46,11 @@ _WIDTH = 6
 
 @dataclass(frozen=True, eq=False)
 class MoveGoal:
-    """A sum that is to move.
+    """A sum that is to move."""
 
-    Attributes:
-      total: Which sum.
-      sign: Plus or minus one: up or down.
-      reach: How far.
-    """
-
-    total: int
-    sign: float
-    reach: float
+    total: int  # which sum
+    sign: float  # plus or minus one: up or down
+    reach: float  # how far
 
 
 Floors = tuple[Index, Real]
@@ -65,32 +59,20 @@ _NO_FLOORS: Floors = (np.empty(0, np.intp), np.empty(0))
 
 
 class Change(NamedTuple):
-    """Moves of some sums.
+    """Moves of some sums."""
 
-    Attributes:
-      places: The sums that move.
-      values: By how much.
-    """
-
-    places: Index
-    values: Real
+    places: Index  # the sums that move
+    values: Real  # by how much
 
 
 @dataclass(frozen=True, eq=False)
 class Tied:
-    """Sums that are tied by equations.
+    """Sums that are tied by equations."""
 
-    Attributes:
-      equations: Sums × equations, sparse.
-      down: How far each sum can go down; infinite where nothing is known.
-      up: How far each can go up; infinite where no bound is public.
-      boxes: Changes along boxes, where the sums are those of a table.
-    """
-
-    equations: Any
-    down: Real
-    up: Real
-    boxes: Boxes | None = None
+    equations: Any  # sums × equations, sparse
+    down: Real  # how far each sum can go down; infinite where nothing is known
+    up: Real  # how far each can go up; infinite where no bound is public
+    boxes: Boxes | None = None  # changes along boxes, where the sums are those of a table
 
     def __len__(self) -> int:
         return len(self.down)

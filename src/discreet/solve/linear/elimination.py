@@ -66,17 +66,11 @@ _WORSE = 1 << 40  # beyond any number of columns
 
 
 class System(NamedTuple):
-    """Columns with the span taken out of them.
+    """Columns with the span taken out of them."""
 
-    Attributes:
-      columns: Rows and numbers of each column; none once it is in the span.
-      row_count: Number of columns with each row.
-      lists: The columns with each row.
-    """
-
-    columns: list[Whole]
-    row_count: Whole
-    lists: list[list[int]]
+    columns: list[Whole]  # rows and numbers of each column; none once it is in the span
+    row_count: Whole  # number of columns with each row
+    lists: list[list[int]]  # the columns with each row
 
 
 @njit(cache=True)

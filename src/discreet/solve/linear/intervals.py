@@ -34,19 +34,13 @@ Done = Callable[[int], None]
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """What is known of each target.
+    """What is known of each target."""
 
-    Attributes:
-      low: Smallest possible value.
-      high: Largest possible value.
-      is_proven: Whether both are exact; where `enough` was asked for, an interval may be wider.
-      programs: Linear programs that were solved.
-    """
-
-    low: Real
-    high: Real
+    low: Real  # smallest possible value
+    high: Real  # largest possible value
+    # Whether both are exact; where `enough` was asked for, an interval may be wider.
     is_proven: Mask
-    programs: int = 0
+    programs: int = 0  # linear programs that were solved
 
     @property
     def width(self) -> Real:
@@ -55,17 +49,11 @@ class Intervals:
 
 
 class Limits(NamedTuple):
-    """Bounds of sums of cells.
+    """Bounds of sums of cells."""
 
-    Attributes:
-      columns: The cells of each sum, a sparse column each.
-      low: Smallest possible value of each.
-      high: Largest possible value of each.
-    """
-
-    columns: Any
-    low: Real
-    high: Real
+    columns: Any  # the cells of each sum, a sparse column each
+    low: Real  # smallest possible value of each
+    high: Real  # largest possible value of each
 
     def part(self, cells: Array, sums: Array) -> Limits:
         """Some of the sums on some of the cells."""
@@ -124,23 +112,14 @@ def feasible_intervals(
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """Targets on cells that share no sum with others.
+    """Targets on cells that share no sum with others."""
 
-    Attributes:
-      chosen: Which of all targets these are.
-      targets: Cells × targets.
-      sums: Sums of the cells, equations among them.
-      floor: Smallest value of each cell.
-      ceiling: Largest value of each cell.
-      enough: How far down and up an interval has to reach, at most.
-    """
-
-    chosen: Index
-    targets: Any
-    sums: Limits
-    floor: Real
-    ceiling: Real
-    enough: Enough
+    chosen: Index  # which of all targets these are
+    targets: Any  # cells × targets
+    sums: Limits  # sums of the cells, equations among them
+    floor: Real  # smallest value of each cell
+    ceiling: Real  # largest value of each cell
+    enough: Enough  # how far down and up an interval has to reach, at most
 
     def part(self, which: Array) -> _Task:
         """The task for some of its targets."""

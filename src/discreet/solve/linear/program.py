@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -36,21 +37,15 @@ _OTHER_WAYS: tuple[dict[str, Any], ...] = (_DUAL, {"presolve": "on"}, {"solver":
 
 
 class Program:
-    """Variables within bounds, and rows within theirs.
+    """Variables (`floor` to `ceiling`), and rows (`low` to `high`): a matrix of variables × rows.
+
+    `changing` says what differs from one solution to the next.
 
     Attributes:
       solved: How often it was solved.
       steps: Steps of the simplex method, all solutions together. They are the same on every
         machine, which seconds are not.
       is_best: Whether the last solution is optimal, not only what a number of steps led to.
-
-    Args:
-      matrix: Variables × rows, sparse.
-      low: Smallest value of each row.
-      high: Largest value of each row.
-      floor: Smallest value of each variable.
-      ceiling: Largest value of each variable.
-      changing: What changes from one solution to the next.
     """
 
     def __init__(
@@ -72,10 +67,9 @@ class Program:
         self._scale = max(1.0, most / LARGEST_VALUE)
         rows = (low / self._scale, high / self._scale)
         columns = (floor / self._scale, ceiling / self._scale)
-        model = highs_model(matrix.T.tocsc(), rows=rows, columns=columns)
-        model.col_cost_ = np.zeros(model.num_col_)
+        self._cost, self._floor, self._ceiling = np.zeros(len(floor)), floor, ceiling
+        model = highs_model(matrix.T.tocsc(), rows=rows, columns=columns, cost=self._cost)
         self._highs.passModel(model)
-        self._cost, self._floor, self._ceiling = np.zeros(model.num_col_), floor, ceiling
         self.solved, self.steps, self.is_best = 0, 0, False
 
     def minimise(self, cost: Real, *, steps: int = _NO_LIMIT) -> Real | None:
@@ -142,17 +136,11 @@ class Program:
 
 
 class MixedSolution(NamedTuple):
-    """What a mixed program came to.
+    """What a mixed program came to."""
 
-    Attributes:
-      x: The best point found; `None` where none was.
-      bound: A cost that no point is below.
-      nodes: Nodes of the search.
-    """
-
-    x: Real | None
-    bound: float
-    nodes: int
+    x: Real | None  # the best point found; `None` where none was
+    bound: float  # a cost that no point is below
+    nodes: int  # nodes of the search
 
 
 def solve_mixed(
@@ -164,15 +152,9 @@ def solve_mixed(
     """
     highspy = load_highs("a mixed program")
     columns = np.zeros(len(cost)), np.full(len(cost), np.inf)
-    model = highs_model(matrix.tocsc(), rows=rows, columns=columns)
-    kinds = highspy.HighsVarType
-    model.col_cost_ = cost
-    model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in is_whole]
-    solver: Any = highspy.Highs()
+    model = highs_model(matrix.tocsc(), rows=rows, columns=columns, cost=cost, is_whole=is_whole)
     options = {"output_flag": False, "threads": 1, "mip_max_nodes": nodes, "mip_rel_gap": gap}
-    for name, value in options.items():
-        solver.setOptionValue(name, value)
-    solver.passModel(model)
+    solver = solver_with(model, options)
     solver.run()
     info = solver.getInfo()
     is_found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
@@ -190,8 +172,15 @@ def load_highs(purpose: str) -> Any:
     return highspy
 
 
-def highs_model(matrix: Any, *, rows: tuple[Array, Array], columns: tuple[Array, Array]) -> Any:
-    """A program of HiGHS without costs: rows × columns, sparse by columns, and bounds of both."""
+def highs_model(
+    matrix: Any,
+    *,
+    rows: tuple[Array, Array],
+    columns: tuple[Array, Array],
+    cost: Real | None = None,
+    is_whole: Mask | None = None,
+) -> Any:
+    """A program of HiGHS: rows × columns, sparse by columns, with bounds of both."""
     highspy = load_highs("a linear program")
     model = highspy.HighsLp()
     model.num_row_, model.num_col_ = matrix.shape
@@ -200,7 +189,21 @@ def highs_model(matrix: Any, *, rows: tuple[Array, Array], columns: tuple[Array,
     model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
     model.a_matrix_.start_, model.a_matrix_.index_ = matrix.indptr, matrix.indices
     model.a_matrix_.value_ = matrix.data.astype(np.float64)
+    if cost is not None:
+        model.col_cost_ = cost
+    if is_whole is not None:
+        kinds = highspy.HighsVarType
+        model.integrality_ = [kinds.kInteger if whole else kinds.kContinuous for whole in is_whole]
     return model
+
+
+def solver_with(model: Any, options: Mapping[str, Any]) -> Any:
+    """A solver of HiGHS that is about to run."""
+    solver = load_highs("a linear program").Highs()
+    for name, value in options.items():
+        solver.setOptionValue(name, value)
+    solver.passModel(model)
+    return solver
 
 
 def _different(*pairs: Real) -> Whole32:

@@ -32,21 +32,15 @@ _ACCEPTED = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Unknowns:
-    """Inner cells that given sums leave open.
+    """Inner cells that given sums leave open."""
 
-    Attributes:
-      cells: Positions of the unknown inner cells.
-      equations: Unknown cells × equations, 0/1; every equation has at least two unknown cells, and
-        no two have the same.
-      right: What the unknown cells of each equation add up to.
-      known: Values of the inner cells that are known; zero where they are not.
-      slack: How far sums may be off: nothing for whole numbers, else what rounding errors explain.
-    """
-
-    cells: Whole
+    cells: Whole  # positions of the unknown inner cells
+    # Unknown cells × equations, 0/1; every equation has at least two unknown cells, and no two have
+    # the same.
     equations: csc_array
-    right: Real
-    known: Real
+    right: Real  # what the unknown cells of each equation add up to
+    known: Real  # values of the inner cells that are known; zero where they are not
+    # How far sums may be off: nothing for whole numbers, else what rounding errors explain.
     slack: float
 
     def restrict(self, targets: Any) -> csc_array:
@@ -63,14 +57,10 @@ class Unknowns:
 def unknowns(
     X: Any, values: Array, *, signs: bool = False, known: Mask | None = None, y: Any = None
 ) -> Unknowns:
-    """Reduce a system of sums to the cells it leaves open.
+    """Reduce a system of sums, `X` of inner cells × sums, to the cells it leaves open.
 
-    Args:
-      X: Inner cells × sums, 0/1, sparse.
-      values: The sums.
-      signs: Whether cells are known not to be negative, so that a sum of zero gives all its cells.
-      known: Inner cells that are known beforehand.
-      y: Their values, for all inner cells; zeros when absent.
+    With `signs` no cell is negative, so that a sum of zero gives all its cells. Inner cells that
+    are `known` beforehand have their values in `y`, or the value zero.
     """
     X = X.tocsc()
     given = np.zeros(X.shape[0], dtype=bool) if known is None else known
@@ -93,9 +83,7 @@ def solved_cells(
     """Fix cells that are alone in a sum, or in a sum of zero when signs count, until none is left.
 
     `value` holds the cells that are known beforehand. Sums of at most `zero` give all their cells.
-
-    Returns:
-      Which cells are still open, and the values of the others.
+    Returns which cells are still open, and the values of the others.
     """
     is_open, value = ~known, value.copy()
     while True:

@@ -94,25 +94,29 @@ class DenseMargins:
 
         The other result are the forces on these cells. `margins` are their rows of effects.
         """
-        rows, w, factor, rounds = margins @ self.effects, self.w, None, 1
-        if not self.used.all():
+        rows, w, rounds = margins @ self.effects, self.w, 1
+        if self.used.all():
+            factor = self._factor
+        else:
             # Cells that are not in use stay where they are, nearly for free, and then where they
             # went: that pulls on the others less and less.
-            w, rounds = np.where(self.used, w, _LIGHT * w[self.used].min(initial=1.0)), _ROUNDS
+            lightest = w[self.used].min() if self.used.any() else 1.0
+            w, rounds = np.where(self.used, w, _LIGHT * lightest), _ROUNDS
             z = np.where(self.used, z, self.cells @ self._nearest(z))
             factor = RowScaledFactor(self.cells, np.sqrt(w))
-        factor, found = factor or self._factor, np.zeros(0)
-        forces: Real | None = None
+        answer: tuple[Real, Real] | None = None
         for _ in range(rounds):
             found = factor.solve(np.sqrt(w) * z)
-            if (forces := _forces(factor.whiten(rows), -factor.image(found))) is None:
+            forces = _forces(factor.whiten(rows), -factor.image(found))
+            if forces is None:
                 return None
             pull = rows.T @ forces
             for _ in range(_CORRECTIONS):
                 left = w * (z - self.cells @ found)
                 found = found + factor.solve_normal(pull + self.cells.T @ left)
             z = np.where(self.used, z, self.cells @ found)
-        return None if forces is None else (self.effects @ found, forces)
+            answer = self.effects @ found, forces
+        return answer
 
 
 def _forces(sides: Real, target: Real) -> Real | None:

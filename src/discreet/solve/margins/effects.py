@@ -29,6 +29,7 @@ from discreet.arrays import Real
 from discreet.design.axis import OUTSIDE, Level
 from discreet.design.formula import Block
 from discreet.design.product import ProductDesign
+from discreet.solve.least_squares.basis import pseudo_inverse
 from discreet.solve.least_squares.conjugate import conjugate_gradients
 from discreet.solve.margins.dense import DenseMargins, few_effects
 
@@ -155,11 +156,7 @@ class EffectSpace:
     @cached_property
     def is_flat(self) -> bool:
         """Whether all published cells are leaves of their variables."""
-        return all(
-            level is None or level.is_identity
-            for block in self.design.blocks
-            for level in block.levels
-        )
+        return all(leaf_axes(block) is not None for block in self.design.blocks)
 
     def margin_matrix(self, axes: Axes) -> Real:
         """The cells of a margin over leaves as a matrix of effects."""
@@ -192,8 +189,8 @@ class EffectSpace:
         if not self.is_diagonal(w) and (dense := self.dense(w)) is not None:
             return dense.distance(gradient)
         scale = self.precisions(w)
-        inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
-        return math.sqrt(float(gradient @ (inverse * gradient)) / _least_share(self, w))
+        bound = float(gradient @ (pseudo_inverse(scale) * gradient))
+        return math.sqrt(bound / _least_share(self, w))
 
     def _full(self, values: Real, axes: Axes) -> Real:
         return values.reshape([self.sizes[a] if a in axes else 1 for a in range(len(self.sizes))])
@@ -208,6 +205,12 @@ def axes_of(block: Block) -> Axes:
     return tuple(a for a, level in enumerate(block.levels) if level is not None)
 
 
+def leaf_axes(block: Block) -> Axes | None:
+    """The axes of a block over leaves; `None` where it is over a coarser level."""
+    is_over_leaves = all(level is None or level.is_identity for level in block.levels)
+    return axes_of(block) if is_over_leaves else None
+
+
 def subsets_of(axes: Axes) -> list[Axes]:
     """All subsets, the empty one first."""
     return [s for n in range(len(axes) + 1) for s in itertools.combinations(axes, n)]
@@ -215,22 +218,16 @@ def subsets_of(axes: Axes) -> list[Axes]:
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Effects that fit published cells best.
+    """Effects that fit published cells best."""
 
-    Attributes:
-      space: What the effects are of.
-      effects: Their vector.
-      precisions: For each entry one over the variance of its estimate, before centring, where
-        effects are uncoupled; none from dense factors.
-      steps: Steps of conjugate gradients; zero where the estimate needs none.
-      off: By how many standard errors a cell of the estimate can be off, under noise with these
-        precisions.
-    """
-
-    space: EffectSpace
-    effects: Real
+    space: EffectSpace  # what the effects are of
+    effects: Real  # their vector
+    # For each entry one over the variance of its estimate, before centring, where effects are
+    # uncoupled; none from dense factors.
     precisions: Real
-    steps: int
+    steps: int  # steps of conjugate gradients; zero where the estimate needs none
+    # By how many standard errors a cell of the estimate can be off, under noise with these
+    # precisions.
     off: float
 
     def fitted_cells(self) -> Real:
@@ -245,21 +242,15 @@ def estimate(space: EffectSpace, z: Real, w: Real, *, tolerance: float = 1e-7) -
     r"""Effects that minimise :math:`\sum_k w_k (z_k - \hat z_k)^2`.
 
     Promise: under noise with precisions `w` no other linear unbiased estimate of the published
-    cells has a smaller variance.
-
-    Args:
-      space: The effects to be estimated.
-      z: Published values.
-      w: Their precisions; zero leaves a cell out. Infinite ones, of cells that are zero, are for
-        spaces of few effects alone.
-      tolerance: By how many standard errors a cell may be off.
+    cells has a smaller variance. A cell may be off by `tolerance` standard errors. Precision zero
+    leaves a cell out; infinite ones, of cells that are zero, are for spaces of few effects alone.
     """
     if not space.is_diagonal(w) and (dense := space.dense(w)) is not None:
         c = dense.nearest(z)
         gradient_left = space.adjoint(finite(w) * (z - space.aggregate(c)))
         return Estimate(space, c, np.zeros(0), 0, dense.distance(gradient_left))
     scale = space.precisions(w)
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0)
+    inverse = pseudo_inverse(scale)
     right = space.adjoint(w * z)
     if space.is_diagonal(w):
         return Estimate(space, inverse * right, scale, 0, 0.0)

@@ -7,13 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 
 from discreet.arrays import Array, Real, Whole32
 from discreet.design.base import Design
-from discreet.design.formula import Block
 from discreet.design.inner import ListedTable
 from discreet.design.product import ProductDesign
 from discreet.design.structured import StructuredDesign
@@ -33,9 +32,9 @@ from discreet.solve.margins.effects import (
     Axes,
     EffectSpace,
     Estimate,
-    axes_of,
     estimate,
     known_from,
+    leaf_axes,
     maximal,
     variances,
 )
@@ -50,7 +49,7 @@ _LAST_SWEEPS = 10  # at the chosen temperature, of which the margins are average
 # Sweeps without chance at the end of the trial, and of the records at last.
 _TRIAL_SETTLING, _LAST_SETTLING = 6, 8
 _TRIAL_SWEEPS = 2 * _SWEEPS * len(_LADDER) + _TRIAL_SETTLING
-_TRIED, _MOVED = 0.55, 0.9  # shares of all sweeps, nearly, after the trial and before the last ones
+_TRIED, _MOVED = 0.55, 0.9  # progress after the trial, and before the last sweeps
 _SPLIT = 0.8  # noise added for a trial, in standard deviations; less makes its judge noisier
 # Weight of structural zeros beside the most precise cells: larger ones cost steps, and the search
 # avoids a cell of this weight as it is.
@@ -154,20 +153,21 @@ class _PreparedMargins:
     options: FromMargins
     design: StructuredDesign
 
-    def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        embedding = self.design.crossing
-        set_field(self, "embedding", embedding)
-        full = embedding.design
-        set_field(self, "full", full)
-        set_field(self, "space", EffectSpace(full))
-        over = [tuple(self.design.axes[a].name for a in m.axes) for m in self.design.masks or ()]
-        set_field(self, "wide", ProductDesign(full.axes, [*full.terms, *over]))
+    @cached_property
+    def full(self) -> ProductDesign:
+        """The full crossing around the design."""
+        return self.design.crossing.design
 
-    full: ProductDesign = field(init=False)
-    wide: ProductDesign = field(init=False)  # with the variables of structural zeros as margins
-    space: EffectSpace = field(init=False)
-    embedding: Any = field(init=False)
+    @cached_property
+    def wide(self) -> ProductDesign:
+        """The crossing with the variables of structural zeros as margins."""
+        over = [tuple(self.design.axes[a].name for a in m.axes) for m in self.design.masks or ()]
+        return ProductDesign(self.full.axes, [*self.full.terms, *over])
+
+    @cached_property
+    def space(self) -> EffectSpace:
+        """The effects behind the margins."""
+        return EffectSpace(self.full)
 
     def __call__(self, z: Array, *, weights: Array | None = None) -> MarginFit:
         began = time.perf_counter()
@@ -236,12 +236,10 @@ class _PreparedMargins:
         return n
 
     def _in_crossing(self, values: Real, outside: float) -> Real:
-        found: Real = self.embedding.to_public_cells(values, outside)
-        return found
+        return np.asarray(self.design.crossing.to_public_cells(values, outside))
 
     def _in_design(self, values: Real) -> Real:
-        found: Real = values[self.embedding.published]
-        return found
+        return np.asarray(values[self.design.crossing.published])
 
     def _impossible(self, records: Whole32) -> float:
         """How many records lie in cells that cannot have any."""
@@ -276,7 +274,7 @@ class _PreparedMargins:
         for mask in self.design.masks or ():
             for k in range(len(self.full.blocks), len(self.wide.blocks)):
                 block = self.wide.blocks[k]
-                if _leaf_axes(block) == mask.axes:
+                if leaf_axes(block) == mask.axes:
                     found[self.wide.slice_of(k)] = np.where(mask.possible, 0.0, impossible).ravel()
         return found
 
@@ -285,14 +283,12 @@ class _PreparedMargins:
         if self.options.unit_variance is not None:
             return self.options.unit_variance or None
         noisy = (w > 0) & (w <= known_from(w))
-        free = int(noisy.sum()) - self._rank()
+        rank = sum(math.prod(self.full.shape[a] - 1 for a in s) for s in self.space.effects)
+        free = int(noisy.sum()) - rank
         if free < 30:  # fewer contradictions tell the variance to no better than a quarter
             return None
         variance = float((w * (z - found.fitted_cells()) ** 2)[noisy].sum()) / free
         return variance if variance > _NO_NOISE * float((w * z**2)[noisy].max()) else None
-
-    def _rank(self) -> int:
-        return sum(math.prod(self.full.shape[a] - 1 for a in s) for s in self.space.effects)
 
     def _standard_errors(self, found: Estimate, w: Real, unit: float | None) -> Real:
         if unit is None:
@@ -320,7 +316,8 @@ class _PreparedMargins:
         rng = stream(self.options.seed, TASK)
         scale = n / max(1, round(float(found.effects[0])))
         precise = w / scale**2 / (unit or 1.0)
-        held = self._known_by_axis(w) if scale == 1 else [[] for _ in self.full.axes]
+        known = self._known_margins(w) if scale == 1 else []
+        held = [[axes for axes in known if a in axes] for a in range(len(self.full.axes))]
         prior = self._prior(found)
         start = self._first_records(z, w, prior, n, held, rng)
 
@@ -363,11 +360,6 @@ class _PreparedMargins:
             shares.append(margin / margin.sum())
         return shares
 
-    def _known_by_axis(self, w: Real) -> list[list[Axes]]:
-        """For each axis the known margins over leaves that have it."""
-        known = self._known_margins(w)
-        return [[axes for axes in known if a in axes] for a in range(len(self.full.axes))]
-
     def _known_margins(self, w: Real) -> list[Axes]:
         """Known margins over leaves, in an order in which each shares one part with those before.
 
@@ -375,7 +367,7 @@ class _PreparedMargins:
         """
         limit, found = known_from(w), []
         for k, block in enumerate(self.full.blocks):
-            axes = _leaf_axes(block)
+            axes = leaf_axes(block)
             if axes and (w[self.full.slice_of(k)] > limit).all():
                 found.append(axes)
         ordered: list[Axes] = []
@@ -404,16 +396,9 @@ class _PreparedMargins:
     def _margin(self, z: Real, axes: Axes) -> Real:
         """A known margin over leaves, as an array over its axes."""
         for k, block in enumerate(self.full.blocks):
-            if _leaf_axes(block) == axes:
+            if leaf_axes(block) == axes:
                 return z[self.full.slice_of(k)].reshape([self.full.shape[a] for a in axes])
         raise DesignError(f"the margin over axes {axes} is not published.")
-
-
-def _leaf_axes(block: Block) -> Axes | None:
-    """The axes of a block over leaves; `None` where it is over a coarser level."""
-    if all(level is None or level.is_identity for level in block.levels):
-        return axes_of(block)
-    return None
 
 
 def _give_codes(

@@ -35,32 +35,21 @@ _NEARER = 0.3  # factor by which steps go on where the margins that they lead to
 
 @dataclass(frozen=True, eq=False)
 class NonNegativeMargins:
-    """Margins without negative cells.
+    """Margins without negative cells."""
 
-    Attributes:
-      effects: Their effects.
-      negative: The most negative cell, which rounding leaves, as a positive number.
-      off: By how many standard errors a cell can be off, under noise with the given precisions.
-      steps: Steps taken.
-    """
-
-    effects: Real
-    negative: float
+    effects: Real  # their effects
+    negative: float  # the most negative cell, which rounding leaves, as a positive number
+    # By how many standard errors a cell can be off, under noise with the given precisions.
     off: float
-    steps: int
+    steps: int  # steps taken
 
 
 def fit_non_negative(
     start: Estimate, z: Real, w: Real, *, tolerance: float, most_steps: int = 5_000
 ) -> NonNegativeMargins:
-    """Effects of the nearest margins without negative cells.
+    """Effects of the nearest margins without negative cells, from an estimate without bounds.
 
-    Args:
-      start: The estimate without bounds.
-      z: Published values.
-      w: Their precisions.
-      tolerance: By how many standard errors a cell may be off.
-      most_steps: Steps at most.
+    A cell may be off by `tolerance` standard errors.
     """
     space = start.space
     margins = maximal(list(space.margins_with_blocks))

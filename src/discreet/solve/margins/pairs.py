@@ -15,9 +15,8 @@ import numpy as np
 from numba import njit
 
 from discreet.arrays import Real, Whole, Whole32
-from discreet.design.formula import Block
 from discreet.design.product import ProductDesign
-from discreet.solve.margins.effects import axes_of
+from discreet.solve.margins.effects import axes_of, leaf_axes
 
 # Categories of all variables: their matrices take 16 bytes for each pair, and leave the caches.
 _WIDEST = 2_000
@@ -29,18 +28,13 @@ _MOST_UNEVEN = 1e4
 
 @dataclass(frozen=True, eq=False)
 class PairMatrix:
-    """Where pairs of categories are published.
+    """Where pairs of categories are published."""
 
-    Attributes:
-      begins: Where the categories of each variable begin in the row; one more stands for margins of
-        one variable.
-      position: Published position of each pair, -1 where it is not published.
-      weight: Its precision, or zero.
-    """
-
+    # Where the categories of each variable begin in the row; one more stands for margins of one
+    # variable.
     begins: Whole
-    position: Whole32
-    weight: Real
+    position: Whole32  # published position of each pair, -1 where it is not published
+    weight: Real  # its precision, or zero
 
     @classmethod
     def of(cls, design: ProductDesign, w: Real) -> PairMatrix | None:
@@ -55,7 +49,7 @@ class PairMatrix:
             return None
         position = np.full((side, side), -1, dtype=np.int32)
         for k, axes in blocks.items():
-            if len(axes) > 2 or not _is_over_leaves(design.blocks[k]):
+            if len(axes) > 2 or leaf_axes(design.blocks[k]) is None:
                 return None
             if axes:
                 rows, columns = (slice(*begins[a : a + 2]) for a in (*axes, n_axes)[:2])
@@ -70,10 +64,6 @@ class PairMatrix:
         """What one more record in each pair of categories would add to the loss."""
         found: Real = self.weight * (error[self.position] + 0.5)
         return found
-
-
-def _is_over_leaves(block: Block) -> bool:
-    return all(level is None or level.is_identity for level in block.levels)
 
 
 @njit(cache=True)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -34,30 +34,20 @@ SETTLING = 50  # sweeps without chance at most
 _AT_ONCE = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class Lookup:
+class Lookup(NamedTuple):
     """Where records lie in the published cells, for compiled loops.
 
     A record's cell in a block is the block's first position plus a step for each of its axes;
     `steps` holds them by category, `OUTSIDE` where a level leaves the category out.
-
-    Attributes:
-      starts: First published position of each block.
-      axes: Blocks × most variables: the axes of each block, -1 where it has fewer.
-      tables: The same: where the steps of that axis begin.
-      steps: Steps by category.
-      holders: For each axis the blocks that have it, one axis after the other.
-      first: Where the blocks of each axis begin in `holders`.
-      sizes: Categories of each axis.
     """
 
-    starts: Whole
-    axes: Whole32
-    tables: Whole32
-    steps: Whole32
-    holders: Whole32
-    first: Whole32
-    sizes: Whole32
+    starts: Whole  # first published position of each block
+    axes: Whole32  # blocks × most variables: the axes of each block, -1 where it has fewer
+    tables: Whole32  # the same: where the steps of that axis begin
+    steps: Whole32  # steps by category
+    holders: Whole32  # for each axis the blocks that have it, one axis after the other
+    first: Whole32  # where the blocks of each axis begin in `holders`
+    sizes: Whole32  # categories of each axis
 
     @classmethod
     def of(cls, design: ProductDesign) -> Lookup:
@@ -83,10 +73,6 @@ class Lookup:
         every = np.concatenate([*steps, np.zeros(1)]).astype(np.int32)
         sizes = np.array(design.shape, dtype=np.int32)
         return cls(design.offsets[:-1].astype(np.int64), axes, tables, every, flat, first, sizes)
-
-    def arrays(self) -> tuple[Array, ...]:
-        """What compiled loops take."""
-        return self.starts, self.axes, self.tables, self.steps, self.holders, self.first, self.sizes
 
 
 @njit(cache=True)
@@ -244,32 +230,24 @@ def _swap(x: Any, error: Any, w: Any, a: int, r: int, s: int, blocks: Any, array
 
 @dataclass(eq=False)
 class Search:
-    """Records on their way to published cells.
+    """Records on their way to published cells."""
 
-    Attributes:
-      design: The full crossing whose published cells are aimed at.
-      target: Published values.
-      w: Their precisions; loss and temperature are in these units.
-      x: The records: a code position for each axis. Sweeps change them in place.
-      rng: Where chance comes from.
-      prior: For each axis the probability of each category, at temperatures above zero.
-      held: Axes by the margins that are held exactly; a list of margins for each axis.
-      span: The part of the whole work that its sweeps are, and how many of them there are at most.
-    """
-
-    design: ProductDesign
-    target: Real
-    w: Real
-    x: Whole32
-    rng: np.random.Generator
+    design: ProductDesign  # the full crossing whose published cells are aimed at
+    target: Real  # published values
+    w: Real  # their precisions; loss and temperature are in these units
+    x: Whole32  # the records: a code position for each axis. Sweeps change them in place.
+    rng: np.random.Generator  # where chance comes from
+    # For each axis the probability of each category, at temperatures above zero.
     prior: Sequence[Real]
+    # Axes by the margins that are held exactly; a list of margins for each axis.
     held: Sequence[Sequence[tuple[int, ...]]] = ()
+    # The part of the whole work that its sweeps are, and how many of them there are at most.
     span: tuple[float, float, int] = (0.0, 1.0, SETTLING)
 
     def __post_init__(self) -> None:
         self.lookup, self._done = Lookup.of(self.design), 0.0
         self.error = -self.target.astype(np.float64)
-        _add(self.x, self.error, *self.lookup.arrays()[:4])
+        _add(self.x, self.error, *self.lookup[:4])
         floor = 0.5 / max(1, len(self.x))  # a category without an estimate can still be tried
         logs = [np.log(np.maximum(p, floor)) for p in self.prior]
         self._log_prior = np.concatenate([*logs, np.zeros(1)])
@@ -282,7 +260,7 @@ class Search:
         """Every code of every record has its turn once; returns how many moved."""
         n, n_axes = self.x.shape
         order, pairs = self.rng.permutation(n), self._pairs
-        arrays, prior = self.lookup.arrays(), (self._log_prior, self._prior_at)
+        arrays, prior = self.lookup, (self._log_prior, self._prior_at)
         slopes = pairs.slopes(self.error) if pairs else None
         moved = 0
         for first in range(0, n, _AT_ONCE):

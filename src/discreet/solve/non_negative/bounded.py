@@ -45,9 +45,9 @@ _SHARE = 0.1
 _STEPS = 1000
 # The method ends at this part of what the certificate allows, which computes everything anew.
 _SAFELY = 0.8
-# A deviation of which this part is left after a shift did not answer to it;
+# A shift had no effect where this share of the deviation is left after it;
 _UNANSWERED = 0.8
-# such shifts are doubled, up to this multiple of the deviation.
+# the next shift is then doubled, up to this multiple of the deviation.
 _MOST_TIMES = 64.0
 # Held margins weigh so much more after a run that was cheap,
 _HEAVIER = 2.0

@@ -50,15 +50,9 @@ _TINY = 1e-300
 
 
 class MultiplierFit:
-    """The state of the method.
+    """The state of the method on a complete design, given the inverse of its sums of squares.
 
-    Args:
-      design: A complete design.
-      problem: Its targets and weights.
-      inverse: The inverse of its sums of squares.
-      outside: Cells that are zero in any case.
-      held: Published positions of held margins.
-      slack: The numbers sigma.
+    Cells `outside` are zero in any case; `held` are positions of margins, `slack` their sigmas.
     """
 
     def __init__(
@@ -209,19 +203,12 @@ WeightedLevels = list[tuple[Level | None, float]]
 
 @dataclass(frozen=True, eq=False)
 class _Variable:
-    """The fibres of one variable in a table of shape (before, length, after).
+    """The fibres of one variable in a table of shape (before, length, after)."""
 
-    Attributes:
-      shape: That shape.
-      part: For each leaf its part: leaves of one part lie in the same groups.
-      group: For each level, fine to coarse, the group of each part, if any.
-      weight: Weight of each level, that of the inner cells being one.
-    """
-
-    shape: tuple[int, int, int]
-    part: Whole
-    group: Whole
-    weight: Real
+    shape: tuple[int, int, int]  # that shape
+    part: Whole  # for each leaf its part: leaves of one part lie in the same groups
+    group: Whole  # for each level, fine to coarse, the group of each part, if any
+    weight: Real  # weight of each level, that of the inner cells being one
 
 
 class Fibres:

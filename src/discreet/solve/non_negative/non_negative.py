@@ -70,8 +70,8 @@ _ROUNDING = 1e-12
 _MOST_DEFLATED = 5_000
 # Factor between weights from which light cells are judged by forces of their own.
 _UNEVEN = 100.0
-# A stage that reached this share of the last one shows that its ridge is low enough: lower ones
-# would make the point larger, and rounding errors with it.
+# A stage whose violations are below this share of those of the last one shows that its ridge is low
+# enough: lower ones would make the point larger, and rounding errors with it.
 _FAST = 0.01
 # Stages of a ridge path without a gain before it gives up, and the factor that counts as a gain.
 _MOST_IN_VAIN = 20
@@ -179,29 +179,20 @@ class _PreparedNonNegative:
 
 @dataclass(frozen=True, eq=False)
 class _Solution:
-    """What a method returns for a problem with a ridge, or with ridge zero.
-
-    Attributes:
-      y: Inner cells.
-      multipliers: Those of the exact and heavy margins.
-      dual: The vector that proves the choice of smallest norm; absent where the fit is unique.
-      steps: Steps taken.
-      solver: How it was found.
-      norm_dual: A vector that bounds the smallest norm instead, see `smallest_norm`.
-      known: Its certificate, where the method has one of its own.
-      forces: The weighted residuals of all published cells that prove it.
-    """
+    """What a method returns for a problem with a ridge, or with ridge zero."""
 
     problem: LeastSquaresProblem
     ridge: float
-    y: Real
-    multipliers: Real
+    y: Real  # inner cells
+    multipliers: Real  # those of the exact and heavy margins
+    # The vector that proves the choice of smallest norm; absent where the fit is unique.
     dual: Real | None
-    steps: int
-    solver: str
+    steps: int  # steps taken
+    solver: str  # how it was found
+    # a vector that bounds the smallest norm instead, see `smallest_norm`.
     norm_dual: Real | None = None
-    known: Certificate | None = None
-    forces: Real | None = None
+    known: Certificate | None = None  # its certificate, where the method has one of its own
+    forces: Real | None = None  # the weighted residuals of all published cells that prove it
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -295,10 +286,10 @@ def _solve(prepared: _PreparedNonNegative, problem: LeastSquaresProblem) -> _Sol
     is_judged = best.certificate.holds and not _is_uneven(problem)
     if is_judged or prepared.penalty or entries > MOST_ENTRIES:
         return best
-    return _polished(prepared, problem, best)
+    return _polish_by_active_sets(prepared, problem, best)
 
 
-def _polished(
+def _polish_by_active_sets(
     prepared: _PreparedNonNegative, problem: LeastSquaresProblem, best: _Solution
 ) -> _Solution:
     """The fit by active sets, where its certificate holds; else the best there is."""

@@ -62,33 +62,26 @@ _RAISED = 10.0
 
 @dataclass(frozen=True)
 class SystemSchedule:
-    """How the systems of a ridge path are solved; three ways follow.
+    """How the systems of a ridge path are solved; three ways follow."""
 
-    Attributes:
-      lower: Factor between two ridges.
-      least: Lowest ridge, relative to the first: rounding spoils the point below it, and conjugate
-        gradients become slow.
-      exact: Weight of exact margins, times the largest of the others.
-      heaviest: Weight of held margins at most, times that of others; shifts do the rest.
-      is_direct: Whether by a dense factor, for which no weight is too heavy.
-      deflates: Whether held margins are taken out of the equations; else they must be light.
-      safely: Part of what a certificate allows at which the path ends: factors gain a digit in a
-        step or two, which keeps the fit of a fit the same.
-      few: Share of the positive cells that may have changed when a stage ends: the next goes on.
-      tight: Residual of conjugate gradients, in units of the ridge times a typical cell.
-      sharper: Factor by which `few` and `tight` fall from stage to stage.
-    """
-
-    lower: float = 0.3
+    lower: float = 0.3  # factor between two ridges
+    # Lowest ridge, relative to the first: rounding spoils the point below it, and conjugate
+    # gradients become slow.
     least: float = 5e-4
-    exact: float = 1.0
+    exact: float = 1.0  # weight of exact margins, times the largest of the others
+    # Weight of held margins at most, times that of others; shifts do the rest.
     heaviest: float = 1.0
-    is_direct: bool = False
+    is_direct: bool = False  # whether by a dense factor, for which no weight is too heavy
+    # Whether held margins are taken out of the equations; else they must be light.
     deflates: bool = False
+    # Part of what a certificate allows at which the path ends: factors gain a digit in a step or
+    # two, which keeps the fit of a fit the same.
     safely: float = 1.0
+    # Share of the positive cells that may have changed when a stage ends: the next goes on.
     few: float = 0.05
+    # Residual of conjugate gradients, in units of the ridge times a typical cell.
     tight: float = 0.2
-    sharper: float = 0.5
+    sharper: float = 0.5  # factor by which `few` and `tight` fall from stage to stage
 
 
 # For tables that are small, or where conjugate gradients fail: a factor feels no ill condition, so
