@@ -9,7 +9,7 @@ import discreet as dc
 from benchmarks._measure import peak_gib, print_table
 from discreet.errors import InfeasibleError
 from discreet.noise.linear import linear_table
-from discreet.protect.adjust import Frame, adjustment
+from discreet.protect.adjust import CellsInUse, adjustment
 from discreet.protect.draws import SecretDraws, SeededDraws
 from tests.solve.integer.exact import adjust_exactly
 
@@ -56,7 +56,7 @@ def linked(people: float, seed: int, margins: str) -> list:
     share = rng.dirichlet(np.full(design.n_inner, 0.3))
     table = dc.Table.from_inner(design, rng.poisson(people * share)).rekeyed(rng)
     noise = dc.CellKey(dc.perturbation_table(D=5, V=3, js=2))
-    noisy, frame, began = noise(table, draws=SeededDraws(seed)).z, Frame.of(table), CPU()
+    noisy, frame, began = noise(table, draws=SeededDraws(seed)).z, CellsInUse.of(table), CPU()
     try:
         made = dc.Adjust(noise)(table, draws=SeededDraws(seed)).z
     except InfeasibleError:

@@ -24,7 +24,7 @@ from benchmarks._exact import LeastSquaresReference, log_linear, poisson_gap, po
 from benchmarks._measure import print_table
 from discreet.design import Axis
 from discreet.errors import DiscreetError
-from discreet.protect.adjust import Frame, adjustment
+from discreet.protect.adjust import CellsInUse, adjustment
 from discreet.protect.draws import SeededDraws
 from discreet.solve.fit import Certificate, Fit, Status
 from discreet.solve.likelihood.noise_likelihood import CellLikelihoods
@@ -232,7 +232,7 @@ def adjusted(case: Case) -> Any:
         rng = np.random.default_rng(int(case.truth.sum()))
         table = dc.Table.from_inner(design, case.truth.astype(np.int64)).rekeyed(rng)
         noise = dc.CellKey(dc.perturbation_table(D=int(MOST_MOVE), V=3, js=2))
-        noisy, frame = noise(table, draws=SeededDraws(1)).z, Frame.of(table)
+        noisy, frame = noise(table, draws=SeededDraws(1)).z, CellsInUse.of(table)
         given: Any = (noisy[frame.cells], table.z[frame.cells])
         problem, _, aside = adjustment(frame, *given, min_count=3, weights=None, max_move=MOST_MOVE)
         least = adjust_exactly(problem, table.y[frame.rows] - aside)[0]

@@ -10,7 +10,7 @@ from discreet import registry
 from discreet.errors import DesignError, InfeasibleError, KeysError, ParameterError
 from discreet.noise import discrete_laplace, linear_table
 from discreet.protect import SeededDraws
-from discreet.protect.adjust import Frame, adjustment
+from discreet.protect.adjust import CellsInUse, adjustment
 from discreet.protect.sentences import is_additive
 from discreet.solve.integer.repair import Repair
 from discreet.tables import CellValues
@@ -85,7 +85,7 @@ def test_linked_margins_are_as_near_as_a_program_finds_them(people):
     share = rng.dirichlet(np.full(design.n_inner, 0.3))
     table = dc.Table.from_inner(design, rng.poisson(people * share)).rekeyed(rng)
     found = dc.Adjust(NOISE).search(table, draws=SeededDraws(1))
-    noisy, frame = NOISE(table, draws=SeededDraws(1)).z, Frame.of(table)
+    noisy, frame = NOISE(table, draws=SeededDraws(1)).z, CellsInUse.of(table)
     least, most = (np.asarray(z)[frame.cells] for z in (noisy, table.z))
     problem, *_ = adjustment(frame, least, most, min_count=3, max_move=5.0, weights=None)
     loss, bound = adjust_exactly(problem, table.y[frame.rows])
@@ -103,7 +103,7 @@ def test_counts_beyond_32_bits_are_adjusted(margins):
     made = dc.Adjust(NOISE)(table, draws=SeededDraws(1)).z
     assert np.abs(made - table.z).max() <= 5
     assert not np.isin(made, [1, 2]).any()
-    np.testing.assert_array_equal(Frame.of(table).design.aggregate(found.y), found.z)
+    np.testing.assert_array_equal(CellsInUse.of(table).design.aggregate(found.y), found.z)
     assert 0 < found.lower_bound <= found.loss
 
 
@@ -167,7 +167,7 @@ def test_random_designs_add_up_keep_zeros_and_have_no_small_cells(design, seed):
     table = dc.Table.from_inner(design, rng.poisson(2.0, design.n_inner)).rekeyed(rng)
     release = table.with_secret(SECRET).protect(dc.Adjust(NOISE))
     assert not np.isin(release.z, [1, 2]).any()
-    frame = Frame.of(table)
+    frame = CellsInUse.of(table)
     values = release.z[design.public().published]
     assert not np.delete(values, frame.cells).any()
     if release.y is not None:

@@ -64,25 +64,29 @@ def publish(
         _write_draft(publication, draft, codes, convert, json)
         return
     base = publication.parent
-    if not publication.exists():
-        raise ParameterError(
-            f"there is no file {publication}. Draft one: `discreet publish --draft people.csv "
-            f"{publication}`."
-        )
+    plan = _read(publication)
     if withdraw is not None:
         _refuse("--withdraw", {**own, "--codes": codes})
-        folder = withdraw_edition(Publication.read(publication), base, withdraw, reason)
+        folder = withdraw_edition(plan, base, withdraw, reason)
         answer({"folder": str(folder), "withdrawn": withdraw}, json, f"{folder}: withdrawn.")
         return
     _refuse("a publication", {"--codes": codes})
     _refuse("an edition that corrects none", {} if corrects else {"--reason": reason})
-    plan = Publication.read(publication)
     of = {"edition": edition, "corrects": corrects, "reason": reason}
     with show_progress():
         made = _publish(plan, base, {**of, "again": again, "accept": accept})
     summaries, texts = zip(*map(_summary, made), strict=True)
     summary = summaries[0] if len(made) == 1 else {"editions": list(summaries)}
     answer(summary, json, "\n".join(texts))
+
+
+def _read(publication: Path) -> Publication:
+    if not publication.exists():
+        raise ParameterError(
+            f"there is no file {publication}. Draft one: `discreet publish --draft people.csv "
+            f"{publication}`."
+        )
+    return Publication.read(publication)
 
 
 def _publish(plan: Publication, base: Path, given: dict[str, Any]) -> list[PublishedEdition]:

@@ -135,10 +135,7 @@ def serve(
     --secret keys.secret --weight w --mean-weight 90
     --grid 100
     """
-    from discreet.serve.site.start import load_site, require_working  # start-up time
-
     require_web()
-    holder = None
     given = replace(records, weight=weight, mean_weight=mean_weight)
     path = Path(source) if source.endswith(".toml") else None
     with show_progress():
@@ -147,11 +144,7 @@ def serve(
             others["on_the_fly"] = on_the_fly or None
             opened = {**vars(given), "hierarchies": hierarchy, "ledger": ledger}
             _refuse_options({**opened, **builder.limits, **others})
-            server = _change_settings(read_site(path).server, builder.place)
-            if server.workers == 1:
-                holder = load_site(path)
-            else:  # each worker reads it for itself; what it holds would stay in this process
-                require_working(path)
+            holder, server = _open_site(path, builder.place)
         else:
             data = given.open(source, hierarchies=hierarchy, ledger=ledger)
             chosen = plan(data, recipe, by, grid, on_the_fly=on_the_fly)
@@ -162,6 +155,17 @@ def serve(
     if on_the_fly:
         notice(ON_THE_FLY)
     run_site(holder, server, path)
+
+
+def _open_site(path: Path, place: dict[str, Any]) -> tuple[SiteHolder | None, ServerConfig]:
+    """A site by its file; several workers read it for themselves, so that it is only tried here."""
+    from discreet.serve.site.start import load_site, require_working  # start-up time
+
+    server = _change_settings(read_site(path).server, place)
+    if server.workers == 1:
+        return load_site(path), server
+    require_working(path)  # in a process that ends: what it holds would stay in this one
+    return None, server
 
 
 def run_site(holder: SiteHolder | None, server: ServerConfig, path: Path | None = None) -> None:

@@ -175,7 +175,7 @@ class Adjust(WrappingMethod):
     def __call__(self, table: TrueTable, *, draws: Draws) -> Protected:
         """Perturb the table by the method and adjust it."""
         perturbed = self._perturb(table, draws)
-        frame = Frame.of(table)
+        frame = CellsInUse.of(table)
         found = self._search(table, frame, perturbed, rng=draws.generator(self, table))
         if found.violations:
             raise LimitError(
@@ -196,7 +196,7 @@ class Adjust(WrappingMethod):
         **Confidential**: it holds what the perturbed counts and the empty cells were.
         """
         perturbed, rng = self._perturb(table, draws), draws.generator(self, table)
-        return self._search(table, Frame.of(table), perturbed, rng=rng, bounded=True)
+        return self._search(table, CellsInUse.of(table), perturbed, rng=rng, bounded=True)
 
     def _perturb(self, table: TrueTable, draws: Draws) -> Protected:
         if self.method is None:
@@ -213,7 +213,7 @@ class Adjust(WrappingMethod):
     def _search(
         self,
         table: TrueTable,
-        frame: Frame,
+        frame: CellsInUse,
         perturbed: Protected,
         *,
         rng: np.random.Generator,
@@ -313,7 +313,7 @@ def with_adjusted_margins(method: Any, table: TrueTable, draws: Draws) -> Protec
 
 
 @dataclass(frozen=True, eq=False)
-class Frame:
+class CellsInUse:
     """The inner cells that may hold records and the published cells they count in."""
 
     design: Design  # on these cells alone
@@ -321,7 +321,7 @@ class Frame:
     cells: Whole  # the published cells' places in the table's design
 
     @classmethod
-    def of(cls, table: TrueTable) -> Frame:
+    def of(cls, table: TrueTable) -> CellsInUse:
         """The cells of a table that no published zero keeps empty."""
         empty = table.design.adjoint((table.z == 0).astype(np.int64))
         rows = np.flatnonzero(empty == 0)
@@ -330,7 +330,7 @@ class Frame:
 
 
 def adjustment(
-    frame: Frame,
+    frame: CellsInUse,
     perturbed: Whole,
     truth: Whole,
     *,
@@ -373,7 +373,7 @@ def adjustment(
 
 
 def _weights(
-    frame: Frame,
+    frame: CellsInUse,
     perturbed: Whole,
     weights: Mapping[int, float] | None,
     value_weights: Mapping[int, float] | None,
@@ -387,7 +387,7 @@ def _weights(
     return found
 
 
-def _by_variables(frame: Frame, given: Mapping[int, float] | None, other: float) -> Real:
+def _by_variables(frame: CellsInUse, given: Mapping[int, float] | None, other: float) -> Real:
     """A number for each published cell by the number of its variables."""
     if given is None:
         return np.full(frame.design.n_published, other)
