@@ -48,7 +48,7 @@ def timed(work: Callable[[], object]) -> float:
 
 def census(persons: int) -> pa.Table:
     """The demo census with the coarser columns the comparisons use."""
-    table = next(demo.generate(persons, seed=1, chunk=persons))
+    table = next(demo.generate(persons, seed=1, chunk=persons)).to_arrow()
     years = table["age_years"].to_numpy()
     added = {
         "area20": _area20(table),
@@ -146,7 +146,7 @@ def main() -> None:
             measure_speed(persons, Path(folder))
     print(f"\n{'three-way tables of':<34} {'records':>8} {'vars':>5} ", end="")
     print(f"{'cells':>10} {'per cell':>10} {'1 or 2':>8}")
-    report("demo, finest codes", next(demo.generate(100_000, seed=1)), EIGHT)
+    report("demo, finest codes", next(demo.generate(100_000, seed=1)).to_arrow(), EIGHT)
     if options.real is not None:
         compare(options.real)
 

@@ -50,7 +50,7 @@ def _chunks(rows: int) -> Iterator[object]:
     from discreet.demo import generate
 
     rng = np.random.default_rng(1)
-    for people in generate(rows, seed=1):
+    for people in (chunk.to_arrow() for chunk in generate(rows, seed=1)):
         n = people.num_rows
         columns = {v: people.column(v).cast(pa.string()) for v in VARIABLES}
         yield pa.table({**columns, "weight": rng.gamma(4, 10, n), "key": rng.integers(0, 2**32, n)})

@@ -12,7 +12,8 @@ from discreet.columns import Column
 from discreet.errors import DataError
 from discreet.frames import Frame, concat
 
-_AT_ONCE = 50_000  # rows that are Python's objects at the same time
+_READ = 2_000  # rows that are Python's lists at once: its collector walks over more of them often
+_WRITTEN = 50_000  # rows that are lines of text at the same time
 
 
 def read_delimited(
@@ -34,7 +35,7 @@ def read_delimited(
         named = list(next(records, []) if names is None else names)
         parts = [_texts(named, [])]
         done = 0
-        while rows := list(islice(records, _AT_ONCE)):
+        while rows := list(islice(records, _READ)):
             if set(map(len, rows)) != {len(named)}:
                 wrong = next(k for k, row in enumerate(rows) if len(row) != len(named))
                 found = f"record {done + wrong + 2} has {len(rows[wrong])} values"
@@ -60,8 +61,8 @@ def write_delimited(frame: Frame, delimiter: str = ",", *, header: bool = True) 
     """
     if header:
         yield (delimiter.join(map(_quoted, frame.column_names)) + "\n").encode()
-    for start in range(0, len(frame), _AT_ONCE):
-        columns = (_written(column) for column in frame.slice(start, _AT_ONCE).columns)
+    for start in range(0, len(frame), _WRITTEN):
+        columns = (_written(column) for column in frame.slice(start, _WRITTEN).columns)
         lines = map(delimiter.join, zip(*columns, strict=True))
         yield ("\n".join(lines) + "\n").encode()
 

@@ -8,6 +8,7 @@ import psycopg
 import pytest
 
 import discreet as dc
+from discreet.frames import read_frame
 from discreet.records import QueryEngine
 from discreet.records.backend import connection_of
 from discreet.records.connection import attempt
@@ -52,7 +53,9 @@ class Place:
     def stored(self, frame, name=None):
         """A new table with the frame's records."""
         name = name or ibis.util.gen_name("people")
-        return attempt(lambda: connection_of(self.backend).store(name, frame), "the records")
+        return attempt(
+            lambda: connection_of(self.backend).store(name, read_frame(frame)), "the records"
+        )
 
     def people(self, frame, **roles):
         return dc.open(self.stored(frame), **roles)

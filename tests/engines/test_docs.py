@@ -20,7 +20,7 @@ def blocks(page):
 
 def people():
     frame = next(generate(2_000, seed=1))
-    return frame.append_column("weight", [[1.5] * frame.num_rows])
+    return frame.with_column("weight", [1.5] * len(frame))
 
 
 @pytest.fixture

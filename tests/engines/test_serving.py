@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from discreet import Secret
+from discreet.frames import read_frame
 from discreet.randomness import stream
 from discreet.records import spark
 from discreet.records.backend import connection_of
@@ -77,7 +78,7 @@ def source(request, tmp_path, monkeypatch):
         return "people.duckdb::people"
     server = request.getfixturevalue("server")
     backend, name = ibis.connect(server.url), ibis.util.gen_name("people")
-    attempt(lambda: connection_of(backend).store(name, PEOPLE), "the records")
+    attempt(lambda: connection_of(backend).store(name, read_frame(PEOPLE)), "the records")
     backend.disconnect()
     return f"{server.url}::{name}"
 
