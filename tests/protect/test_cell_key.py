@@ -372,7 +372,7 @@ def test_every_kind_of_bad_input_has_its_own_error():
 def test_recipes_name_the_parameters_or_a_file(tmp_path):
     PTABLE.to_ptable_csv(tmp_path / "ptable.csv")
     (tmp_path / "ptable.json").write_text(PTABLE.to_json())
-    csv.write_csv(PTABLE.to_ons(), tmp_path / "ons.csv")
+    csv.write_csv(PTABLE.to_ons().to_arrow(), tmp_path / "ons.csv")
     table = keyed_party()
     direct = registry.build("method", "cell-key", {"D": 5, "V": 3, "js": 2}).matrix
     assert direct == PTABLE
