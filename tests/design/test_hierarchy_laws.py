@@ -126,11 +126,11 @@ def test_file_round_trips(tmp_path, tree):
     bare = replace(tree, labels={}, level_names=())
     tree.to_hrc(tmp_path / "t.hrc")
     assert Hierarchy.read(tmp_path / "t.hrc", root=tree.root) == bare
-    pq.write_table(tree.to_parent_child(), tmp_path / "t.parquet")
+    pq.write_table(tree.to_parent_child().to_arrow(), tmp_path / "t.parquet")
     assert Hierarchy.read(tmp_path / "t.parquet") == tree
-    pa_csv.write_csv(tree.to_parent_child(), tmp_path / "t.csv")
+    pa_csv.write_csv(tree.to_parent_child().to_arrow(), tmp_path / "t.csv")
     assert Hierarchy.read(tmp_path / "t.csv") == tree
-    pa_csv.write_csv(tree.to_columns(), tmp_path / "c.csv")
+    pa_csv.write_csv(tree.to_columns().to_arrow(), tmp_path / "c.csv")
     read = Hierarchy.read(tmp_path / "c.csv", root=tree.root)
     assert read.parents == tree.parents
     assert read.leaves == tree.leaves

@@ -17,7 +17,7 @@ TREE = dc.Hierarchy(
 
 def test_levels_are_written_and_read(tmp_path):
     path = tmp_path / "region.csv"
-    pyarrow.csv.write_csv(TREE.to_parent_child(), path)
+    pyarrow.csv.write_csv(TREE.to_parent_child().to_arrow(), path)
     assert dc.Hierarchy.read(path) == TREE
     codes = tmp_path / "codes.toml"
     codes.write_text('[region]\nhierarchy = "region.csv"\n')

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from discreet.arrays import Index, Mask, Whole32
+from discreet.columns import Column
 from discreet.design.codes import MISSING, canonical, canonical_array, factorise, natural_order
 from discreet.design.formats.tree import CodeTree, depths_of, plant, reading_order
-from discreet.errors import CodeError, ParameterError, check_known
+from discreet.errors import CodeError, ColumnError, ParameterError, check_known
 from discreet.frames import Frame, is_lazy, is_pandas, read_frame
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def distinct_rows(frame: Any, columns: Sequence[str]) -> Frame:
         UnknownNameError: The frame has no such column.
     """
     if not is_lazy(frame):
-        return read_frame(frame, columns).distinct()
+        return _chosen(frame, columns).distinct()
     check_known("column", columns, frame.collect_schema().names())
     rows = read_frame(frame.select(list(columns)).unique(), columns)
     texts = zip(*_text_columns(rows), strict=True)
@@ -172,7 +173,23 @@ def distinct_rows(frame: Any, columns: Sequence[str]) -> Frame:
 
 def text_columns(frame: object, names: Sequence[str]) -> list[list[str | None]]:
     """These columns of a frame as codes, row by row; None where missing or blank."""
-    return _text_columns(read_frame(frame, names))
+    return _text_columns(_chosen(frame, names))
+
+
+def _chosen(frame: Any, columns: Sequence[str]) -> Frame:
+    """Some columns; those of pandas that hold several types as codes."""
+    if not is_pandas(frame):
+        return read_frame(frame, columns)
+    check_known("column", columns, list(map(str, frame.columns)))
+    return Frame({name: _coded(frame[name]) for name in columns})
+
+
+def _coded(values: Any) -> Column:
+    try:
+        return Column(values)
+    except ColumnError:
+        codes, positions = factorise(values)
+        return Column.of_codes(positions, codes)
 
 
 def _text_columns(rows: Frame) -> list[list[str | None]]:
@@ -321,7 +338,7 @@ class _Partition:
 def _usable_columns(frame: object, columns: Sequence[str] | None, notes: list[str]) -> list[str]:
     """Columns of categories: named, or of a fitting type; and not too many categories."""
     names = list(columns) if columns is not None else _categorical_columns(frame, notes)
-    given = frame if is_lazy(frame) else read_frame(frame, names)
+    given = frame if is_lazy(frame) else _chosen(frame, names)
     counts = {name: len(distinct_rows(given, [name])) for name in names}
     for name, count in counts.items():
         if count > MOST_CATEGORIES:
