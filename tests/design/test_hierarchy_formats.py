@@ -297,7 +297,8 @@ class TestColumns:
         assert message in error_of(CodeError, Hierarchy.from_columns, columns, list(columns))
 
     def test_wrong_columns(self):
-        for wrong in ("ab", [], ["region", "region"]):
+        assert "no columns" in error_of(ParameterError, Hierarchy.from_columns, NESTED, [])
+        for wrong in ("ab", ["region", "region"]):
             assert "coarsest" in error_of(ParameterError, Hierarchy.from_columns, NESTED, wrong)
         frame = {"region": ["A"], "county": ["A1"]}
         message = error_of(UnknownNameError, Hierarchy.from_columns, frame, ["regoin", "county"])
