@@ -14,7 +14,7 @@ from discreet.errors import DataError, MissingDependencyError, ParameterError
 from discreet.solve import Accuracy, LeastSquaresProblem, Prior, Status
 from discreet.solve.least_squares.dense import DenseFactors
 from discreet.solve.likelihood.poisson import PoissonLoss, certify_poisson, follow_path
-from discreet.solve.non_negative.bounded import ActiveSet
+from discreet.solve.non_negative.active_set import ActiveSet
 from tests.solve.slow import poisson_minimum
 
 SMALL = dc.Design.product({"a": 2, "b": 2}, "a*b")

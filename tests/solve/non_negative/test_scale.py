@@ -7,9 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 
 import discreet as dc
+from benchmarks._exact import LeastSquaresReference
+from benchmarks.certificates import case_of
 from discreet.errors import NotConvergedError, ParameterError
 from discreet.solve import Accuracy, LeastSquaresProblem, Prior, Status
 from discreet.solve.least_squares.problem import certify_non_negative
+from discreet.solve.non_negative.active_set import ActiveSet
 from tests.solve.slow import least_absolute_loss
 
 
@@ -242,3 +245,33 @@ def test_a_fit_says_what_it_reached_in_counts():
 def test_the_size_of_one_count_must_make_sense():
     with pytest.raises(ParameterError, match="count, the size of one count"):
         dc.NonNegative(count=0)
+
+
+_NEARLY_ALIKE = {
+    # Tables that sums hardly tell apart: small gradients of heavy margins hid 0.12 and 0.15 counts.
+    "a light margin of 1.0e-2": (21436, False),
+    "a light margin of 1.2e-3": (21464, False),
+    # Forces of heavy margins so large that their rounding errors move light ones.
+    "large forces": (22426, True),
+    "large forces, exact margins": (22930, True),
+    # A cell that is zero in the optimum, and comes out a rounding error below it.
+    "a cell at its bound": (20811, True),
+}
+
+
+@pytest.mark.parametrize(("seed", "noise"), _NEARLY_ALIKE.values(), ids=_NEARLY_ALIKE)
+def test_light_margins_of_designs_that_hardly_tell_tables_apart_are_met(seed, noise):
+    case = case_of(seed, noise=noise, weigh=True, exact=True)
+    fit = dc.NonNegative(exact=case.exact)(case.design, case.z, weights=case.w).require()
+    reference = LeastSquaresReference(case.X, case.z, case.w, case.exact).not_negative()
+    wanted = np.array([float(v) for v in reference])
+    np.testing.assert_allclose(fit.z, wanted, rtol=1e-12, atol=1e-3)
+    assert fit.certificate.deviation == pytest.approx(np.abs(fit.z - wanted).max(), abs=1e-5)
+
+
+def test_what_active_sets_do_not_prove_is_not_converged_among_uneven_weights(monkeypatch):
+    case = case_of(21464, noise=False, weigh=True, exact=True)
+    monkeypatch.setattr(ActiveSet, "meet", lambda _, y, dual: (y, dual))
+    fit = dc.NonNegative(exact=case.exact)(case.design, case.z, weights=case.w)
+    assert fit.status is Status.stalled
+    assert fit.certificate.deviation > fit.certificate.tolerance

@@ -34,7 +34,8 @@ from discreet.solve.least_squares.problem import (
     frozen_margins,
     positions_of,
 )
-from discreet.solve.non_negative.bounded import MOST_ENTRIES, ActiveSet, BoundedFit
+from discreet.solve.non_negative.active_set import MOST_ENTRIES, ActiveSet
+from discreet.solve.non_negative.bounded import BoundedFit
 from discreet.solve.non_negative.held import HeldMargins, is_infeasible
 from discreet.solve.non_negative.multipliers import MultiplierFit
 from discreet.solve.non_negative.ridge_path import (
@@ -293,13 +294,25 @@ def _polish_by_active_sets(
     prepared: _PreparedNonNegative, problem: LeastSquaresProblem, best: _Solution
 ) -> _Solution:
     """The fit by active sets, where its certificate holds; else the best there is."""
+    found, is_uneven = [best], _is_uneven(problem)
     for start in _starts(problem, best.y, prepared.options.max_steps):
-        polished = _by_active_sets(prepared, problem, start)
+        active = ActiveSet(problem, start)
+        active.run(prepared.options.max_steps)
+        polished = _smallest_on(prepared, problem, active)
         if polished.certificate.holds:
             return polished
-        if not best.certificate.holds:
-            best = min(best, polished, key=lambda answer: answer.certificate.worst)
-    return best
+        if is_uneven:
+            # Gradients prove nothing here: tables are judged by the forces that were found.
+            found[0] = _judged_by(active, best)
+        found.append(polished)
+    return min(found, key=lambda answer: answer.certificate.worst)
+
+
+def _judged_by(active: ActiveSet, answer: _Solution) -> _Solution:
+    """The same answer with the certificate that active sets give its table."""
+    known = active.certify(answer.y, answer.certificate.selection)
+    multipliers, forces = active.forces[answer.problem.held], active.forces
+    return replace(answer, multipliers=multipliers, forces=forces, known=known)
 
 
 def _starts(problem: LeastSquaresProblem, best: Real, max_steps: int) -> Iterator[Real]:
@@ -332,21 +345,25 @@ def _is_uneven(problem: LeastSquaresProblem) -> bool:
     return len(soft) > 0 and bool(soft.max() > _UNEVEN * soft.min())
 
 
-def _by_active_sets(
-    prepared: _PreparedNonNegative, problem: LeastSquaresProblem, start: Real
+def _smallest_on(
+    prepared: _PreparedNonNegative, problem: LeastSquaresProblem, active: ActiveSet
 ) -> _Solution:
-    """Published cells by active sets; then, of all tables that have them, the smallest."""
-    active = ActiveSet(problem, start)
-    active.run(prepared.options.max_steps)
+    """Of all tables with the published cells that active sets found, the smallest."""
     used = np.flatnonzero(problem.weights > 0)
     fitted = problem.design.aggregate(active.y)
     smallest = problem.among(used, 1.0, prepared.options.tolerance).with_targets(fitted)
     alone = HeldMargins(smallest, lambda p: p.design.aggregate(prepared.without_bounds(p)[0]))
     found = _along_the_ridge(prepared, alone, systems=DIRECT)
-    y, dual, selection = found.y, found.dual, found.certificate.selection
-    steps, held = active.steps + found.steps, active.forces[problem.held]
-    known, forces = active.certify(y, selection), active.forces
-    return _Solution(problem, 0.0, y, held, dual, steps, "active sets", known=known, forces=forces)
+    known, steps = active.certify(found.y, found.certificate.selection), active.steps + found.steps
+    if not known.holds and found.dual is not None and steps < prepared.options.max_steps:
+        # Where sums hardly tell tables apart, small gradients leave large deviations.
+        y, dual = active.meet(found.y, found.dual)
+        found = replace(found, y=y, dual=dual)
+        known = active.certify(y, found.certificate.selection)
+    held, forces = active.forces[problem.held], active.forces
+    return _Solution(
+        problem, 0.0, found.y, held, found.dual, steps, "active sets", known=known, forces=forces
+    )
 
 
 def _without_bounds(prepared: _PreparedNonNegative, held: HeldMargins) -> _Solution | None:
