@@ -42,13 +42,13 @@ def through_files(folder, method, *, declared=True, unit=None, tables=None, time
     number = itertools.count()
 
     def publish(records):
-        data = dc.open(records.drop_columns(["weight"]), id="id", hierarchies=lists())
+        data = dc.open(records.without("weight"), id="id", hierarchies=lists())
         if tables is not None:
             table = tables(records)
         elif declared:
             table = data.tabulate(MARGINS)
         else:  # the codes that came with the records, passed off as a code list
-            frame = records.group_by(["game", "part"]).aggregate([("id", "count")])
+            frame = records.to_arrow().group_by(["game", "part"]).aggregate([("id", "count")])
             table = dc.Table.from_counts(frame, "id_count", MARGINS, declared=True)
         found = []
         for _ in range(times):
@@ -66,7 +66,7 @@ def through_the_builder(folder, method, margins):
     def publish(records):
         ledger = Ledger(folder / "ledger.db", epsilon=9.0)
         data = dc.open(
-            records.drop_columns(["weight"]), id="id", hierarchies=lists(), name="games",
+            records.without("weight"), id="id", hierarchies=lists(), name="games",
             ledger=ledger,
         )  # fmt: skip
         source = PrivateSource(
