@@ -35,6 +35,7 @@ ELSEWHERE = {
     "discreet log": "a site with a log: tests/office",
     "discreet build": "a site: tests/serve",
     "attack --url": "a site: tests/attack/test_service.py",
+    "-a differencing": "two releases that overlap: tests/attack/test_differencing.py",
     "site.toml": "a site: tests/serve",
     "check site out": "a site of files: tests/serve/static",
     "discreet ledger": "a history of editions: tests/cli, tests/ledger",

@@ -186,7 +186,7 @@ def test_text_that_reads_missing_is_refused_beside_nulls_only():
 
 
 def test_nested_arrays_are_refused():
-    with pytest.raises(CodeError, match="list"):
+    with pytest.raises(CodeError, match="array"):
         canonical_array(pa.array([[1], [2]]))
 
 

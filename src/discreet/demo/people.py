@@ -380,14 +380,14 @@ def _frame(block: Block, schema: Mapping[str, str]) -> Frame:
     is_coded = {name: kind == "string" for name, kind in schema.items()}
     return Frame(
         {
-            name: Column.of_codes(values, _leaves(name)) if is_coded[name] else values
+            name: Column.of_codes(values, _leaf_codes(name)) if is_coded[name] else values
             for name, values in block.items()
         }
     )
 
 
 @cache
-def _leaves(variable: str) -> Column:
+def _leaf_codes(variable: str) -> Column:
     return Column(code_lists()[variable].leaves, "string")
 
 
