@@ -1,5 +1,5 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`. While you work,
-# `make check` says within a minute whether something broke.
+# `make check` says within 90 seconds whether something broke.
 # Needed: git, make, Python >= 3.11 and the package registries.
 
 PYTHON ?= python3
@@ -33,7 +33,7 @@ demo: setup  ## Make demo data and open the table builder on it
 	@echo "==> the demo: an invented census, tabulated and protected"
 	@$(BIN)/discreet demo $(DEMO)
 
-check: setup  ## Style, types and some tests of every room, in a minute: before each commit
+check: setup  ## Style, types and some tests of every room, in 90 seconds: before each commit
 	@$(BIN)/python tools/check.py
 
 test: setup system check  ## Check, then run everything else; WORKERS=n in n processes
