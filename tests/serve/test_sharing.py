@@ -108,3 +108,9 @@ def test_a_door_that_was_never_opened_can_be_closed():
     door = Door()
     door.close()
     assert door.fileno() == -1
+
+
+def test_where_no_address_fits_the_first_process_takes_a_connection(monkeypatch):
+    monkeypatch.setenv(FOLDER_VARIABLE, "/" + "deep/" * 25)
+    with listen("127.0.0.1", 0) as listening:
+        assert shared_sockets(listening) == [listening]

@@ -23,12 +23,17 @@ except ImportError:  # Windows has none of these, and shares no connections
 FOLDER_VARIABLE = "DISCREET_PROCESSES"
 """The environment variable that names the folder in which the processes of a site meet."""
 _SECONDS = 1.0  # that one process waits for another one to take, or to hand over
+_LONGEST_FOLDER = 90  # bytes; with a process's number that is what the shortest addresses (104) hold
 Accepted = tuple[socket.socket, Any]
 
 
 def shared_sockets(listening: socket.socket) -> list[socket.socket]:
-    """What the processes of a site listen on; Windows hands no open connection to another one."""
-    if fcntl is None:
+    """What the processes of a site listen on.
+
+    Windows hands no open connection to another process, and where temporary files lie too deep in
+    the tree, no process has an address: there the first one up takes a connection.
+    """
+    if fcntl is None or len(os.fsencode(os.environ[FOLDER_VARIABLE])) > _LONGEST_FOLDER:
         return [listening]
     return [SharedListener(fileno=listening.detach()), Door()]
 
