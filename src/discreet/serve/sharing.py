@@ -23,7 +23,7 @@ except ImportError:  # Windows has none of these, and shares no connections
 FOLDER_VARIABLE = "DISCREET_PROCESSES"
 """The environment variable that names the folder in which the processes of a site meet."""
 _SECONDS = 1.0  # that one process waits for another one to take, or to hand over
-_LONGEST_FOLDER = 90  # bytes; with a process's number that is what the shortest addresses (104) hold
+_LONGEST_FOLDER = 90  # bytes; the shortest addresses (104) hold it with a process's number
 Accepted = tuple[socket.socket, Any]
 
 
